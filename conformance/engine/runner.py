@@ -32,7 +32,7 @@ from conformance.ledger import Requirement
 from conformance.log.events import WHOLE_RUN, Event, EventLog
 from conformance.log.owner import OwnRandom
 from conformance.outcome import Exit, Inconclusive, NodeCannotShow, Verdict, exit_code, worst
-from conformance.processes.other_runs import alone_with, claimed
+from conformance.processes.other_runs import claim_addresses, wait_alone
 from conformance.target import ExpectedFailure, Profile, receipts_only
 from conformance.vocabulary.lanes.families import decided_on
 
@@ -174,7 +174,7 @@ class Run:
                 self._judge(check, row_id, Verdict.INCONCLUSIVE, reason)
         # Two runs against one address only disturb each other, which a note says. Two runs with one clock file or
         # funding account make payments fail: the second one waits for the first.
-        with claimed(self.profile.addresses) as taken:
+        with claim_addresses(self.profile.addresses) as taken:
             if taken:
                 self.log.add(
                     "note",
@@ -182,7 +182,7 @@ class Run:
                     text=f"another run is under way against {', '.join(taken)}: {_DISTURBANCE_REASON}",
                 )
             wait = self.profile.budgets.other_run
-            async with alone_with(self.profile.shared, wait, self._log_waiting) as busy:
+            async with wait_alone(self.profile.shared, wait, self._log_waiting) as busy:
                 if busy:
                     self._leave_undecided(busy)
                     return self._close()

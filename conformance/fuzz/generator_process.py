@@ -24,7 +24,7 @@ from conformance.fuzz.process_messages import (
     message_of,
 )
 from conformance.http.client import Answer, Unreachable
-from conformance.processes.watch import marking
+from conformance.processes.watch import mark_environment
 
 Send: TypeAlias = Callable[[Request], Awaitable[Answer]]
 _END_SECONDS = 60.0
@@ -95,7 +95,7 @@ def _environment() -> dict[str, str]:
     }
     # The hash seed and a database of earlier examples would change which requests are drawn for a
     # seed.
-    return {**variables, **marking(), "PYTHONHASHSEED": "0", "HYPOTHESIS_STORAGE_DIRECTORY": os.devnull}
+    return {**variables, **mark_environment(), "PYTHONHASHSEED": "0", "HYPOTHESIS_STORAGE_DIRECTORY": os.devnull}
 
 
 async def _conversation(

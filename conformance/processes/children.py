@@ -62,7 +62,7 @@ class Child:
         return code
 
 
-async def ended(process: Child | asyncio.subprocess.Process, seconds: float) -> None:
+async def end_child(process: Child | asyncio.subprocess.Process, seconds: float) -> None:
     """Ask a child process to end, and kill it when it has not ended after some seconds."""
     if process.returncode is not None:
         return

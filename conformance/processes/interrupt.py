@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any, Final, NoReturn, TypeVar
 
 from conformance.outcome import Exit
-from conformance.processes.watch import Watch
+from conformance.processes.watch import ProcessWatch
 
 T = TypeVar("T")
 # What was started is asked to end as its users leave it, and killed this long after the signal.
@@ -24,11 +24,11 @@ _SHOW_CURSOR = "\x1b[?25h"
 class Interruption:
     """Whether a signal came while the command was at work; what is left of it then must not take long."""
 
-    came = False
-    watch: Watch | None = None
+    has_come = False
+    watch: ProcessWatch | None = None
 
 
-async def interruptible(work: Coroutine[Any, Any, T]) -> T:
+async def make_interruptible(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` so that the first SIGINT or SIGTERM cancels it; what it does in `finally` still runs.
 
     Whatever it started, and whatever that started in turn, is killed a second later, so that no clean-up waits for
@@ -40,26 +40,26 @@ async def interruptible(work: Coroutine[Any, Any, T]) -> T:
     """
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
-    watch = Watch()
-    Interruption.came = False
+    watch = ProcessWatch()
+    Interruption.has_come = False
 
-    def taken() -> None:
-        if Interruption.came:
+    def handle_signal() -> None:
+        if Interruption.has_come:
             _end_at_once(watch)
-        Interruption.came = True
+        Interruption.has_come = True
         task.cancel()
         loop.call_later(KILL_SECONDS, watch.kill)
 
     for number in _SIGNALS:
-        loop.add_signal_handler(number, taken)
+        loop.add_signal_handler(number, handle_signal)
     try:
         return await task
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
-            if Interruption.came:
+            if Interruption.has_come:
                 signal.signal(number, lambda *_: _end_at_once(watch))
-        if Interruption.came:
+        if Interruption.has_come:
             # Not everything that was at work has noticed by now: what it still starts ends with this process.
             watch.kill()
             Interruption.watch = watch
@@ -67,31 +67,31 @@ async def interruptible(work: Coroutine[Any, Any, T]) -> T:
             watch.close()
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
+def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` in an event loop of its own, interruptible; after a signal nobody waits for its threads.
 
     Raises:
         asyncio.CancelledError: A signal came and `work` did not turn it into a result.
     """
-    runner = asyncio.Runner(loop_factory=new_loop)
+    runner = asyncio.Runner(loop_factory=make_loop)
     try:
-        return runner.run(interruptible(work))
+        return runner.run(make_interruptible(work))
     finally:
-        if not Interruption.came:
+        if not Interruption.has_come:
             runner.close()
 
 
-def new_loop() -> asyncio.AbstractEventLoop:
+def make_loop() -> asyncio.AbstractEventLoop:
     """Return a new event loop: uvloop's where it is installed, which spends less time for the same."""
     if find_spec("uvloop") is None:
         return asyncio.new_event_loop()
-    made: asyncio.AbstractEventLoop = import_module("uvloop").new_event_loop()
-    return made
+    loop: asyncio.AbstractEventLoop = import_module("uvloop").new_event_loop()
+    return loop
 
 
 def end_interrupted(code: int = Exit.INTERRUPTED) -> None:
     """End this process where a signal came, without waiting for threads that are still at work."""
-    if Interruption.came:
+    if Interruption.has_come:
         if Interruption.watch is not None:
             Interruption.watch.close()
         sys.stdout.flush()
@@ -99,7 +99,7 @@ def end_interrupted(code: int = Exit.INTERRUPTED) -> None:
         os._exit(code)
 
 
-def _end_at_once(watch: Watch) -> NoReturn:
+def _end_at_once(watch: ProcessWatch) -> NoReturn:
     watch.close()
     if sys.stderr.isatty():
         os.write(sys.stderr.fileno(), _SHOW_CURSOR.encode())

@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 from conformance.http.client import Names
 from conformance.outcome import Inconclusive
-from conformance.processes.children import Child, ended
-from conformance.processes.watch import marking, temporary_folder
+from conformance.processes.children import Child, end_child
+from conformance.processes.watch import mark_environment, temporary_folder
 from conformance.text.files import read_end
 
 READY_SECONDS: Final = 100.0
@@ -32,9 +32,9 @@ _END_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 5.0
 _TRIES = 3
-_TOLD_LETTERS = 400
+_QUOTED_LETTERS = 400
 # What the suite was told belongs to the suite: a program under test gets what it is given.
-_OURS = ("S2CP_", "S2_HUB_", "WP_", "WELDPROOF_")
+_SUITE_PREFIXES = ("S2CP_", "S2_HUB_", "WP_", "WELDPROOF_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Program:
     words: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     port: int
-    what: str
+    title: str
 
     @property
     def takes_port(self) -> bool:
@@ -59,24 +59,24 @@ class Program:
         return any("{port}" in text for text in (*self.words, *self.environment.values()))
 
     @property
-    def untold(self) -> Program:
+    def without_port_settings(self) -> Program:
         """The same program without the settings that tell it a port.
 
         Raises:
             Inconclusive: Its command tells it one.
         """
         if any("{port}" in word for word in self.words):
-            raise Inconclusive(f"the command of {self.what} itself tells a port, so that its default does not show")
-        kept = {name: value for name, value in self.environment.items() if "{port}" not in value}
-        return Program(self.words, kept, self.port, self.what)
+            raise Inconclusive(f"the command of {self.title} itself tells a port, so that its default does not show")
+        environment = {name: value for name, value in self.environment.items() if "{port}" not in value}
+        return Program(self.words, environment, self.port, self.title)
 
-    def given(self, **variables: str) -> Program:
+    def with_environment(self, **variables: str) -> Program:
         """Return the same program with further environment, which goes before what it has."""
-        return Program(self.words, {**self.environment, **variables}, self.port, self.what)
+        return Program(self.words, {**self.environment, **variables}, self.port, self.title)
 
 
 @dataclass(slots=True)
-class Running:
+class RunningProgram:
     """A program that was started.
 
     Attributes:
@@ -106,14 +106,14 @@ class Running:
         return self._process.pid
 
     @property
-    def said(self) -> str:
+    def output_end(self) -> str:
         """The end of what it printed, without secrets, on one line."""
         text = " ".join(read_end(self._words).split())
-        return self._names.redact(text)[-_TOLD_LETTERS:] or "it said nothing"
+        return self._names.redact(text)[-_QUOTED_LETTERS:] or "it said nothing"
 
     async def stop(self) -> None:
         """End it, and whatever it started."""
-        await ended(self._process, _END_SECONDS)
+        await end_child(self._process, _END_SECONDS)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -124,16 +124,16 @@ class Running:
         """
         ends = time.monotonic() + seconds
         while self.alive and time.monotonic() < ends:
-            if await speaks(self.url):
+            if await answers_http(self.url):
                 return self.alive
             await asyncio.sleep(_POLL_SECONDS)
         return False
 
 
 @asynccontextmanager
-async def running(
+async def run_program(
     program: Program, names: Names, *, folder: Path | None = None, at: str | None = None
-) -> AsyncIterator[Running]:
+) -> AsyncIterator[RunningProgram]:
     """Start a program and end it on leaving.
 
     Args:
@@ -149,64 +149,66 @@ async def running(
         if folder is None:
             folder = stack.enter_context(temporary_folder())
         words = stack.enter_context(temporary_folder()) / "said"
-        found = await _started(program, names, folder, words, at)
+        program_run = await _start_program(program, names, folder, words, at)
         try:
-            yield found
+            yield program_run
         finally:
-            await found.stop()
+            await program_run.stop()
 
 
-async def _started(program: Program, names: Names, folder: Path, words: Path, at: str | None) -> Running:
+async def _start_program(program: Program, names: Names, folder: Path, words: Path, at: str | None) -> RunningProgram:
     if not program.takes_port and at is None and await _takes_connections("127.0.0.1", program.port):
-        raise Inconclusive(f"another program listens at port {program.port}, where {program.what} is taken to listen")
+        raise Inconclusive(f"another program listens at port {program.port}, where {program.title} is taken to listen")
     for attempt in range(_TRIES):
         with contextlib.ExitStack() as stack:
             if at is None and program.takes_port:
                 # One that cannot listen beside whoever keeps its port for it gets one that nobody keeps.
-                port = stack.enter_context(_kept_port()) if attempt == 0 else free_port()
+                port = stack.enter_context(_keep_port()) if attempt == 0 else find_free_port()
             else:
                 port = program.port if at is None else _port_of(at)
             url = at or f"http://127.0.0.1:{port}"
-            found = Running(url.rstrip("/"), folder, _spawned(program, port, folder, words), words, names)
+            program_run = RunningProgram(url.rstrip("/"), folder, _spawn(program, port, folder, words), words, names)
             try:
-                if await found.answers(READY_SECONDS):
-                    return found
+                if await program_run.answers(READY_SECONDS):
+                    return program_run
             except BaseException:
-                await found.stop()
+                await program_run.stop()
                 raise
         # Somebody else may have taken the port that was free a moment ago.
-        again = not found.alive and program.takes_port and at is None and attempt + 1 < _TRIES
-        how = found.fate
-        await found.stop()
+        again = not program_run.alive and program.takes_port and at is None and attempt + 1 < _TRIES
+        how = program_run.fate
+        await program_run.stop()
         if not again:
-            raise Inconclusive(f"{program.what} {how} at {url}: {found.said}")
+            raise Inconclusive(f"{program.title} {how} at {url}: {program_run.output_end}")
     raise AssertionError("every attempt returns or raises")
 
 
-def _spawned(program: Program, port: int, folder: Path, words: Path) -> Child:
-    command = [_filled(word, port, folder) for word in program.words]
-    environment = environment_of({name: _filled(value, port, folder) for name, value in program.environment.items()})
+def _spawn(program: Program, port: int, folder: Path, words: Path) -> Child:
+    command = [_fill_placeholders(word, port, folder) for word in program.words]
+    environment = make_environment(
+        {name: _fill_placeholders(value, port, folder) for name, value in program.environment.items()}
+    )
     with words.open("wb") as log:
         try:
             return Child(command, environment, log)
         except OSError as fault:
-            raise Inconclusive(f"{program.what} cannot be started: {command[0]}: {fault.strerror}") from fault
+            raise Inconclusive(f"{program.title} cannot be started: {command[0]}: {fault.strerror}") from fault
 
 
-def environment_of(given: Mapping[str, str]) -> dict[str, str]:
+def make_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """Return a program's environment: what it is given, and the usual one without settings of the suite's own.
 
     The mark is among it, by which the program is ended with the command that started it.
     """
-    return {**environment_of_operator(), **marking(), **given}
+    return {**copy_operator_environment(), **mark_environment(), **variables}
 
 
-def environment_of_operator() -> dict[str, str]:
+def copy_operator_environment() -> dict[str, str]:
     """Return the usual environment without settings of the suite's own, and without the mark: what gets it lives on."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    return {name: value for name, value in os.environ.items() if not name.startswith(_SUITE_PREFIXES)}
 
 
-def _filled(text: str, port: int, folder: Path) -> str:
+def _fill_placeholders(text: str, port: int, folder: Path) -> str:
     return text.replace("{port}", str(port)).replace("{data_dir}", str(folder))
 
 
@@ -215,7 +217,7 @@ def _port_of(url: str) -> int:
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """Return a port of this machine that nobody listens at."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -223,7 +225,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def _kept_port() -> Iterator[int]:
+def _keep_port() -> Iterator[int]:
     """Keep a free port for a program that is about to listen there, so that nobody else is given it meanwhile.
 
     Who asks for any free port is not given one that is bound, and an answer at it is the program's own then. Linux lets
@@ -250,7 +252,7 @@ async def _takes_connections(host: str, port: int) -> bool:
     return True
 
 
-async def speaks(url: str) -> bool:
+async def answers_http(url: str) -> bool:
     """Return whether an HTTP answer comes from an address, whatever it says."""
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", _port_of(url)
@@ -261,13 +263,13 @@ async def speaks(url: str) -> bool:
             reader, writer = await asyncio.open_connection(host, port)
             writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             await writer.drain()
-            said = await reader.read(5)
+            beginning = await reader.read(5)
             writer.close()
     except (OSError, TimeoutError):
         return False
-    return said == b"HTTP/"
+    return beginning == b"HTTP/"
 
 
-def found_program(name: str, beside: Sequence[str]) -> str | None:
+def find_program(name: str, beside: Sequence[str]) -> str | None:
     """Return the path of a console command, on the path or in the folders `beside` it."""
     return shutil.which(name, path=os.pathsep.join((*beside, os.environ.get("PATH", ""))))

@@ -23,28 +23,28 @@ _POLL_SECONDS = 0.01
 _PROCESSES = "/proc"
 
 
-def marked(mark: str) -> Iterator[int]:
+def find_marked(mark: str) -> Iterator[int]:
     """Yield the processes that carry a mark; none where the system does not tell."""
-    wanted = f"{MARK}={mark}".encode()
+    variable = f"{MARK}={mark}".encode()
     with contextlib.suppress(OSError):
         for name in os.listdir(_PROCESSES):  # noqa: PTH208 - light
-            if name.isdecimal() and int(name) != os.getpid() and wanted in _environment(name):
+            if name.isdecimal() and int(name) != os.getpid() and variable in _environment(name):
                 yield int(name)
 
 
-def killed(mark: str) -> bool:
+def kill_marked(mark: str) -> bool:
     """Kill every process that carries a mark, and return whether there was one."""
-    found = list(marked(mark))
-    for process in found:
+    processes = list(find_marked(mark))
+    for process in processes:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(process, signal.SIGKILL)
-    return bool(found)
+    return bool(processes)
 
 
-def cleared(mark: str, folders: list[str]) -> None:
+def clear_up(mark: str, folders: list[str]) -> None:
     """Kill until nobody carries a mark any more, and remove what is left of folders."""
     ends = time.monotonic() + _KILL_SECONDS
-    while killed(mark) and time.monotonic() < ends:
+    while kill_marked(mark) and time.monotonic() < ends:
         time.sleep(_POLL_SECONDS)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -61,7 +61,7 @@ def _main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     folders = [line.rstrip("\n") for line in sys.stdin]
-    cleared(sys.argv[1], folders)
+    clear_up(sys.argv[1], folders)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Whether another run of the suite, on this machine and of this user, is under way against the same target.
 
 Two runs on one stack disturb each other: both move its clock and its chains, exhaust its limits and read its counts.
-What moves time or money under a payment of the other run is used by one run at a time: the second waits (`alone_with`).
-For the rest, such as the addresses of the surfaces, the second says that it is not alone (`claimed`).
+What moves time or money under a payment of the other run is used by one run at a time: the second waits (`wait_alone`).
+For the rest, such as the addresses of the surfaces, the second says that it is not alone (`claim_addresses`).
 
 Each run binds a name for each of these in Linux's abstract namespace of sockets, which leaves nothing behind and which
 the system takes back when the process ends, however it ends. Elsewhere nothing is claimed and no other run is noticed.
@@ -25,7 +25,7 @@ _LOOK_SECONDS: Final = 0.2
 
 
 @contextmanager
-def claimed(addresses: Iterable[str]) -> Iterator[list[str]]:
+def claim_addresses(addresses: Iterable[str]) -> Iterator[list[str]]:
     """Claim addresses for as long as the context lasts, and yield those that another run has claimed.
 
     Args:
@@ -36,7 +36,7 @@ def claimed(addresses: Iterable[str]) -> Iterator[list[str]]:
 
 
 @asynccontextmanager
-async def alone_with(
+async def wait_alone(
     shared: Mapping[str, str], seconds: float, waits: Callable[[list[str]], None]
 ) -> AsyncIterator[list[str]]:
     """Have things to oneself for as long as the context lasts, and yield what another run still has after the wait.
@@ -51,23 +51,23 @@ async def alone_with(
     ends, has_said = time.monotonic() + seconds, False
     while True:
         with ExitStack() as held:
-            taken = [words for key, words in sorted(shared.items()) if not _claim(key, held)]
-            if not taken or time.monotonic() >= ends:
-                yield taken
+            busy_names = [words for key, words in sorted(shared.items()) if not _claim(key, held)]
+            if not busy_names or time.monotonic() >= ends:
+                yield busy_names
                 return
         if not has_said:
-            waits(taken)
+            waits(busy_names)
             has_said = True
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-def _claim(address: str, held: ExitStack) -> bool:
-    """Return whether no other run has claimed an address or key; its name is kept until `held` is closed."""
+def _claim(address: str, claims: ExitStack) -> bool:
+    """Return whether no other run has claimed an address or key; its name is kept until `claims` is closed."""
     if sys.platform != "linux":
         return True
     name = hashlib.sha256(f"{os.getuid()} {address}".encode()).hexdigest()
     try:
-        held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)).bind(f"\0weldproof-run-{name}")
+        claims.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)).bind(f"\0weldproof-run-{name}")
     except OSError as fault:
         return fault.errno != errno.EADDRINUSE
     return True

@@ -13,7 +13,7 @@ import orjson
 
 from conformance import extras, target
 from conformance.ledger import Requirement
-from conformance.processes.children import ended
+from conformance.processes.children import end_child
 from conformance.processes.watch import temporary_folder
 from conformance.target import Profile
 
@@ -39,7 +39,7 @@ class OwnStack:
     profile_path: Path
 
 
-def surface_options(rows: Iterable[Requirement], *, companions: bool = True) -> list[str]:
+def list_surface_options(rows: Iterable[Requirement], *, companions: bool = True) -> list[str]:
     """Return the options of `weldproof up` that bring up the surfaces of these rows, and no other.
 
     Rows that all surfaces share are judged on those that the others name, or on every one when none does.
@@ -49,21 +49,21 @@ def surface_options(rows: Iterable[Requirement], *, companions: bool = True) -> 
         companions: Whether the services that only some rows need come along where these rows are among them.
     """
     rows = tuple(rows)
-    named = {surface for row in rows for surface in _bringing(row)}
-    surfaces = named & SURFACES or SURFACES
-    wanted = "gateway" in surfaces or any(row.id == _OFFLINE_ROW for row in rows)
+    row_surfaces = {surface for row in rows for surface in _list_surfaces(row)}
+    surfaces = row_surfaces & SURFACES or SURFACES
+    needs_companions = "gateway" in surfaces or any(row.id == _OFFLINE_ROW for row in rows)
     words = [word for surface in sorted(surfaces) for word in ("--surface", surface)]
-    return [*words, "--companions"] if wanted and companions else words
+    return [*words, "--companions"] if needs_companions and companions else words
 
 
-def _bringing(row: Requirement) -> tuple[str, ...]:
+def _list_surfaces(row: Requirement) -> tuple[str, ...]:
     """Return the surfaces that a row brings up: webhooks come with the gateway, whatever else the row looks at."""
     own = ("gateway", *row.surfaces) if row.surface == "webhooks" else (row.surface,)
     return (*own, *_ALSO.get(row.id, ()))
 
 
 @asynccontextmanager
-async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
+async def start_own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
     """Bring our own stack up in a temporary folder, with ports of its own, and end it on leaving.
 
     Args:
@@ -87,18 +87,18 @@ async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
                 start_new_session=True,
             )
         try:
-            yield await _ready(process, words)
+            yield await _wait_until_ready(process, words)
         finally:
-            await ended(process, _END_SECONDS)
+            await end_child(process, _END_SECONDS)
 
 
-async def _ready(process: asyncio.subprocess.Process, words: Path) -> OwnStack:
+async def _wait_until_ready(process: asyncio.subprocess.Process, words: Path) -> OwnStack:
     assert process.stdout is not None  # noqa: S101 - always piped above
     try:
         async with asyncio.timeout(_READY_SECONDS):
             line = await process.stdout.readline()
         path = Path(orjson.loads(line)["profile"])
     except (TimeoutError, orjson.JSONDecodeError, KeyError, TypeError) as fault:
-        said = words.read_text("utf-8", "replace").strip() or "it said nothing"
-        raise StackFault(f"our own stack did not come up: {said}") from fault
+        output = words.read_text("utf-8", "replace").strip() or "it said nothing"
+        raise StackFault(f"our own stack did not come up: {output}") from fault
     return OwnStack(target.load(path), path)

@@ -22,22 +22,22 @@ from typing import Any
 
 from conformance.http.client import Names
 from conformance.outcome import NodeCannotShow
-from conformance.processes.children import ended
-from conformance.processes.launching import READY_SECONDS, Program, environment_of, speaks
-from conformance.processes.sandbox_init import relayed
+from conformance.processes.children import end_child
+from conformance.processes.launching import READY_SECONDS, Program, answers_http, make_environment
+from conformance.processes.sandbox_init import relay
 from conformance.processes.watch import temporary_folder
 from conformance.text.files import read_end
 from programs import unshare
 
 _END_SECONDS = 15.0
 _POLL_SECONDS = 0.1
-_TOLD_LETTERS = 400
+_QUOTED_LETTERS = 400
 # A program is started within half a second; where that takes longer than this, so does everything it does.
 _STARTS_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class Destination:
     """A place that was called from inside.
 
     Attributes:
@@ -64,7 +64,7 @@ class Called:
 
 
 @dataclass(slots=True)
-class Enclosed:
+class EnclosedProgram:
     """A program that runs in an enclosure.
 
     Attributes:
@@ -81,33 +81,33 @@ class Enclosed:
     app: Path
     words: Path
     names: Names
-    calls: list[Called] = field(default_factory=list)
-    ended: bool = False
-    begun: float = field(default_factory=time.monotonic)
-    started: asyncio.Event = field(default_factory=asyncio.Event)
+    calls: list[Destination] = field(default_factory=list)
+    is_over: bool = False
+    start_time: float = field(default_factory=time.monotonic)
+    start_event: asyncio.Event = field(default_factory=asyncio.Event)
     slowness: float = 1.0
 
-    def starts(self) -> None:
+    def record_start(self) -> None:
         """Note that the program starts now, and how slow the machine is by how long it took until then."""
-        self.slowness = max(1.0, (time.monotonic() - self.begun) / _STARTS_SECONDS)
-        self.started.set()
+        self.slowness = max(1.0, (time.monotonic() - self.start_time) / _STARTS_SECONDS)
+        self.start_event.set()
 
     @property
-    def said(self) -> str:
+    def output_end(self) -> str:
         """The end of what the program printed, without secrets."""
         text = " ".join(read_end(self.words).split()) if self.words.exists() else ""
-        return self.names.redact(text)[-_TOLD_LETTERS:] or "it said nothing"
+        return self.names.redact(text)[-_QUOTED_LETTERS:] or "it said nothing"
 
     async def answers(self, port: int, seconds: float = READY_SECONDS) -> bool:
         """Return whether something answers at a port inside, within some seconds or at a last look after them.
 
         The seconds begin when the program does, and are longer on a machine that took long to start it.
         """
-        await self.started.wait()
+        await self.start_event.wait()
         ends = time.monotonic() + seconds * self.slowness
-        while not self.ended:
+        while not self.is_over:
             last = time.monotonic() >= ends
-            if await speaks(self.urls[port]):
+            if await answers_http(self.urls[port]):
                 return True
             if last:
                 break
@@ -121,9 +121,9 @@ async def command_prefix() -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def enclosed(
+async def run_enclosed(
     program: Program, names: Names, *, ports: Collection[int], services: Collection[int] = ()
-) -> AsyncIterator[Enclosed]:
+) -> AsyncIterator[EnclosedProgram]:
     """Start a program in an enclosure and end it on leaving.
 
     Args:
@@ -141,15 +141,17 @@ async def enclosed(
     async with contextlib.AsyncExitStack() as stack:
         folder = stack.enter_context(temporary_folder("wp-"))
         (folder / "app").mkdir()
-        found = Enclosed(await _doors(stack, folder, ports), folder / "app", folder / "words", names)
-        await _windows(stack, folder, services)
-        given = {
+        enclosure = EnclosedProgram(
+            await _open_inward_ports(stack, folder, ports), folder / "app", folder / "words", names
+        )
+        await _open_outward_sockets(stack, folder, services)
+        settings = {
             "command": list(program.words),
-            "environment": environment_of(program.environment),
+            "environment": make_environment(program.environment),
             "inward": {port: str(folder / f"in-{port}") for port in ports},
             "outward": {port: str(folder / f"out-{port}") for port in services},
-            "words": str(found.words),
-            "app": str(found.app),
+            "words": str(enclosure.words),
+            "app": str(enclosure.app),
         }
         process = await asyncio.create_subprocess_exec(
             *(*before, sys.executable, "-m", "conformance.processes.sandbox_init"),
@@ -160,59 +162,59 @@ async def enclosed(
             start_new_session=True,
         )
         assert process.stdin is not None  # noqa: S101 - always piped above
-        reading = asyncio.create_task(_read(process, found))
+        read_task = asyncio.create_task(_read(process, enclosure))
         try:
             # The environment holds secrets: it goes in by a pipe.
-            process.stdin.write(json.dumps(given).encode() + b"\n")
+            process.stdin.write(json.dumps(settings).encode() + b"\n")
             await process.stdin.drain()
-            yield found
+            yield enclosure
         finally:
             process.stdin.close()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_END_SECONDS):
                     await process.wait()
-            await ended(process, _END_SECONDS)
-            await reading
+            await end_child(process, _END_SECONDS)
+            await read_task
 
 
-async def _doors(stack: contextlib.AsyncExitStack, folder: Path, ports: Collection[int]) -> dict[int, str]:
+async def _open_inward_ports(stack: contextlib.AsyncExitStack, folder: Path, ports: Collection[int]) -> dict[int, str]:
     """Listen at a free port outside for each port inside, and carry calls in."""
     urls: dict[int, str] = {}
     for port in ports:
         path = str(folder / f"in-{port}")
-        server = await asyncio.start_server(_carrier(partial(asyncio.open_unix_connection, path)), "127.0.0.1", 0)
-        stack.push_async_callback(_closed, server)
+        server = await asyncio.start_server(_make_carrier(partial(asyncio.open_unix_connection, path)), "127.0.0.1", 0)
+        stack.push_async_callback(_close_server, server)
         urls[port] = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     return urls
 
 
-async def _windows(stack: contextlib.AsyncExitStack, folder: Path, ports: Collection[int]) -> None:
+async def _open_outward_sockets(stack: contextlib.AsyncExitStack, folder: Path, ports: Collection[int]) -> None:
     """Listen at a Unix socket for each service of the suite's, and carry calls out to it."""
     for port in ports:
-        carrier = _carrier(partial(asyncio.open_connection, "127.0.0.1", port))
-        stack.push_async_callback(_closed, await asyncio.start_unix_server(carrier, str(folder / f"out-{port}")))
+        carrier = _make_carrier(partial(asyncio.open_connection, "127.0.0.1", port))
+        stack.push_async_callback(_close_server, await asyncio.start_unix_server(carrier, str(folder / f"out-{port}")))
 
 
-def _carrier(opens: Callable[[], Any]) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]:
+def _make_carrier(opens: Callable[[], Any]) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]:
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await relayed(reader, writer, opens())
+        await relay(reader, writer, opens())
 
     return carry
 
 
-async def _closed(server: asyncio.Server) -> None:
+async def _close_server(server: asyncio.Server) -> None:
     server.close()
 
 
-async def _read(process: asyncio.subprocess.Process, found: Enclosed) -> None:
+async def _read(process: asyncio.subprocess.Process, enclosure: EnclosedProgram) -> None:
     assert process.stdout is not None  # noqa: S101 - always piped above
     async for line in process.stdout:
         message = json.loads(line)
         if "called" in message:
-            found.calls.append(Called(*message["called"]))
+            enclosure.calls.append(Destination(*message["called"]))
         if "started" in message:
-            found.starts()
+            enclosure.record_start()
         if "ended" in message:
-            found.ended = True
-    found.ended = True
-    found.started.set()
+            enclosure.is_over = True
+    enclosure.is_over = True
+    enclosure.started.set()

@@ -51,7 +51,7 @@ def _own_every_address(family: int) -> None:
         raise OSError(-error, "no route to everywhere")
 
 
-def _under(folder: str) -> None:
+def _enter_root(folder: str) -> None:
     """Go on in a root directory like this one, but for `/app`, which is a folder from outside."""
     libc = ctypes.CDLL(None, use_errno=True)
 
@@ -74,12 +74,12 @@ def _under(folder: str) -> None:
             mount(str(entry), place, None, _BIND | _RECURSIVE)
     (root / "app").mkdir()
     mount(folder, root / "app", None, _BIND)
-    here = Path.cwd()
+    work_folder = Path.cwd()
     os.chroot(root)
-    os.chdir(here)
+    os.chdir(work_folder)
 
 
-def _called(packet: bytes) -> tuple[str, str, int, str] | None:
+def _read_destination(packet: bytes) -> tuple[str, str, int, str] | None:
     """Return protocol, address, port and asked name of a packet that begins something, None for any other."""
     (kind,) = struct.unpack_from(">H", packet, 12)
     if kind == _IPV4:
@@ -109,7 +109,7 @@ def _asked_name(query: bytes) -> str:
     return ".".join(labels).lower()
 
 
-class _Watch:
+class _PacketWatch:
     """Tells each place that is called, once."""
 
     def __init__(self) -> None:
@@ -126,64 +126,64 @@ class _Watch:
             while True:
                 packet = self._socket.recv(_CHUNK)
                 with contextlib.suppress(struct.error, IndexError, ValueError):
-                    called = _called(packet)
-                    if called is not None and called not in self._told:
-                        self._told.add(called)
-                        _say(called=called)
+                    destination = _read_destination(packet)
+                    if destination is not None and destination not in self._told:
+                        self._told.add(destination)
+                        _report(called=destination)
 
 
-def _say(**what: Any) -> None:
-    sys.stdout.write(json.dumps(what) + "\n")
+def _report(**members: Any) -> None:
+    sys.stdout.write(json.dumps(members) + "\n")
     sys.stdout.flush()
 
 
-async def _joined(one: asyncio.StreamReader, other: asyncio.StreamWriter) -> None:
+async def _pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
     with contextlib.suppress(OSError):
-        while chunk := await one.read(_CHUNK):
-            other.write(chunk)
-            await other.drain()
-    other.close()
+        while chunk := await source.read(_CHUNK):
+            sink.write(chunk)
+            await sink.drain()
+    sink.close()
 
 
-async def relayed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, opened: Any) -> None:
-    """Carry bytes both ways between a connection that came and one that `opened` makes."""
+async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: Any) -> None:
+    """Carry bytes both ways between a connection that came and one that `connection` makes."""
     try:
-        there_reader, there_writer = await opened
+        there_reader, there_writer = await connection
     except OSError:
         writer.close()
         return
-    await asyncio.gather(_joined(reader, there_writer), _joined(there_reader, writer))
+    await asyncio.gather(_pipe(reader, there_writer), _pipe(there_reader, writer))
 
 
-async def _relays(given: Mapping[str, Any]) -> None:
-    for port, path in given["inward"].items():
+async def _start_relays(settings: Mapping[str, Any]) -> None:
+    for port, path in settings["inward"].items():
 
         async def inward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int = int(port)) -> None:
-            await relayed(reader, writer, asyncio.open_connection("127.0.0.1", port))
+            await relay(reader, writer, asyncio.open_connection("127.0.0.1", port))
 
         await asyncio.start_unix_server(inward, path)
-    for port, path in given["outward"].items():
+    for port, path in settings["outward"].items():
 
         async def outward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str = path) -> None:
-            await relayed(reader, writer, asyncio.open_unix_connection(path))
+            await relay(reader, writer, asyncio.open_unix_connection(path))
 
         await asyncio.start_server(outward, "127.0.0.1", int(port))
 
 
-async def _run(given: Mapping[str, Any], lines: asyncio.StreamReader) -> None:
-    watch = _Watch()
+async def _run_program(settings: Mapping[str, Any], lines: asyncio.StreamReader) -> None:
+    watch = _PacketWatch()
     watch.open()
-    await _relays(given)
-    with Path(given["words"]).open("wb") as log:  # noqa: ASYNC230 - one small file, before anything runs
+    await _start_relays(settings)
+    with Path(settings["words"]).open("wb") as log:  # noqa: ASYNC230 - one small file, before anything runs
         process = await asyncio.create_subprocess_exec(
-            *given["command"],
-            env=given["environment"],
+            *settings["command"],
+            env=settings["environment"],
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
         )
-    _say(started=process.pid)
+    _report(started=process.pid)
     ends = [asyncio.create_task(lines.read()), asyncio.create_task(process.wait())]
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     if process.returncode is None:
@@ -193,7 +193,7 @@ async def _run(given: Mapping[str, Any], lines: asyncio.StreamReader) -> None:
                 await process.wait()
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    _say(ended=await process.wait())
+    _report(ended=await process.wait())
     for task in ends:
         task.cancel()
 
@@ -201,14 +201,14 @@ async def _run(given: Mapping[str, Any], lines: asyncio.StreamReader) -> None:
 async def _main() -> None:
     lines = asyncio.StreamReader(limit=2**22)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    given = json.loads(await lines.readline())
+    settings = json.loads(await lines.readline())
     _raise_loopback()
     _own_every_address(socket.AF_INET)
     with contextlib.suppress(OSError):  # a machine without IPv6 has no such addresses
         _own_every_address(socket.AF_INET6)
-    if given["app"] is not None:
-        _under(given["app"])
-    await _run(given, lines)
+    if settings["app"] is not None:
+        _enter_root(settings["app"])
+    await _run_program(settings, lines)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ from conformance.processes import leftovers
 _END_SECONDS = 30.0
 
 
-class Watch:
+class ProcessWatch:
     """Marks what the command starts from now on, and has it ended with the command."""
 
-    current: Watch | None = None
+    current: ProcessWatch | None = None
 
     def __init__(self) -> None:
         self.mark = secrets.token_hex(8)
@@ -36,7 +36,7 @@ class Watch:
         )
         self._before = os.environ.get(leftovers.MARK)
         os.environ[leftovers.MARK] = self.mark
-        self._outer, Watch.current = Watch.current, self
+        self._outer, ProcessWatch.current = ProcessWatch.current, self
 
     def remember(self, folder: str) -> None:
         """Have a folder removed with the command."""
@@ -45,14 +45,14 @@ class Watch:
                 self._process.stdin.write(f"{folder}\n")
                 self._process.stdin.flush()
 
-    def hand_on(self) -> None:
+    def pass_to_successor(self) -> None:
         """Have the program that takes this process's place watched in its stead; nobody closes the watch then."""
         if self._process.stdin is not None:
             os.set_inheritable(self._process.stdin.fileno(), True)
 
     def kill(self) -> None:
         """Kill everything that was started, and whatever that started."""
-        leftovers.killed(self.mark)
+        leftovers.kill_marked(self.mark)
 
     def close(self) -> None:
         """Have everything ended that is left, and wait for that; nothing happens where nothing is left."""
@@ -61,15 +61,15 @@ class Watch:
                 self._process.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_SECONDS)
-            Watch.current = self._outer
+            ProcessWatch.current = self._outer
             os.environ.pop(leftovers.MARK, None)
             if self._before is not None:
                 os.environ[leftovers.MARK] = self._before
 
 
-def marking() -> Mapping[str, str]:
+def mark_environment() -> Mapping[str, str]:
     """Return the variable that marks what is started with an environment of its own; none outside of a command."""
-    return {} if Watch.current is None else {leftovers.MARK: Watch.current.mark}
+    return {} if ProcessWatch.current is None else {leftovers.MARK: ProcessWatch.current.mark}
 
 
 @contextmanager
@@ -79,6 +79,6 @@ def temporary_folder(prefix: str = "weldproof-") -> Iterator[Path]:
     A program that was killed a moment ago may still write there: what cannot be removed at once is removed then.
     """
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
-        if Watch.current is not None:
-            Watch.current.remember(folder)
+        if ProcessWatch.current is not None:
+            ProcessWatch.current.remember(folder)
         yield Path(folder)

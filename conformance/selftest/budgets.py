@@ -12,13 +12,13 @@ _FUZZ_SECONDS: Final = 3.0
 _PROPAGATION_SECONDS: Final = 20.0
 
 
-def with_short_budgets(profile: Profile, *, generated: bool = False) -> Profile:
+def with_short_budgets(profile: Profile, *, has_generated_requests: bool = False) -> Profile:
     """Return the profile of a broken reference with short budgets.
 
     Args:
         profile: The target.
         generated: Whether generated requests are what is judged, which then keep their time.
     """
-    budgets = profile.budgets if generated else profile.budgets.model_copy(update={"fuzz": _FUZZ_SECONDS})
+    budgets = profile.budgets if has_generated_requests else profile.budgets.model_copy(update={"fuzz": _FUZZ_SECONDS})
     hub = profile.hub.model_copy(update={"propagation_budget": _PROPAGATION_SECONDS})
     return profile.model_copy(update={"budgets": budgets, "hub": hub})

@@ -16,8 +16,8 @@ from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
 from conformance.log.events import Event, EventLog
 from conformance.outcome import SOUND, Verdict
-from conformance.processes.own_stack import own_stack, surface_options
-from conformance.selftest.seen import OBSERVERS, seen
+from conformance.processes.own_stack import list_surface_options, start_own_stack
+from conformance.selftest.seen import OBSERVERS, observe_run
 from conformance.target import LANES
 
 # So many seeds in a row show every point in at least two values.
@@ -58,12 +58,12 @@ class Trial:
         return {name: getattr(self, name) for name in names}
 
 
-def lane_of(seed: int) -> str:
+def choose_lane(seed: int) -> str:
     """Return the lane that a seed's run pays on."""
     return LANES[seed % len(LANES)]
 
 
-async def trial(
+async def run_trial(
     seed: int,
     rows: Sequence[Requirement] | None = None,
     *,
@@ -82,39 +82,41 @@ async def trial(
         StackFault: The stack did not come up.
         CancelledError: The run was interrupted.
     """
-    started = time.perf_counter()
-    chosen = tuple(load().select([])) if rows is None else tuple(rows)
-    lane = lane_of(seed) if lane_of(seed) in lanes else lanes[0]
-    offered = [word for one in lanes for word in ("--lane", one)]
+    start = time.perf_counter()
+    selection = tuple(load().select([])) if rows is None else tuple(rows)
+    lane = choose_lane(seed) if choose_lane(seed) in lanes else lanes[0]
+    lane_options = [word for check in lanes for word in ("--lane", check)]
     log = EventLog(None if logs is None else logs / f"{seed}.ndjson.gz")
-    async with own_stack(["--chameleon", str(seed), *offered, *surface_options(chosen)]) as stack:
+    async with start_own_stack(["--chameleon", str(seed), *lane_options, *list_surface_options(selection)]) as stack:
         looks = [json.loads(path.read_bytes()) for path in sorted(stack.profile_path.parent.glob("variant_*.json"))]
         budgets = stack.profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
         profile = stack.profile.model_copy(update={"budgets": budgets})
-        checks = select_checks(chosen, profile, (lane,))
-        plan = Plan(chosen, checks, seed=seed, workers=profile.pace.workers, lanes=(lane,))
+        checks = select_checks(selection, profile, (lane,))
+        plan = Plan(selection, checks, seed=seed, workers=profile.pace.workers, lanes=(lane,))
         try:
             await Run(plan, profile, log).execute_whole()
         finally:
             log.close()
-    undecided = {row: reason for look in looks for row, reason in look["undecided"].items()}
+    undecided_rows = {row: reason for look in looks for row, reason in look["undecided"].items()}
     # A row whose checks are all of another lane is another seed's.
-    judged = {row for one in checks for row in one.rows}
-    found = [row for row in log.of("row") if row["id"] in judged or row["verdict"] != Verdict.INCONCLUSIVE.value]
+    judged_ids = {row for check in checks for row in check.rows}
+    row_events = [
+        row for row in log.of("row") if row["id"] in judged_ids or row["verdict"] != Verdict.INCONCLUSIVE.value
+    ]
     return Trial(
         seed,
         lane,
         looks[0]["drawn"],
         sorted(looks[0]["bindings"]),
-        unsound(found, undecided),
-        len(found),
-        sorted(row["id"] for row in found if row["verdict"] == Verdict.PASS.value),
-        round(time.perf_counter() - started, 1),
-        seen(log.events),
+        list_unsound_rows(row_events, undecided_rows),
+        len(row_events),
+        sorted(row["id"] for row in row_events if row["verdict"] == Verdict.PASS.value),
+        round(time.perf_counter() - start, 1),
+        observe_run(log.events),
     )
 
 
-def unsound(rows: Iterable[Event], undecided: Mapping[str, str]) -> list[str]:
+def list_unsound_rows(rows: Iterable[Event], undecided: Mapping[str, str]) -> list[str]:
     """Return one line for each row that a correct server must not get.
 
     Args:
@@ -124,8 +126,8 @@ def unsound(rows: Iterable[Event], undecided: Mapping[str, str]) -> list[str]:
     lines = []
     for row in rows:
         verdict = Verdict(row["verdict"])
-        excused = verdict is Verdict.INCONCLUSIVE and row["id"] in undecided
-        if verdict not in SOUND and not excused:
+        is_excused = verdict is Verdict.INCONCLUSIVE and row["id"] in undecided
+        if verdict not in SOUND and not is_excused:
             lines.append(f"{row['id']}: {verdict.value}: {row['reason']}")
     return lines
 
@@ -148,16 +150,16 @@ class Sighting:
         return sorted({value for values in self.by_seed.values() for value in values})
 
     @property
-    def varied(self) -> bool:
+    def has_varied(self) -> bool:
         """Whether two runs showed different values."""
         return len({tuple(values) for values in self.by_seed.values() if values}) > 1
 
     def as_json(self) -> dict[str, Any]:
         """Return the sighting as JSON members."""
         by_seed = {str(seed): list(values) for seed, values in self.by_seed.items()}
-        return {"varied": self.varied, "values": self.values, "by_seed": by_seed}
+        return {"varied": self.has_varied, "values": self.values, "by_seed": by_seed}
 
 
-def sightings(trials: Sequence[Trial]) -> list[Sighting]:
+def collect_sightings(trials: Sequence[Trial]) -> list[Sighting]:
     """Return what trials showed of each point."""
     return [Sighting(point, {one.seed: one.values.get(point, ()) for one in trials}) for point in OBSERVERS]

@@ -76,31 +76,33 @@ class KillList:
                 lines += [f"{line[0]}{line[2:]}" for line in changes if not line.startswith("?")]
         return "\n".join(lines)
 
-    def expected(self) -> dict[str, Verdict]:
+    def list_expected_breaches(self) -> dict[str, Verdict]:
         """Return each row that must be breached and as what."""
         ledger = load()
         rows = (self.caught_by, *self.also)
         fails = {row for row in rows if ledger[row].decides} - {*self.warns}
         return {row: Verdict.FAIL if row in fails else Verdict.WARN for row in rows}
 
-    def differences(self, found: Mapping[str, Verdict]) -> list[str]:
+    def list_differences(self, verdicts: Mapping[str, Verdict]) -> list[str]:
         """Return one line for each difference between this list and what a run found; none when it is exact.
 
         Args:
             found: Verdict of every row of the surface.
         """
-        expected = self.expected()
-        breached = {row: found[row] for row in found if found[row] in BREACHES and row not in self.at_times}
-        broken = [f"{row}: {verdict.value}" for row, verdict in found.items() if verdict is Verdict.ERROR]
-        missed = [
-            f"{row}: expected {verdict.value}, got {found[row].value if row in found else 'nothing'}"
-            for row, verdict in expected.items()
-            if breached.get(row) is not verdict
+        expected_breaches = self.list_expected_breaches()
+        breaches = {row: verdicts[row] for row in verdicts if verdicts[row] in BREACHES and row not in self.at_times}
+        errors = [f"{row}: {verdict.value}" for row, verdict in verdicts.items() if verdict is Verdict.ERROR]
+        missing_breaches = [
+            f"{row}: expected {verdict.value}, got {verdicts[row].value if row in verdicts else 'nothing'}"
+            for row, verdict in expected_breaches.items()
+            if breaches.get(row) is not verdict
         ]
         extra = [
-            f"{row}: {verdict.value} is not on the list" for row, verdict in breached.items() if row not in expected
+            f"{row}: {verdict.value} is not on the list"
+            for row, verdict in breaches.items()
+            if row not in expected_breaches
         ]
-        return sorted({*missed, *extra, *broken})
+        return sorted({*missing_breaches, *extra, *errors})
 
 
 def load_kill_lists() -> tuple[KillList, ...]:
@@ -123,19 +125,21 @@ def load_kill_lists() -> tuple[KillList, ...]:
         )
         reasons = {**kill.also, **kill.at_times}
         unknown = [row for row in (kill.caught_by, *reasons) if row not in load()]
-        unreasoned = [row for row, reason in reasons.items() if not reason.strip()]
-        if unknown or unreasoned or not kill.rule:
-            raise ValueError(f"kill list of {kill.mutant}: unknown rows {unknown}, rows without a reason {unreasoned}")
-        listed = (kill.caught_by, *kill.also)
-        if both := {*listed} & {*kill.at_times}:
-            raise ValueError(f"kill list of {kill.mutant}: {sorted(both)} are always breached and at times")
-        idle = [row for row in kill.warns if row not in listed or not load()[row].decides]
+        rows_without_reason = [row for row, reason in reasons.items() if not reason.strip()]
+        if unknown or rows_without_reason or not kill.rule:
+            raise ValueError(
+                f"kill list of {kill.mutant}: unknown rows {unknown}, rows without a reason {rows_without_reason}"
+            )
+        deciding_rows = (kill.caught_by, *kill.also)
+        if contradictions := {*deciding_rows} & {*kill.at_times}:
+            raise ValueError(f"kill list of {kill.mutant}: {sorted(contradictions)} are always breached and at times")
+        idle = [row for row in kill.warns if row not in deciding_rows or not load()[row].decides]
         if idle:
             raise ValueError(f"kill list of {kill.mutant}: {idle} are no deciding rows of it that could warn")
         lists.append(kill)
     return tuple(lists)
 
 
-def shard(lists: tuple[KillList, ...], part: int, parts: int) -> tuple[KillList, ...]:
+def take_shard(lists: tuple[KillList, ...], part: int, parts: int) -> tuple[KillList, ...]:
     """Return the `part`-th (from 1) of `parts` equal parts; together they are all."""
     return lists[part - 1 :: parts]

@@ -28,7 +28,7 @@ MANIFEST = "manifest.json"
 # Where a wheel has the package (setup.py).
 _ARCHIVE = "vectors.zip"
 # The origin of vectors that this project made.
-OURS = "weldproof"
+OWN_ORIGIN = "weldproof"
 
 
 class PackageFault(Exception):
@@ -99,26 +99,26 @@ class MessageVector(Vector):
     @property
     def message(self) -> Mapping[str, Any]:
         """Members of profile 6.2; `related_request` and `trailers` only where `doors` leaves out the agent."""
-        found: Mapping[str, Any] = self.input["message"]
-        return found
+        message: Mapping[str, Any] = self.input["message"]
+        return message
 
     @property
     def key(self) -> Mapping[str, str]:
         """`public_key_hex` or `did_key`; of other algorithms `public_key_pem` or `secret_b64`; and `algorithm`."""
-        found: Mapping[str, str] = self.input["key"]
-        return found
+        key: Mapping[str, str] = self.input["key"]
+        return key
 
     @property
     def policy(self) -> Mapping[str, Any]:
         """Policy members of profile 6.2."""
-        found: Mapping[str, Any] = self.input["policy"]
-        return found
+        policy: Mapping[str, Any] = self.input["policy"]
+        return policy
 
     @property
     def signature_base(self) -> str | None:
         """The base as text, the same for every verifier; None where none can be made, or not the whole."""
-        found: str | None = self.expected.values.get("signature_base")
-        return found
+        base: str | None = self.expected.values.get("signature_base")
+        return base
 
     @property
     def request(self) -> dict[str, Any]:
@@ -165,9 +165,9 @@ def package() -> Package:
 
 def folder() -> Traversable:
     """Return the folder of this distribution's package: in a checkout as it is, in a wheel within an archive."""
-    here = files(__name__)
-    archive = here / _ARCHIVE
-    return ZipPath(str(archive)) if archive.is_file() else here
+    package_folder = files(__name__)
+    archive = package_folder / _ARCHIVE
+    return ZipPath(str(archive)) if archive.is_file() else package_folder
 
 
 @cache
@@ -177,8 +177,8 @@ def of_family(name: str) -> tuple[Vector, ...]:
     Raises:
         KeyError: There is no such family.
     """
-    found = package()
-    return tuple(one for one in found.vectors if one.family == found.families[name].name)
+    all_vectors = package()
+    return tuple(one for one in all_vectors.vectors if one.family == all_vectors.families[name].name)
 
 
 def message_signatures() -> tuple[MessageVector, ...]:
@@ -194,13 +194,13 @@ def read(folder: Traversable) -> Package:
     """
     manifest = _manifest(folder)
     try:
-        listed = {name: FamilyInfo(name=name, **_family(told)) for name, told in manifest["families"].items()}
+        families = {name: FamilyInfo(name=name, **_family(told)) for name, told in manifest["families"].items()}
         vectors: list[Vector] = []
         for name, digest in manifest["files"].items():
             document = _document(folder, name, digest)
             make = MessageVector if document["family"] == "message_signatures" else Vector
             vectors += (_vector(make, document["family"], one) for one in document["vectors"])
-        return Package(str(manifest["version"]), listed, tuple(vectors))
+        return Package(str(manifest["version"]), families, tuple(vectors))
     except (KeyError, TypeError, AttributeError) as fault:
         raise PackageFault(f"it is not of the form {FORMAT}: {type(fault).__name__}: {str(fault)[:200]}") from fault
 
@@ -237,11 +237,11 @@ def _manifest(folder: Traversable) -> dict[str, Any]:
     return manifest
 
 
-def _family(told: Mapping[str, Any]) -> dict[str, Any]:
-    lists = {name: tuple(told[name]) for name in ("stages", "told")}
-    if not isinstance(told["title"], str):
+def _family(entry: Mapping[str, Any]) -> dict[str, Any]:
+    lists = {name: tuple(entry[name]) for name in ("stages", "told")}
+    if not isinstance(entry["title"], str):
         raise TypeError("a title is a text")
-    return {"prefix": told["prefix"], "title": told["title"], "input": told["input"], **lists}
+    return {"prefix": entry["prefix"], "title": entry["title"], "input": entry["input"], **lists}
 
 
 def _document(folder: Traversable, name: str, digest: str) -> dict[str, Any]:
@@ -255,11 +255,11 @@ def _document(folder: Traversable, name: str, digest: str) -> dict[str, Any]:
     return document
 
 
-def _vector(make: type[Vector], family: str, one: Mapping[str, Any]) -> Vector:
-    expected = Expected(**{**one["expected"], "codes": tuple(one["expected"]["codes"])})
-    texts = [*(one[name] for name in ("id", "kind", "origin", "why")), *one["requirements"]]
-    texts += [text for text in (one["fault"], expected.stage) if text is not None]
+def _vector(make: type[Vector], family: str, entry: Mapping[str, Any]) -> Vector:
+    expected = Expected(**{**entry["expected"], "codes": tuple(entry["expected"]["codes"])})
+    texts = [*(entry[name] for name in ("id", "kind", "origin", "why")), *entry["requirements"]]
+    texts += [text for text in (entry["fault"], expected.stage) if text is not None]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("id, kind, requirements, stage, fault, origin and why are texts")
-    listed = {name: tuple(one[name]) for name in ("requirements", "pinned", "pins", "doors")}
-    return make(**{**one, **listed, "family": family, "expected": expected})
+    lists = {name: tuple(entry[name]) for name in ("requirements", "pinned", "pins", "doors")}
+    return make(**{**entry, **lists, "family": family, "expected": expected})

@@ -12,7 +12,7 @@ from typing import Any, Final
 from conformance import vectors
 from conformance.ledger import load
 from conformance.oracles.json_schema import Schema
-from conformance.vectors import OURS, FamilyInfo, Package, PackageFault, Vector
+from conformance.vectors import OWN_ORIGIN, FamilyInfo, Package, PackageFault, Vector
 
 MOST_OF_A_KIND: Final = 3
 _SCHEMAS: Final = "schemas"
@@ -36,8 +36,8 @@ def faults_of_form(folder: Traversable) -> Iterator[str]:
         document = json.loads(data)
         yield from _departures(name, document, schema(_OF_FILES))
         of_input = schema(f"inputs/{document['family']}.schema.json")
-        for one in document["vectors"]:
-            yield from _departures(one["id"], one["input"], of_input)
+        for vector in document["vectors"]:
+            yield from _departures(vector["id"], vector["input"], of_input)
 
 
 def _schema(folder: Traversable, name: str) -> Schema:
@@ -62,82 +62,82 @@ def faults_of_sense(package: Package) -> Iterator[str]:
 
 
 def _ids_are_unique(package: Package) -> Iterator[str]:
-    counted = Counter(one.id for one in package.vectors)
-    yield from (f"{name}: {count} vectors have this id" for name, count in counted.items() if count > 1)
+    counts = Counter(vector.id for vector in package.vectors)
+    yield from (f"{name}: {count} vectors have this id" for name, count in counts.items() if count > 1)
 
 
 def _ids_begin_with_prefix_and_kind(package: Package) -> Iterator[str]:
-    for one in package.vectors:
-        if one.id.rpartition("/")[0] != f"{_family(package, one).prefix}/{one.kind}":
-            yield f"{one.id}: an id is prefix, kind and variant"
+    for vector in package.vectors:
+        if vector.id.rpartition("/")[0] != f"{_family(package, vector).prefix}/{vector.kind}":
+            yield f"{vector.id}: an id is prefix, kind and variant"
 
 
 def _few_are_of_a_kind(package: Package) -> Iterator[str]:
-    counted = Counter((one.family, one.kind) for one in package.vectors if one.origin == OURS)
-    for (family, kind), count in counted.items():
+    counts = Counter((vector.family, vector.kind) for vector in package.vectors if vector.origin == OWN_ORIGIN)
+    for (family, kind), count in counts.items():
         if count > MOST_OF_A_KIND:
             yield f"{family}: {count} vectors of the kind {kind}; {MOST_OF_A_KIND} at most"
 
 
 def _questions_are_unlike(package: Package) -> Iterator[str]:
-    seen: dict[str, str] = {}
-    for one in package.vectors:
-        asked = json.dumps([one.family, one.input])
-        if asked in seen:
-            yield f"{one.id}: asks what {seen[asked]} asks"
-        seen.setdefault(asked, one.id)
+    questions: dict[str, str] = {}
+    for vector in package.vectors:
+        question = json.dumps([vector.family, vector.input])
+        if question in questions:
+            yield f"{vector.id}: asks what {questions[question]} asks"
+        questions.setdefault(question, vector.id)
 
 
 def _rows_are_of_the_ledger(package: Package) -> Iterator[str]:
     ledger = load()
-    for one in package.vectors:
-        yield from (f"{one.id}: no row {row} in the ledger" for row in one.requirements if row not in ledger)
+    for vector in package.vectors:
+        yield from (f"{vector.id}: no row {row} in the ledger" for row in vector.requirements if row not in ledger)
 
 
 def _stages_are_of_the_family(package: Package) -> Iterator[str]:
-    for one in package.vectors:
-        family, stage = _family(package, one), one.expected.stage
+    for vector in package.vectors:
+        family, stage = _family(package, vector), vector.expected.stage
         if stage is not None and stage not in family.stages:
-            yield f"{one.id}: {one.family} has no stage {stage}"
-        if one.origin == OURS and one.kind.partition("/")[0] != (stage or "valid"):
-            yield f"{one.id}: its kind begins with another stage than {stage or 'valid'}"
+            yield f"{vector.id}: {vector.family} has no stage {stage}"
+        if vector.origin == OWN_ORIGIN and vector.kind.partition("/")[0] != (stage or "valid"):
+            yield f"{vector.id}: its kind begins with another stage than {stage or 'valid'}"
 
 
 def _every_stage_is_reached(package: Package) -> Iterator[str]:
     for family in package.families.values():
-        reached = {one.expected.stage for one in package.vectors if one.family == family.name}
-        yield from (
-            f"{family.name}: no vector is refused at {stage}" for stage in family.stages if stage not in reached
-        )
-        if None not in reached:
+        stages = {vector.expected.stage for vector in package.vectors if vector.family == family.name}
+        yield from (f"{family.name}: no vector is refused at {stage}" for stage in family.stages if stage not in stages)
+        if None not in stages:
             yield f"{family.name}: no vector holds"
 
 
 def _one_fault_has_one_code(package: Package) -> Iterator[str]:
-    for one in package.vectors:
-        if one.origin == OURS and not one.expected.valid and len(one.expected.codes) != 1:
-            yield f"{one.id}: {len(one.expected.codes)} codes for one fault"
+    for vector in package.vectors:
+        if vector.origin == OWN_ORIGIN and not vector.expected.valid and len(vector.expected.codes) != 1:
+            yield f"{vector.id}: {len(vector.expected.codes)} codes for one fault"
 
 
 def _required_values_are_there(package: Package) -> Iterator[str]:
-    for one in package.vectors:
-        missing = [name for name in _family(package, one).told if name not in one.expected.values]
-        if one.expected.valid and missing:
-            yield f"{one.id}: says nothing of {missing[0]}, which a verifier must tell"
+    for vector in package.vectors:
+        missing_stages = [name for name in _family(package, vector).told if name not in vector.expected.values]
+        if vector.expected.valid and missing_stages:
+            yield f"{vector.id}: says nothing of {missing_stages[0]}, which a verifier must tell"
 
 
 def _doors_end_offline(package: Package) -> Iterator[str]:
-    yield from (f"{one.id}: its last door is not offline" for one in package.vectors if one.doors[-1] != "offline")
+    yield from (
+        f"{vector.id}: its last door is not offline" for vector in package.vectors if vector.doors[-1] != "offline"
+    )
 
 
 def _pins_say_what_is_pinned(package: Package) -> Iterator[str]:
-    for one in package.vectors:
-        if ("valid" in one.pinned) is not bool(one.pins):
-            yield f"{one.id}: `valid` is pinned exactly where a clause is named"
+    for vector in package.vectors:
+        if ("valid" in vector.pinned) is not bool(vector.pins):
+            yield f"{vector.id}: `valid` is pinned exactly where a clause is named"
 
 
-def _family(package: Package, one: Vector) -> FamilyInfo:
-    return package.families[one.family]
+def _family(package: Package, vector: Vector) -> FamilyInfo:
+    return package.families[vector.family]
 
 
 _RULES: Final[tuple[Callable[[Package], Iterator[str]], ...]] = (

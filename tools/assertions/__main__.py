@@ -18,7 +18,7 @@ import orjson
 
 from conformance.cli.run.shards import parse_shard
 from conformance.outcome import SOUND
-from conformance.processes.interrupt import interruptible
+from conformance.processes.interrupt import make_interruptible
 from conformance.processes.own_stack import StackFault
 from tools.assertions import unreached
 from tools.assertions.judging import Judged, judged
@@ -36,7 +36,7 @@ EXIT_GREEN, EXIT_NO_VERDICT, EXIT_INTERRUPTED = 1, 3, 130
 def main(rows: tuple[str, ...], seed: int, part: str, as_json: bool) -> None:
     """Do what the help says."""
     try:
-        sys.exit(asyncio.run(interruptible(_all(" ".join(rows), seed, parse_shard(part), as_json=as_json))))
+        sys.exit(asyncio.run(make_interruptible(_all(" ".join(rows), seed, parse_shard(part), as_json=as_json))))
     except StackFault as fault:
         click.echo(f"assertions: {fault}", err=True)
         sys.exit(EXIT_NO_VERDICT)

@@ -14,7 +14,7 @@ from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict
-from conformance.processes.own_stack import own_stack, surface_options
+from conformance.processes.own_stack import list_surface_options, start_own_stack
 from conformance.selftest.chameleon import FUZZ_SECONDS
 from conformance.target import LANES
 from tools.assertions.places import Place
@@ -60,7 +60,7 @@ async def judged(
     chosen = tuple(load().select(rows.split()))
     options = [word for lane in LANES for word in ("--lane", lane)]
     log = EventLog()
-    async with own_stack([*options, *surface_options(chosen)]) as stack:
+    async with start_own_stack([*options, *list_surface_options(chosen)]) as stack:
         budgets = stack.profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
         profile = stack.profile.model_copy(update={"budgets": budgets})
         checks = tuple(check for check in select_checks(chosen, profile) if not only or check.id in only)

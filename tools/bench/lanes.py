@@ -15,7 +15,7 @@ from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.http.transport import HttpTransport
 from conformance.log.events import EventLog
-from conformance.processes.own_stack import own_stack
+from conformance.processes.own_stack import start_own_stack
 from conformance.surfaces.rail.purchase import purchase
 from conformance.target import Profile
 from tools.bench.processor import process_seconds, service_pid
@@ -43,7 +43,7 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
         StackFault: Our own stack did not come up.
         Inconclusive: A payment was not served.
     """
-    async with own_stack(["--surface", "rail"]) as stack:
+    async with start_own_stack(["--surface", "rail"]) as stack:
         profile = stack.profile
         transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4)
         async with transport:

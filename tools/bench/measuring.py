@@ -15,7 +15,7 @@ import orjson
 from conformance.cli.usage import UsageFault
 from conformance.log import events
 from conformance.outcome import Exit, Inconclusive
-from conformance.processes.interrupt import interruptible
+from conformance.processes.interrupt import make_interruptible
 from conformance.processes.own_stack import StackFault
 from tools.bench import document, goals, http_contest, in_process, peer_home, suite, table, turns
 from tools.bench.in_process import BenchFault
@@ -120,7 +120,7 @@ def _measured(asked: _Asked) -> Figures:
     if asked.lanes:
         from tools.bench import lanes as lane_costs  # noqa: PLC0415 - the wallets' SDKs take a second to import
 
-        lanes = asyncio.run(interruptible(lane_costs.measure(_PAYMENTS, _say)))
+        lanes = asyncio.run(make_interruptible(lane_costs.measure(_PAYMENTS, _say)))
     return Figures(today(), Machine.here(), versions | peer_home.versions(), tuple(jobs), lanes)
 
 

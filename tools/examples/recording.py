@@ -16,7 +16,7 @@ from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
 from conformance.ledger.example_breaches import Example
 from conformance.log.events import Event, EventLog
-from conformance.processes.own_stack import SURFACES, StackFault, own_stack, surface_options
+from conformance.processes.own_stack import SURFACES, StackFault, list_surface_options, start_own_stack
 from conformance.report.exchange import Exchange
 from conformance.selftest.kill_lists import BREACHES, KillList, load_kill_lists
 from reference.variants.mutants.catalog import CATALOG
@@ -87,7 +87,7 @@ def jobs(wanted: Iterable[str], *, apart: bool) -> list[Job]:
 
 
 def _surfaces(ids: Sequence[str]) -> tuple[str, ...]:
-    words = surface_options(load().select(ids))
+    words = list_surface_options(load().select(ids))
     named = {word for word in words if word in SURFACES}
     webhooks = {"webhooks"} if "gateway" in named else set[str]()
     return tuple(sorted(named | webhooks))
@@ -137,7 +137,7 @@ class Recording:
         lanes = [word for lane in job.kill.lanes for word in ("--lane", lane)]
         try:
             async with asyncio.timeout(_LONGEST_SECONDS):
-                async with own_stack([*lanes, "--mutant", job.kill.mutant, *surface_options(rows)]) as stack:
+                async with start_own_stack([*lanes, "--mutant", job.kill.mutant, *list_surface_options(rows)]) as stack:
                     plan = Plan(
                         rows, select_checks(rows, stack.profile), seed=_SEED, workers=stack.profile.pace.workers
                     )

@@ -13,7 +13,7 @@ import click
 import orjson
 
 import tools.mutants
-from conformance.processes.interrupt import interruptible
+from conformance.processes.interrupt import make_interruptible
 from conformance.processes.own_stack import StackFault
 from localnet.processes import ChildFault
 from tools.mutants import generated, in_tests, named
@@ -147,7 +147,7 @@ def _guard(work: Callable[[], T]) -> T:
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(interruptible(work))
+    return asyncio.run(make_interruptible(work))
 
 
 if __name__ == "__main__":

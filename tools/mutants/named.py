@@ -42,7 +42,7 @@ async def run(kill_lists: Sequence[KillList], seed: int, results: Results) -> No
                 KIND,
                 kill_list.mutant,
                 "killed" if failed else "warned" if warned else "survived",
-                kill_list.differences(verdicts),
+                kill_list.list_differences(verdicts),
                 killed_by=dict.fromkeys(failed, ""),
                 warned_by=dict.fromkeys(warned, ""),
                 seconds=round(time.perf_counter() - started, 1),

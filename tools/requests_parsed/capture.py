@@ -130,7 +130,7 @@ class Capture:
 def main() -> None:
     """Run the command of the suite and note what it sends."""
     # uvloop's sockets are no Python sockets.
-    interrupt.new_loop = asyncio.new_event_loop
+    interrupt.make_loop = asyncio.new_event_loop
     Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(sys.argv[1], "wt", compresslevel=3) as file:
         capture = Capture(file)

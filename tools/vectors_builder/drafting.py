@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from conformance.vectors import OURS
+from conformance.vectors import OWN_ORIGIN
 
 VALID: Final = "valid"
 
@@ -45,7 +45,7 @@ class Draft:
     pinned_members: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
     doors: tuple[str, ...] = ("offline",)
-    origin: str = OURS
+    origin: str = OWN_ORIGIN
     group: str = ""
 
     @property

@@ -7,13 +7,13 @@ from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles.range_proof.making import Forgery
 from conformance.oracles.range_proof.system import NAME
-from conformance.processes.launching import Running
-from conformance.surfaces.agent import answers
+from conformance.processes.launching import RunningProgram
+from conformance.surfaces.agent import answer_reader
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import ask_until, json_of
 from conformance.surfaces.control_plane.credentials import IssuedCredential, issue_receipt, spoil_receipt
 from conformance.surfaces.control_plane.played_hub import played_hub
-from conformance.surfaces.control_plane.refusing import judge_refusal
+from conformance.surfaces.control_plane.refusal_judgement import judge_refusal
 from conformance.surfaces.control_plane.starting import AddonSubject, bundled_names, started_addon, subjects
 
 _ROW = "CP-ADDON-08"
@@ -57,13 +57,17 @@ def _claims(subject: AddonSubject) -> bool:
 
 
 async def _judge_receipts(
-    case: Case, subject: AddonSubject, addon: Running, honest: IssuedCredential, forgeries: dict[str, IssuedCredential]
+    case: Case,
+    subject: AddonSubject,
+    addon: RunningProgram,
+    honest: IssuedCredential,
+    forgeries: dict[str, IssuedCredential],
 ) -> None:
     question = subject.addon.question
     assert question is not None  # noqa: S101 - claimed
 
     def is_valid(answer: Answer) -> bool:
-        return answers.values_at(json_of(answer), question.valid_at) == [True]
+        return answer_reader.values_at(json_of(answer), question.valid_at) == [True]
 
     async def ask(receipt: IssuedCredential, *, again: bool = False) -> Answer:
         body = documents.fill_template(question.body, {"zk_receipt": receipt.text})

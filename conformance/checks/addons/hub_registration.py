@@ -12,8 +12,8 @@ from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer, Recorded
 from conformance.outcome import STAND_IN
-from conformance.processes.launching import Running
-from conformance.surfaces.agent.answers import leaves
+from conformance.processes.launching import RunningProgram
+from conformance.surfaces.agent.answer_reader import leaves
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, SERVICES, Hub, ask_until, json_of, token_of
 from conformance.surfaces.control_plane.log_reading import INSTANT
@@ -42,7 +42,7 @@ class _RunningAddon:
     case: Case
     subject: AddonSubject
     hub: PlayedHub
-    addon: Running
+    addon: RunningProgram
 
     async def health(self, *, again: bool = False) -> Answer:
         """Request its health."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
-from conformance.processes.launching import Program, found_program
-from conformance.processes.sandbox import enclosed
+from conformance.processes.launching import Program, find_program
+from conformance.processes.sandbox import run_enclosed
 from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
 from conformance.surfaces.control_plane.services import HEALTH
 from conformance.surfaces.control_plane.starting import AddonSubject, bundled_names, started_addon, subjects
@@ -44,18 +44,18 @@ async def bundled_services_have_their_ports(case: Case) -> None:
 
 
 async def _judge_default_port(case: Case, subject: AddonSubject, hub: PlayedHub) -> None:
-    port, program = PORTS[subject.name], subject.program.untold
+    port, program = PORTS[subject.name], subject.program.without_port_settings
     environment = {name: value.replace("{data_dir}", "/app/data") for name, value in program.environment.items()}
-    joining_program = Program(program.words, environment, port, program.what).given(
+    joining_program = Program(program.words, environment, port, program.title).with_environment(
         S2_HUB_URL=f"http://127.0.0.1:{hub.receiver.port}",
         S2_HUB_TOKEN=hub.token,
         S2_HUB_SELF_URL=f"http://127.0.0.1:{port}",
     )
     services = (hub.receiver.port,)
-    async with enclosed(joining_program, case.client.names, ports=(port,), services=services) as inside:
+    async with run_enclosed(joining_program, case.client.names, ports=(port,), services=services) as inside:
         case.client.names.secret(inside.urls[port].removeprefix("http://"), "ADDON_ADDRESS")
         if not await inside.answers(port, ANSWERS_SECONDS):
-            finding = f"nothing answers there: {inside.said}"
+            finding = f"nothing answers there: {inside.output_end}"
             case.expect("CP-CONF-07", False, f"health at {port}", finding, where=subject.where)
             return
         answer = await case.client.call("GET", inside.urls[port] + HEALTH)
@@ -91,7 +91,7 @@ async def bundled_commands_follow_the_pattern(case: Case) -> None:
         word = word or (name_match[1] if name_match else "")
         holds = name_match is not None and name_match[1] == word and _SERVICE_WORDS[subject.name] in name_match[2]
         case.expect("CP-CONF-08", holds, f"{word or '<service>'}-<name>", name, where=subject.where)
-        path = found_program(console, [str(Path(sys.executable).parent)])
+        path = find_program(console, [str(Path(sys.executable).parent)])
         if path is None:
             case.expect("CP-CONF-08", False, "a command that is installed", f"no {console}", where=subject.where)
             continue

@@ -10,14 +10,14 @@ from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles.range_proof.system import NAME
-from conformance.processes.launching import Running
-from conformance.surfaces.agent import answers
+from conformance.processes.launching import RunningProgram
+from conformance.surfaces.agent import answer_reader
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, ask_until, json_of
 from conformance.surfaces.control_plane.credentials import IssuedCredential, issue_passport, issue_receipt
 from conformance.surfaces.control_plane.false_credentials import alter_payload, sign_with_other_key
 from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
-from conformance.surfaces.control_plane.refusing import judge_refusal
+from conformance.surfaces.control_plane.refusal_judgement import judge_refusal
 from conformance.surfaces.control_plane.starting import AddonSubject, bundled_names, started_addon, subjects
 
 _VERIFIER = "atb_verifier"
@@ -30,7 +30,7 @@ _OPEN = "whether a credential may have further members is left open"
 async def _ask(
     case: Case,
     subject: AddonSubject,
-    addon: Running,
+    addon: RunningProgram,
     credential: IssuedCredential,
     *,
     again: bool = False,
@@ -54,11 +54,15 @@ async def _issue_subject(case: Case, subject: AddonSubject, label: str) -> Issue
 def _is_accepted(subject: AddonSubject, answer: Answer) -> bool:
     """Return whether an answer says that the credential is valid."""
     question = subject.addon.question
-    return question is not None and answers.values_at(json_of(answer), question.valid_at) == [True]
+    return question is not None and answer_reader.values_at(json_of(answer), question.valid_at) == [True]
 
 
 async def _wait_for_verdict(
-    case: Case, subject: AddonSubject, addon: Running, credential: IssuedCredential, holds: Callable[[Answer], bool]
+    case: Case,
+    subject: AddonSubject,
+    addon: RunningProgram,
+    credential: IssuedCredential,
+    holds: Callable[[Answer], bool],
 ) -> Answer:
     seconds = case.profile.hub_bindings.propagation_budget
     return await ask_until(lambda again: _ask(case, subject, addon, credential, again=again), holds, seconds)
@@ -142,7 +146,9 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
             await _judge_forgeries(case, subject, addon, known_credential, "CP-TRUST-07")
 
 
-async def _judge_conditions(case: Case, subject: AddonSubject, addon: Running, credential: IssuedCredential) -> None:
+async def _judge_conditions(
+    case: Case, subject: AddonSubject, addon: RunningProgram, credential: IssuedCredential
+) -> None:
     """Judge an accepted passport under each condition of a question (8.2). The interface names none of them."""
     where = {"key": "in atb-keys.json"}
     own_answer = await _ask(case, subject, addon, credential, conditions={"expected_issuer": credential.did})
@@ -166,7 +172,7 @@ async def _judge_conditions(case: Case, subject: AddonSubject, addon: Running, c
 
 
 async def _judge_forgeries(
-    case: Case, subject: AddonSubject, addon: Running, credential: IssuedCredential, row: str
+    case: Case, subject: AddonSubject, addon: RunningProgram, credential: IssuedCredential, row: str
 ) -> None:
     """Judge that credentials are refused which name an issuer whose key did not sign them.
 
@@ -222,7 +228,7 @@ async def bundled_services_follow_the_trust_set(case: Case) -> None:
 
 
 async def _judge_following(
-    case: Case, subject: AddonSubject, addon: Running, hub: PlayedHub, first: IssuedCredential
+    case: Case, subject: AddonSubject, addon: RunningProgram, hub: PlayedHub, first: IssuedCredential
 ) -> None:
     def accepts(answer: Answer) -> bool:
         return _is_accepted(subject, answer)

@@ -11,7 +11,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.outcome import Inconclusive
 from conformance.processes.launching import Program
-from conformance.processes.sandbox import Called, Enclosed, enclosed
+from conformance.processes.sandbox import Destination, EnclosedProgram, run_enclosed
 from conformance.surfaces.control_plane.access import Hub, Issuer, is_success, serving_hub
 from conformance.surfaces.control_plane.services import OK_REPLY, play_service
 from conformance.surfaces.control_plane.starting import TOKEN_FILE, hub_program, token_in
@@ -29,13 +29,15 @@ _DNS = 53
 @asynccontextmanager
 async def _enclosed_hub(
     case: Case, program: Program, folder: str, services: Collection[int] = ()
-) -> AsyncIterator[tuple[Hub, Enclosed, bool]]:
+) -> AsyncIterator[tuple[Hub, EnclosedProgram, bool]]:
     """Start a control plane in an enclosure without any setting of ports; `folder` is its data directory under /app.
 
     Yields it, its enclosure, and whether it answered at the default port.
     """
     names = case.client.names
-    async with enclosed(_drop_data_folder(program.untold), names, ports=(HUB_PORT,), services=services) as inside:
+    async with run_enclosed(
+        _drop_data_folder(program.without_port_settings), names, ports=(HUB_PORT,), services=services
+    ) as inside:
         url = inside.urls[HUB_PORT]
         names.secret(url.removeprefix("http://"), "HUB_ADDRESS")
         answers = await inside.answers(HUB_PORT, ANSWERS_SECONDS)
@@ -43,8 +45,8 @@ async def _enclosed_hub(
         if token is not None:
             names.secret(token, "ADMIN_TOKEN")
         hub = Hub(case, url, case.profile.hub_bindings, token)
-        if not answers and inside.ended:
-            raise Inconclusive(f"the control plane ended: {inside.said}")
+        if not answers and inside.is_over:
+            raise Inconclusive(f"the control plane ended: {inside.output_end}")
         yield hub, inside, answers
 
 
@@ -71,7 +73,7 @@ async def defaults_are_those_of_the_interface(case: Case) -> None:
     program = hub_program(case)
     async with _enclosed_hub(case, program, "data") as (hub, inside, answers):
         if not answers:
-            case.expect("CP-CONF-01", False, f"listens at {HUB_PORT}", f"nothing answers there: {inside.said}")
+            case.expect("CP-CONF-01", False, f"listens at {HUB_PORT}", f"nothing answers there: {inside.output_end}")
             case.mark_inconclusive("CP-CONF-02", "it does not listen at its default port, which CP-CONF-01 judges")
             return
         answer = await hub.call("GET", "/health")
@@ -101,11 +103,11 @@ async def only_health_addresses_are_called(case: Case) -> None:
         # The form of a registration cannot be discovered inside the enclosure, so it is taken from the running control
         # plane, if the profile has one.
         running_hub = await serving_hub(case) if "control_plane" in case.profile.surfaces else None
-        program = hub_program(case).given(S2CP_DATA_DIR="/app/data")
+        program = hub_program(case).with_environment(S2CP_DATA_DIR="/app/data")
         ports = (healthy_service.receiver.port, redirecting_service.receiver.port)
         hub, inside, _ = await stack.enter_async_context(_enclosed_hub(case, program, "data", ports))
         if hub.token is None:
-            raise Inconclusive(f"the control plane did not come up at its default port: {inside.said}")
+            raise Inconclusive(f"the control plane did not come up at its default port: {inside.output_end}")
         hub = hub if running_hub is None else replace(hub, bindings=running_hub.bindings)
         await _register_planted(hub, case)
         for service in (healthy_service, redirecting_service):
@@ -152,7 +154,7 @@ async def _register_planted(hub: Hub, case: Case) -> None:
     await hub.revoke(f"did:web:{_planted_host(case)}")
 
 
-def _is_outbound(call: Called, case: Case) -> bool:
+def _is_outbound(call: Destination, case: Case) -> bool:
     """Return whether a call is forbidden. Queries to a name server count only if they are about a planted name."""
     if call.protocol == "udp" and call.port == _DNS:
         return call.name.endswith(_planted_host(case))

@@ -70,7 +70,7 @@ def check(
     # chance.
     settings = Asking(method, seconds, timeout or min(_TIMEOUT, seconds / 2), profile.tls, seed)
     try:
-        first_look = interrupt.run(look(url, settings, started_at))
+        first_look = interrupt.run_interruptible(look(url, settings, started_at))
     except (Unreachable, Throttled) as reason:
         click.echo(f"weldproof check: {one_line(url)}: {one_line(str(reason), 600)}{_remedy(str(reason))}", err=True)
         ctx.exit(Exit.NO_VERDICT)

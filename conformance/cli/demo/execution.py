@@ -68,7 +68,7 @@ def _run_demo(log: EventLog) -> Exit | None:
     progress = Progress()
     log.listen(progress)
     try:
-        if interrupt.run(_execute(log)) is not Exit.INTERRUPTED:
+        if interrupt.run_interruptible(_execute(log)) is not Exit.INTERRUPTED:
             return None
     except StackFault as trouble:
         click.echo(f"weldproof demo: {trouble}", err=True)

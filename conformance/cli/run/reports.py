@@ -56,7 +56,7 @@ def run_and_report(
     if progress is not None:
         log.listen(progress)
     try:
-        code = interrupt.run(body(log))
+        code = interrupt.run_interruptible(body(log))
     except (StackFault, ProfileError) as trouble:
         click.echo(f"weldproof run: {trouble}", err=True)
         return int(Exit.NO_VERDICT if isinstance(trouble, StackFault) else Exit.USAGE)

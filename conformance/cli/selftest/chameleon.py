@@ -16,7 +16,7 @@ from conformance.ledger import Requirement, load
 from conformance.outcome import Exit
 from conformance.processes.interrupt import make_interruptible, make_loop
 from conformance.processes.own_stack import StackFault
-from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, run_trial
+from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, collect_sightings, run_trial
 
 _DEFAULT_SEED_COUNT = 8
 
@@ -43,11 +43,11 @@ def against_chameleon(seeds: Sequence[int], prefixes_given: Sequence[str], logs:
         return Exit.NO_VERDICT
     except asyncio.CancelledError:
         return Exit.INTERRUPTED
-    point_sightings = sightings(trials)
+    point_sightings = collect_sightings(trials)
     # With few seeds or rows, a point may keep its value by chance; only a full run shows that it is
     # stuck.
     is_complete = rows is None and len(trials) >= ENOUGH
-    constant_points = [one.point for one in point_sightings if not one.varied] if is_complete else []
+    constant_points = [one.point for one in point_sightings if not one.has_varied] if is_complete else []
     if as_json:
         result = {
             "trials": [one.as_json() for one in trials],
@@ -118,7 +118,7 @@ def _print(trials: Sequence[Trial], point_sightings: Sequence[Sighting], constan
     for sighting in point_sightings:
         click.echo(f"{sighting.point:30} {' | '.join(sighting.values) or '-'}")
     sound_count = sum(not sighting.differences for sighting in trials)
-    varied_count = sum(sighting.varied for sighting in point_sightings)
+    varied_count = sum(sighting.has_varied for sighting in point_sightings)
     click.echo(
         f"\n{sound_count} of {len(trials)} seeds are sound; {varied_count} of {len(point_sightings)} points were seen "
         "to vary"

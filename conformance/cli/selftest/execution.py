@@ -22,9 +22,9 @@ from conformance.ledger import load
 from conformance.log.events import EventLog
 from conformance.outcome import Exit, Verdict
 from conformance.processes.interrupt import make_interruptible
-from conformance.processes.own_stack import StackFault, start_own_stack, list_surface_options
+from conformance.processes.own_stack import StackFault, list_surface_options, start_own_stack
 from conformance.selftest.budgets import with_short_budgets
-from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
+from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, take_shard
 
 
 def selftest(
@@ -84,7 +84,7 @@ def _choose_lists(ids: Sequence[str], part: str | None) -> tuple[KillList, ...]:
     kill_lists = tuple(one for one in lists if not ids or one.mutant in ids)
     if part is None:
         return kill_lists
-    return shard(kill_lists, *parse_shard(part))
+    return take_shard(kill_lists, *parse_shard(part))
 
 
 def _print_lists(lists: Sequence[KillList], *, as_json: bool) -> None:
@@ -110,7 +110,7 @@ async def _run_all(lists: Sequence[KillList], seed: int, results: list[dict[str,
     for kill_list in lists:
         start_seconds = time.perf_counter()
         verdicts = await verdicts_against(kill_list.mutant, kill_list.surface, seed, kill_list.lanes)
-        differences = kill_list.differences(verdicts)
+        differences = kill_list.list_differences(verdicts)
         result = {
             **_list_members(kill_list),
             "seconds": round(time.perf_counter() - start_seconds, 1),
@@ -137,7 +137,7 @@ async def verdicts_against(
     rows = load().select(surface.split())
     options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
     async with start_own_stack([*options, *list_surface_options(rows)]) as stack:
-        profile = with_short_budgets(stack.profile, generated=any(row.id == "X-OAS-01" for row in rows))
+        profile = with_short_budgets(stack.profile, has_generated_requests=any(row.id == "X-OAS-01" for row in rows))
         async with with_receiver(profile, mutant) as judged:
             plan = Plan(rows, select_checks(rows, judged), seed=seed, workers=judged.pace.workers)
             await Run(plan, judged, log).execute_whole()

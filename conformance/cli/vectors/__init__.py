@@ -167,7 +167,7 @@ def archive(file: Path) -> None:
     """
     from conformance.vectors.runner import packing  # noqa: PLC0415 - only here
 
-    kinds = {".tar.gz": packing.tarball, ".zip": packing.zipped}
+    kinds = {".tar.gz": packing.tarball, ".zip": packing.write_zip}
     pack = next((one for suffix, one in kinds.items() if file.name.endswith(suffix)), None)
     if pack is None:
         raise UsageFault(f"{file}: the name of an archive must end in .tar.gz or .zip")

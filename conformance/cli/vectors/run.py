@@ -97,7 +97,7 @@ def run_command(
     selected_families = {name: package.families[name] for name in names}
     plan = Plan(words, selected_families, selected_vectors, seed, seconds, start_seconds)
     conclusion = _run_verifier(ctx, plan, package, entries, profile=profile, quiet=as_json)
-    report_bytes = document.written(conclusion, plan, package.version)
+    report_bytes = document.write_document(conclusion, plan, package.version)
     if as_json:
         click.echo(escape_commands_in_json(report_bytes), nl=False)
     else:
@@ -122,7 +122,7 @@ def _run_verifier(
     progress = None if quiet else console.Progress(len(plan.vectors))
     runner = Runner(plan) if progress is None else Runner(plan, progress)
     try:
-        outcome = asyncio.run(make_interruptible(runner.run()))
+        outcome = asyncio.run(make_interruptible(runner.ask_all()))
     except NothingJudged as fault:
         click.echo(f"weldproof vectors run: {fault}", err=True)
         ctx.exit(Exit.NO_VERDICT)
@@ -132,7 +132,7 @@ def _run_verifier(
     finally:
         if progress is not None:
             progress.close()
-    reasons = explanations.explained(outcome.results, entries)
+    reasons = explanations.apply_explanations(outcome.results, entries)
     unused_entries = explanations.rotten(entries, outcome.results, package.vectors)
     return Conclusion(outcome, reasons, unused_entries, profile)
 
@@ -186,7 +186,7 @@ def compare_command(results: Sequence[Path], page: Path | None, differing: bool,
     Exit codes: 0 compared, 2 usage.
     """
     try:
-        result = comparison.compared(_documents(results))
+        result = comparison.compare(_documents(results))
     except comparison.ComparisonFault as fault:
         raise UsageFault(str(fault)) from fault
     if page is not None:
@@ -194,7 +194,7 @@ def compare_command(results: Sequence[Path], page: Path | None, differing: bool,
     if as_json:
         click.echo(escape_commands_in_json(json.dumps(json_safe(result.as_json), indent=1).encode()))
     else:
-        console.show_comparison(result, differing=differing)
+        console.show_comparison(result, differences=differing)
 
 
 def _documents(paths: Sequence[Path]) -> Mapping[str, document.Document]:

@@ -158,7 +158,7 @@ def watch(ctx: click.Context, options: WatchOptions) -> None:
         raise UsageFault(describe_unknown(str(prefix), prefixes(load()), "requirement")) from prefix
     try:
         options.report_dir.mkdir(parents=True, exist_ok=True)
-        code = interrupt.run(_run_rounds(profile, rows, options))
+        code = interrupt.run_interruptible(_run_rounds(profile, rows, options))
     except asyncio.CancelledError:
         code = Exit.INTERRUPTED
     except OSError as closed:

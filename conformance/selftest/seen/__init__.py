@@ -19,7 +19,7 @@ OBSERVERS: Mapping[str, Observer] = {
 }
 
 
-def seen(events: Sequence[Event]) -> dict[str, tuple[str, ...]]:
+def observe_run(events: Sequence[Event]) -> dict[str, tuple[str, ...]]:
     """Return the values that a run's log shows of each point, sorted; none of a point that it does not show."""
     wire = Wire(events)
     return {point: tuple(sorted(set(observe(wire)))) for point, observe in OBSERVERS.items()}

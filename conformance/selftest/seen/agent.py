@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from conformance.selftest.seen.a2a import beyond, calls, result_of
-from conformance.selftest.seen.wire import Exchange, Observer, Wire, each, names
-from conformance.surfaces.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING, LEGACY_CARD, SIGN, VERIFY
-from conformance.surfaces.agent.answers import ABSENT, at, leaves
+from conformance.selftest.seen.a2a import list_calls, list_further_members, read_result
+from conformance.selftest.seen.wire import Exchange, Observer, Wire, join_names, observe_each
+from conformance.surfaces.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING_PAGE, LEGACY_CARD, SIGN, VERIFY
+from conformance.surfaces.agent.answer_reader import ABSENT, at, leaves
 
 _PLACES: Mapping[str, tuple[str, ...]] = {
     "validity": ("valid", "verified", "outcome", "assessment.signature.holds"),
@@ -46,64 +46,66 @@ _PRIVATE = frozenset(
 
 def _results(wire: Wire, *paths: str) -> Iterator[Exchange]:
     """Yield the results that operations gave."""
-    for one in wire.of("agent"):
-        if one.path in paths and one.status == 200 and one.method == "POST" and one.object:
-            yield one
+    for exchange in wire.of("agent"):
+        if exchange.path in paths and exchange.status == 200 and exchange.method == "POST" and exchange.object:
+            yield exchange
 
 
 def _place(kind: str, *paths: str) -> Observer:
     """Return an observer of which place of a kind an answer has."""
 
     def observe(wire: Wire) -> Iterator[str]:
-        for one in _results(wire, *paths):
-            found = [place for place in _PLACES[kind] if at(one.object, place) is not ABSENT]
-            yield from found[:1]
+        for exchange in _results(wire, *paths):
+            match = [place for place in _PLACES[kind] if at(exchange.object, place) is not ABSENT]
+            yield from match[:1]
 
     return observe
 
 
 def _request(wire: Wire) -> Iterator[str]:
-    for one in _results(wire, VERIFY):
-        yield next((name for name in ("method", "envelope", "verb") if name in one.sent), "other")
-        if "url" in one.sent and "path" not in one.sent:
+    for exchange in _results(wire, VERIFY):
+        yield next((name for name in ("method", "envelope", "verb") if name in exchange.request_body), "other")
+        if "url" in exchange.request_body and "path" not in exchange.request_body:
             yield "a URL"
-        if "signature_input" in one.sent:
+        if "signature_input" in exchange.request_body:
             yield "signature_input"
 
 
 def _validity(wire: Wire) -> Iterator[str]:
-    for one in _results(wire, VERIFY):
+    for exchange in _results(wire, VERIFY):
         for place in _PLACES["validity"]:
-            value = at(one.object, place)
+            value = at(exchange.object, place)
             if value is not ABSENT:
                 yield f"{place}: {value}" if isinstance(value, str) else place
 
 
 def _max_age(wire: Wire) -> Iterator[str]:
-    for one in _results(wire, VERIFY):
-        if "created=1735689600" in str(one.sent) and "max_age_seconds" not in one.sent:
-            yield "young ones only" if _TOO_OLD.search(one.text) else "any"
+    for exchange in _results(wire, VERIFY):
+        if "created=1735689600" in str(exchange.request_body) and "max_age_seconds" not in exchange.request_body:
+            yield "young ones only" if _TOO_OLD.search(exchange.text) else "any"
 
 
 def _sign_body(wire: Wire) -> Iterator[str]:
-    return ("inside" if "to_sign" in one.sent else "as it is" for one in _results(wire, SIGN))
+    return ("inside" if "to_sign" in exchange.request_body else "as it is" for exchange in _results(wire, SIGN))
 
 
 def _word(wire: Wire) -> Iterator[str]:
-    for one in _results(wire, EXPLAIN):
-        told = {name: one.object[name] for name in ("verdict", "result") if isinstance(one.object.get(name), str)}
-        yield names(f"{name} {value}" for name, value in told.items()) or "none"
+    for exchange in _results(wire, EXPLAIN):
+        text = {
+            name: exchange.object[name] for name in ("verdict", "result") if isinstance(exchange.object.get(name), str)
+        }
+        yield join_names(f"{name} {value}" for name, value in text.items()) or "none"
 
 
 def _members(wire: Wire) -> Iterator[str]:
-    for one in _results(wire, VERIFY):
-        known = {"checked", "signature_valid", "ok", "took_ms", "warnings", "engine"}
-        yield names(known & one.object.keys()) or "none"
+    for exchange in _results(wire, VERIFY):
+        known_value = {"checked", "signature_valid", "ok", "took_ms", "warnings", "engine"}
+        yield join_names(known_value & exchange.object.keys()) or "none"
 
 
 def _items(wire: Wire) -> Iterator[dict[str, Any]]:
-    for one in wire.of("agent"):
-        detail = one.object.get("detail") if one.status == 422 else None
+    for exchange in wire.of("agent"):
+        detail = exchange.object.get("detail") if exchange.status == 422 else None
         for item in detail if isinstance(detail, list) else ():
             if isinstance(item, dict):
                 yield item
@@ -111,26 +113,29 @@ def _items(wire: Wire) -> Iterator[dict[str, Any]]:
 
 def _detail(wire: Wire) -> Iterator[str]:
     for item in _items(wire):
-        yield f"{item.get('type')}: {names(item)}"
+        yield f"{item.get('type')}: {join_names(item)}"
 
 
-def _body_limit(one: Exchange) -> str | None:
-    told = re.search(r"over ([0-9]+) bytes", one.text) if one.status == 413 else None
-    return told[1] if told else None
+def _body_limit(exchange: Exchange) -> str | None:
+    text = re.search(r"over ([0-9]+) bytes", exchange.text) if exchange.status == 413 else None
+    return text[1] if text else None
 
 
-def _refusals(one: Exchange) -> str | None:
-    return names(one.object) if one.status in {404, 405, 413, 415, 429} and one.object else None
+def _refusals(exchange: Exchange) -> str | None:
+    return join_names(exchange.object) if exchange.status in {404, 405, 413, 415, 429} and exchange.object else None
 
 
 def _unparsable(wire: Wire) -> Iterator[str]:
-    return (str(one["found"]) for one in wire.judged("AGENT-VERIFY-03", "200 for: the list is not closed"))
+    return (
+        str(exchange["found"])
+        for exchange in wire.list_judgements("AGENT-VERIFY-03", "200 for: the list is not closed")
+    )
 
 
 def _signatures(wire: Wire) -> Iterator[re.Match[str]]:
     """Yield label, cover and parameters of the demo signatures."""
-    for one in _results(wire, SIGN):
-        for _, value in leaves(one.object):
+    for exchange in _results(wire, SIGN):
+        for _, value in leaves(exchange.object):
             match = _LABEL.fullmatch(value) if isinstance(value, str) and "\n" not in value else None
             if match is not None:
                 yield match
@@ -145,50 +150,50 @@ def _parameter_names(match: re.Match[str]) -> str:
 
 
 def _sign_digest(wire: Wire) -> Iterator[str]:
-    for one in _results(wire, SIGN):
-        for _, value in leaves(one.object):
+    for exchange in _results(wire, SIGN):
+        for _, value in leaves(exchange.object):
             if isinstance(value, str) and re.match(r"sha-(256|512)=:", value):
                 yield ", ".join(re.findall(r"sha-[0-9]+(?==)", value))
 
 
-def _offered(one: Exchange) -> str | None:
-    told = one.path == SIGN and bool(_PRIVATE & one.sent.keys())
-    return str(one.status) if told else None
+def _list_offers(exchange: Exchange) -> str | None:
+    text = exchange.path == SIGN and bool(_PRIVATE & exchange.request_body.keys())
+    return str(exchange.status) if text else None
 
 
 def _openapi(wire: Wire) -> Iterator[Exchange]:
-    for one in wire.of("agent"):
-        if one.method == "GET" and one.status == 200 and isinstance(one.object.get("openapi"), str):
-            yield one
+    for exchange in wire.of("agent"):
+        if exchange.method == "GET" and exchange.status == 200 and isinstance(exchange.object.get("openapi"), str):
+            yield exchange
 
 
 def _contract(wire: Wire) -> Iterator[str]:
-    for one in _openapi(wire):
-        yield names(one.object.keys() & {"servers", "security", "components", "tags"}) or "nothing"
+    for exchange in _openapi(wire):
+        yield join_names(exchange.object.keys() & {"servers", "security", "components", "tags"}) or "nothing"
 
 
 def _document(path: str) -> Observer:
-    return lambda wire: (names(one.object) or "nothing" for one in wire.documents("agent", path))
+    return lambda wire: (join_names(exchange.object) or "nothing" for exchange in wire.documents("agent", path))
 
 
 def _card(wire: Wire) -> Iterator[str]:
-    return (beyond(one.object) for one in wire.documents("agent", CARD))
+    return (list_further_members(exchange.object) for exchange in wire.documents("agent", CARD))
 
 
 def _legacy_card(wire: Wire) -> Iterator[str]:
-    for one in wire.documents("agent", LEGACY_CARD):
-        yield f"{'with' if 'protocolVersion' in one.object else 'without'} protocolVersion"
+    for exchange in wire.documents("agent", LEGACY_CARD):
+        yield f"{'with' if 'protocolVersion' in exchange.object else 'without'} protocolVersion"
 
 
 def _a2a(wire: Wire) -> Iterator[str]:
-    for one in calls(wire, "agent"):
-        if result := result_of(one):
-            yield str(result.get("kind", names(result)))
+    for exchange in list_calls(wire, "agent"):
+        if result := read_result(exchange):
+            yield str(result.get("kind", join_names(result)))
 
 
 def _rpc_errors(wire: Wire) -> Iterator[str]:
-    for one in calls(wire, "agent"):
-        error = one.object.get("error")
+    for exchange in list_calls(wire, "agent"):
+        error = exchange.object.get("error")
         if isinstance(error, dict) and error.get("code") == -32601:
             words = min(len(str(error.get("message")).split()), 2)
             yield ("no text", "one word", "a sentence")[words] + (" and data" if "data" in error else "")
@@ -206,8 +211,8 @@ OBSERVERS: Mapping[str, Observer] = {
     "agent.parameters": _place("parameters", EXPLAIN),
     "agent.members": _members,
     "agent.detail": _detail,
-    "agent.body-limit": each(_body_limit, "agent"),
-    "agent.refusals": each(_refusals, "agent"),
+    "agent.body-limit": observe_each(_body_limit, "agent"),
+    "agent.refusals": observe_each(_refusals, "agent"),
     "agent.unparsable-headers": _unparsable,
     "agent.max-age": _max_age,
     "agent.sign-body": _sign_body,
@@ -217,13 +222,13 @@ OBSERVERS: Mapping[str, Observer] = {
     "agent.sign-parameters": _of_signatures(_parameter_names),
     "agent.sign-label": _of_signatures(lambda match: match[1]),
     "agent.sign-digest": _sign_digest,
-    "agent.sign-offered-keys": each(_offered, "agent"),
+    "agent.sign-offered-keys": observe_each(_list_offers, "agent"),
     "agent.openapi-path": lambda wire: (one.path for one in _openapi(wire)),
     "agent.openapi": _contract,
     "agent.card": _card,
     "agent.legacy-card": _legacy_card,
     "agent.health": _document(HEALTH),
-    "agent.landing": _document(LANDING),
+    "agent.landing": _document(LANDING_PAGE),
     "agent.hint": _document(A2A),
     "agent.a2a": _a2a,
     "agent.rpc-errors": _rpc_errors,

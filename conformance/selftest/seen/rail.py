@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import INDEX, PAID_PREFIX
-from conformance.selftest.seen.wire import Exchange, Observer, Wire, claims_of, each, names
+from conformance.selftest.seen.wire import Exchange, Observer, Wire, join_names, observe_each, read_claims
 from conformance.surfaces.rail.purchase import lane_of
 
 _OPENAPI, _CATALOG, _LISTING = "/openapi.json", "/.well-known/x402", "/discovery/resources"
@@ -30,21 +30,21 @@ _RECIPE = re.compile(r"recipe (\S+) in claim")
 
 def _paid_items(wire: Wire) -> Iterator[dict[str, Any]]:
     """Yield the paid path items of the contract."""
-    for one in wire.documents("rail", _OPENAPI):
-        paths = apply_server_paths(one.object, "").get("paths", {})
+    for exchange in wire.documents("rail", _OPENAPI):
+        paths = apply_server_paths(exchange.object, "").get("paths", {})
         yield {path: item for path, item in paths.items() if path.startswith(PAID_PREFIX) and path != INDEX}
 
 
 def _paths(wire: Wire) -> Iterator[str]:
-    return (names(items) for items in _paid_items(wire))
+    return (join_names(items) for items in _paid_items(wire))
 
 
 def _entries(tell: Callable[[dict[str, Any]], str | None]) -> Observer:
     """Return an observer of every entry of every challenge."""
 
     def observe(wire: Wire) -> Iterator[str]:
-        for one in wire.challenges:
-            for entry in one.entries:
+        for exchange in wire.challenges:
+            for entry in exchange.entries:
                 if (value := tell(entry)) is not None:
                     yield value
 
@@ -53,41 +53,41 @@ def _entries(tell: Callable[[dict[str, Any]], str | None]) -> Observer:
 
 def _challenges(tell: Callable[[Exchange], str | None]) -> Observer:
     """Return an observer of every challenge."""
-    return lambda wire: (value for one in wire.challenges if (value := tell(one)) is not None)
+    return lambda wire: (value for exchange in wire.challenges if (value := tell(exchange)) is not None)
 
 
-def _served(tell: Callable[[Exchange], str | None]) -> Observer:
+def _list_served(tell: Callable[[Exchange], str | None]) -> Observer:
     """Return an observer of every paid answer."""
-    return lambda wire: (value for one in wire.served if (value := tell(one)) is not None)
+    return lambda wire: (value for exchange in wire.served_exchanges if (value := tell(exchange)) is not None)
 
 
 def _prices(wire: Wire) -> Iterator[str]:
-    if found := {str(entry.get("maxAmountRequired")) for one in wire.challenges for entry in one.entries}:
-        yield names(found)
+    if values := {str(entry.get("maxAmountRequired")) for exchange in wire.challenges for entry in exchange.entries}:
+        yield join_names(values)
 
 
-def _body_limit(one: Exchange) -> str | None:
-    judged = one.status == 413 and one.surface != "agent"  # which has a limit of its own
-    told = re.search(r"over ([0-9]+) bytes", one.text) if judged else None
-    return told[1] if told else None
+def _body_limit(exchange: Exchange) -> str | None:
+    judgements = exchange.status == 413 and exchange.surface != "agent"  # which has a limit of its own
+    text = re.search(r"over ([0-9]+) bytes", exchange.text) if judgements else None
+    return text[1] if text else None
 
 
-def _order(one: Exchange) -> str:
-    return ", ".join(str(lane_of(entry)) for entry in one.entries if lane_of(entry) is not None)
+def _order(exchange: Exchange) -> str:
+    return ", ".join(str(lane_of(entry)) for entry in exchange.entries if lane_of(entry) is not None)
 
 
-def _further(one: Exchange) -> str:
-    return names(str(entry.get("network")) for entry in one.entries if lane_of(entry) is None) or "none"
+def _further(exchange: Exchange) -> str:
+    return join_names(str(entry.get("network")) for entry in exchange.entries if lane_of(entry) is None) or "none"
 
 
 def _extra(entry: dict[str, Any]) -> str | None:
-    own = names(entry.get("extra", {}).keys() - {"payment_reference"})
+    own = join_names(entry.get("extra", {}).keys() - {"payment_reference"})
     return own or "none" if lane_of(entry) == "algorand" else None
 
 
 def _reference(entry: dict[str, Any]) -> str | None:
-    told = [name for name in entry.get("extra", {}) if "reference" in name.lower() and name != "payment_reference"]
-    return names(told) if lane_of(entry) == "solana" else None
+    text = [name for name in entry.get("extra", {}) if "reference" in name.lower() and name != "payment_reference"]
+    return join_names(text) if lane_of(entry) == "solana" else None
 
 
 def _evm_case(entry: dict[str, Any]) -> str | None:
@@ -96,16 +96,16 @@ def _evm_case(entry: dict[str, Any]) -> str | None:
     return "lower case" if str(entry.get("asset")).islower() else "checksummed"
 
 
-def _error(one: Exchange) -> str:
-    error = one.object.get("error", ...)
+def _error(exchange: Exchange) -> str:
+    error = exchange.object.get("error", ...)
     if not isinstance(error, str):
         return "absent" if error is ... else "null"
     return "sentence" if " " in error else "UPPER CASE" if error.isupper() else "snake_case"
 
 
-def _members(one: Exchange) -> str:
-    resource = one.object.get("resource")
-    return f"{names(one.object.keys() - {'error'})}; resource: {names(resource) if isinstance(resource, dict) else '-'}"
+def _members(exchange: Exchange) -> str:
+    resource = exchange.object.get("resource")
+    return f"{join_names(exchange.object.keys() - {'error'})}; resource: {join_names(resource) if isinstance(resource, dict) else '-'}"
 
 
 def _token(entry: dict[str, Any]) -> str | None:
@@ -113,76 +113,84 @@ def _token(entry: dict[str, Any]) -> str | None:
     return next((name for name, form in _TOKENS.items() if form.fullmatch(text)), None)
 
 
-def _wrong_method(one: Exchange) -> str | None:
-    told = one.is_paid_operation and one.method == "GET" and one.status in {402, 405}
-    return str(one.status) if told else None
+def _wrong_method(exchange: Exchange) -> str | None:
+    text = exchange.is_paid_operation and exchange.method == "GET" and exchange.status in {402, 405}
+    return str(exchange.status) if text else None
 
 
-def _spent(wire: Wire) -> Iterator[str]:
-    for one in wire.judged("RAIL-WELD-16"):
-        if one["where"].get("payment") == "a payment that bought something":
-            yield str(one["found"])[:3]
+def _list_spent(wire: Wire) -> Iterator[str]:
+    for exchange in wire.list_judgements("RAIL-WELD-16"):
+        if exchange["where"].get("payment") == "a payment that bought something":
+            yield str(exchange["found"])[:3]
 
 
 def _chain_down(wire: Wire) -> Iterator[str]:
-    checks = {one["check"] for one in wire.judged("RAIL-WELD-13")}
+    checks = {exchange["check"] for exchange in wire.list_judgements("RAIL-WELD-13")}
     if checks:
-        statuses = {one.status for one in wire.exchanges if one.event["check"] in checks}
+        statuses = {exchange.status for exchange in wire.exchanges if exchange.event["check"] in checks}
         yield "503" if 503 in statuses else "402"
 
 
 def _replay(wire: Wire) -> Iterator[str]:
-    if any(one["row"] == "RAIL-WELD-11" for one in wire.judgements):
-        yield "stored answer" if any("idempotent-replayed" in one.headers for one in wire.served) else "refused"
+    if any(exchange["row"] == "RAIL-WELD-11" for exchange in wire.judgements):
+        yield (
+            "stored answer"
+            if any("idempotent-replayed" in exchange.headers for exchange in wire.served_exchanges)
+            else "refused"
+        )
 
 
 def _overpayment(wire: Wire) -> Iterator[str]:
     if any(name.startswith("other_forms_of_a_solana_payment") for name in wire.finished):
-        refused = any(text.startswith("more than the price:") for text in wire.notes)
-        yield "refused" if refused else "served"
+        refusal = any(text.startswith("more than the price:") for text in wire.notes)
+        yield "refused" if refusal else "served"
 
 
-def _errors(one: Exchange) -> str | None:
-    if one.status not in {405, 409, 413, 415, 503} or not one.object:
+def _errors(exchange: Exchange) -> str | None:
+    if exchange.status not in {405, 409, 413, 415, 503} or not exchange.object:
         return None
-    nested = isinstance(one.object.get("error"), dict)
-    return names(one.object.keys() - {"allowed", "limit"}) + (" (an object)" if nested else "")
+    inner_value = isinstance(exchange.object.get("error"), dict)
+    return join_names(exchange.object.keys() - {"allowed", "limit"}) + (" (an object)" if inner_value else "")
 
 
 def _receipt_place(wire: Wire) -> Iterator[str]:
     return (place.lower() if place.startswith("header:") else place for place, _ in wire.receipts)
 
 
-def _result_place(one: Exchange) -> str:
-    data = one.object.get("data")
-    if "result" in one.object:
+def _result_place(exchange: Exchange) -> str:
+    data = exchange.object.get("data")
+    if "result" in exchange.object:
         return "result"
     return "data.outcome" if isinstance(data, dict) and "outcome" in data else "the whole body"
 
 
-def _answer_members(one: Exchange) -> str:
+def _answer_members(exchange: Exchange) -> str:
     own = {"result", "data", "payable_receipt", "proof", "receipts"}
-    return "the result's" if _result_place(one) == "the whole body" else names(one.object.keys() - own) or "none"
+    return (
+        "the result's"
+        if _result_place(exchange) == "the whole body"
+        else join_names(exchange.object.keys() - own) or "none"
+    )
 
 
 def _recipe(row: str) -> Observer:
     def observe(wire: Wire) -> Iterator[str]:
-        for one in wire.judged(row, "recipe "):
-            if told := _RECIPE.match(str(one["expected"])):
-                yield told[1]
+        for exchange in wire.list_judgements(row, "recipe "):
+            if text := _RECIPE.match(str(exchange["expected"])):
+                yield text[1]
 
     return observe
 
 
 def _hash_form(wire: Wire) -> Iterator[str]:
     for _, claims in wire.receipts:
-        bound = claims.get("response_hash") or claims.get("res") or _nested(claims)
-        name = next((name for name, form in _HASHES.items() if form.fullmatch(str(bound))), None)
+        binding = claims.get("response_hash") or claims.get("res") or _find_nested(claims)
+        name = next((name for name, form in _HASHES.items() if form.fullmatch(str(binding))), None)
         if name is not None:
             yield name
 
 
-def _nested(claims: dict[str, Any]) -> Any:
+def _find_nested(claims: dict[str, Any]) -> Any:
     value: Any = claims
     for name in ("binds", "response", "digest"):
         value = value.get(name) if isinstance(value, dict) else None
@@ -190,28 +198,28 @@ def _nested(claims: dict[str, Any]) -> Any:
 
 
 def _verdict_claim(wire: Wire) -> Iterator[str]:
-    for one in wire.served:
-        for _, token in one.tokens:
-            claims = claims_of(token)
+    for exchange in wire.served_exchanges:
+        for _, token in exchange.tokens:
+            claims = read_claims(token)
             if "payer_ref" in claims:
-                yield names(claims.keys() & {"screen_result", "verdict", "decision"})
+                yield join_names(claims.keys() & {"screen_result", "verdict", "decision"})
 
 
-def _payment_response(one: Exchange) -> str:
-    return names(name.upper() for name in one.headers if name.endswith("payment-response")) or "none"
+def _payment_response(exchange: Exchange) -> str:
+    return join_names(name.upper() for name in exchange.headers if name.endswith("payment-response")) or "none"
 
 
 def _shape(path: str, members: tuple[str, ...]) -> Observer:
     """Return an observer of how a document lists the operations."""
 
     def observe(wire: Wire) -> Iterator[str]:
-        for one in wire.documents("rail", path):
-            name = next((name for name in members if name in one.object), None)
-            listed = one.object.get(name) if name is not None else None
-            if not isinstance(listed, list):
-                yield f"{name or names(one.object)}: {'an object' if isinstance(listed, dict) else 'no list'}"
-            elif listed:
-                yield f"{name}: {names(listed[0]) if isinstance(listed[0], dict) else 'addresses'}"
+        for exchange in wire.documents("rail", path):
+            name = next((name for name in members if name in exchange.object), None)
+            listing = exchange.object.get(name) if name is not None else None
+            if not isinstance(listing, list):
+                yield f"{name or join_names(exchange.object)}: {'an object' if isinstance(listing, dict) else 'no list'}"
+            elif listing:
+                yield f"{name}: {join_names(listing[0]) if isinstance(listing[0], dict) else 'addresses'}"
 
     return observe
 
@@ -220,27 +228,27 @@ def _examples(wire: Wire) -> Iterator[str]:
     for items in _paid_items(wire):
         for item in items.values():
             media = item.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json", {})
-            yield names({"example", "examples"} & media.keys()) or "none"
+            yield join_names({"example", "examples"} & media.keys()) or "none"
 
 
 def _price_info(wire: Wire) -> Iterator[str]:
     for items in _paid_items(wire):
         for item in items.values():
             info = item.get("post", {}).get("x-payment-info")
-            yield names(info) if isinstance(info, dict) else str(type(info).__name__)
+            yield join_names(info) if isinstance(info, dict) else str(type(info).__name__)
 
 
 def _servers(wire: Wire) -> Iterator[str]:
-    for one in wire.documents("rail", _OPENAPI):
-        items = [item for item in one.object.get("paths", {}).values() if isinstance(item, dict)]
+    for exchange in wire.documents("rail", _OPENAPI):
+        items = [item for item in exchange.object.get("paths", {}).values() if isinstance(item, dict)]
         operations = [operation for item in items for operation in item.values() if isinstance(operation, dict)]
-        told = {"items": any("servers" in item for item in items)}
-        told["operations"] = any("servers" in operation for operation in operations)
-        yield names(name for name, holds in told.items() if holds) or "the document"
+        text = {"items": any("servers" in item for item in items)}
+        text["operations"] = any("servers" in operation for operation in operations)
+        yield join_names(name for name, holds in text.items() if holds) or "the document"
 
 
-def _cache(one: Exchange) -> str | None:
-    return one.headers.get("cache-control", "none") if one.status == 402 else None
+def _cache(exchange: Exchange) -> str | None:
+    return exchange.headers.get("cache-control", "none") if exchange.status == 402 else None
 
 
 OBSERVERS: Mapping[str, Observer] = {
@@ -248,11 +256,11 @@ OBSERVERS: Mapping[str, Observer] = {
     "rail.scheme": _entries(lambda entry: str(entry.get("scheme"))),
     "rail.lifetime": _entries(lambda entry: str(entry.get("maxTimeoutSeconds"))),
     "rail.prices": _prices,
-    "rail.body-limit": each(_body_limit),
+    "rail.body-limit": observe_each(_body_limit),
     "rail.amount": _entries(lambda entry: "beside" if "amount" in entry else "absent"),
     "rail.accepts-order": _challenges(_order),
     "rail.further-lanes": _challenges(_further),
-    "rail.entry-members": _entries(lambda entry: names(entry.keys() - _V2) or "none"),
+    "rail.entry-members": _entries(lambda entry: join_names(entry.keys() - _V2) or "none"),
     "rail.extra-members": _entries(_extra),
     "rail.solana-reference": _entries(_reference),
     "rail.evm-case": _entries(_evm_case),
@@ -260,23 +268,23 @@ OBSERVERS: Mapping[str, Observer] = {
     "rail.challenge-error": _challenges(_error),
     "rail.challenge-members": _challenges(_members),
     "rail.token-form": _entries(_token),
-    "rail.wrong-method": each(_wrong_method, "rail"),
-    "rail.cache": each(_cache, "rail"),
-    "rail.spent-status": _spent,
+    "rail.wrong-method": observe_each(_wrong_method, "rail"),
+    "rail.cache": observe_each(_cache, "rail"),
+    "rail.spent-status": _list_spent,
     "rail.chain-down-status": _chain_down,
     "rail.replay": _replay,
     "rail.overpayment": _overpayment,
-    "rail.errors": each(_errors, "rail"),
+    "rail.errors": observe_each(_errors, "rail"),
     "rail.receipt-place": _receipt_place,
-    "rail.result-place": _served(_result_place),
-    "rail.answer-members": _served(_answer_members),
+    "rail.result-place": _list_served(_result_place),
+    "rail.answer-members": _list_served(_answer_members),
     "rail.request-hash": _recipe("RAIL-RCPT-04"),
     "rail.response-hash": _recipe("RAIL-RCPT-05"),
     "rail.settled-ref": _recipe("RAIL-RCPT-06"),
     "rail.hash-form": _hash_form,
-    "rail.claims": lambda wire: (names(claims) for _, claims in wire.receipts),
+    "rail.claims": lambda wire: (join_names(claims) for _, claims in wire.receipts),
     "rail.verdict-claim": _verdict_claim,
-    "rail.payment-response": _served(_payment_response),
+    "rail.payment-response": _list_served(_payment_response),
     "rail.catalog": _shape(_CATALOG, ("resources", "operations")),
     "rail.listing": _shape(_LISTING, ("items", "resources", "data")),
     "rail.index": _shape(INDEX, ("services",)),

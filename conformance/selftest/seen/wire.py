@@ -12,11 +12,11 @@ from conformance.discovery.rail import INDEX, PAID_PREFIX
 from conformance.log.events import Event
 from conformance.oracles import jose
 
-PAID = 200
+PAID_STATUS = 200
 UNPAID = 402
 _OF_THE_AGENT = "/verify/rfc9421"
 _PLAYED_HUB = "the suite's hub"
-_NAMED = {"$HUB_ADDRESS": "control_plane", "$ADDON_ADDRESS": "addon"}
+_NAMED_SURFACES = {"$HUB_ADDRESS": "control_plane", "$ADDON_ADDRESS": "addon"}
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class Exchange:
         return {name.lower(): value for name, value in self.event["response"]["headers"]}
 
     @cached_property
-    def spelled(self) -> Mapping[str, str]:
+    def header_spellings(self) -> Mapping[str, str]:
         """The names of the answer's header fields as they were spelled, by name in lower case."""
         return {name.lower(): name for name, _ in self.event["response"]["headers"]}
 
     @cached_property
-    def asked(self) -> Mapping[str, str]:
+    def request_headers(self) -> Mapping[str, str]:
         """The request's header fields, by name in lower case."""
         return {name.lower(): value for name, value in self.event["request"]["headers"]}
 
@@ -72,7 +72,7 @@ class Exchange:
         return self.document if isinstance(self.document, dict) else {}
 
     @cached_property
-    def sent(self) -> dict[str, Any]:
+    def request_body(self) -> dict[str, Any]:
         """The request's body as a JSON object, or an empty one."""
         value = _json(self.event["request"]["body"] or "")
         return value if isinstance(value, dict) else {}
@@ -85,13 +85,13 @@ class Exchange:
     @property
     def is_served(self) -> bool:
         """Whether it is a paid answer."""
-        return self.is_paid_operation and self.status == PAID and self.method == "POST"
+        return self.is_paid_operation and self.status == PAID_STATUS and self.method == "POST"
 
     @cached_property
     def entries(self) -> list[dict[str, Any]]:
         """The entries of a challenge."""
         accepts = self.object.get("accepts") if self.status == UNPAID else None
-        return [one for one in accepts if isinstance(one, dict)] if isinstance(accepts, list) else []
+        return [exchange for exchange in accepts if isinstance(exchange, dict)] if isinstance(accepts, list) else []
 
     @cached_property
     def tokens(self) -> list[tuple[str, str]]:
@@ -156,53 +156,66 @@ class Wire:
     """What a run sent, got and judged."""
 
     def __init__(self, events: Sequence[Event]) -> None:
-        targets = [one["target"] for one in events if one["event"] == "run.started"]
+        targets = [exchange["target"] for exchange in events if exchange["event"] == "run.started"]
         addresses = targets[0]["surfaces"] if targets else {}
-        self.judgements = [one for one in events if one["event"] == "judgement"]
-        self.notes = [one["text"] for one in events if one["event"] == "note"]
-        self.finished = {one["check"] for one in events if one["event"] == "check.finished"}
+        self.judgements = [exchange for exchange in events if exchange["event"] == "judgement"]
+        self.notes = [exchange["text"] for exchange in events if exchange["event"] == "note"]
+        self.finished = {exchange["check"] for exchange in events if exchange["event"] == "check.finished"}
         self.exchanges = [
-            Exchange(one, _surface_of(one["request"], addresses))
-            for one in events
-            if one["event"] == "exchange" and one["response"] is not None
+            Exchange(exchange, _surface_of(exchange["request"], addresses))
+            for exchange in events
+            if exchange["event"] == "exchange" and exchange["response"] is not None
         ]
-        arrivals = [Delivery(one) for one in events if one["event"] == "arrival"]
+        arrivals = [Delivery(exchange) for exchange in events if exchange["event"] == "arrival"]
         # Addons call the control plane that the suite plays, which is no destination of events.
-        self.hub_calls = [one for one in arrivals if one.event["destination"] == _PLAYED_HUB]
-        self.deliveries = [one for one in arrivals if one.event["destination"] != _PLAYED_HUB]
-        self.told = {
+        self.hub_calls = [exchange for exchange in arrivals if exchange.event["destination"] == _PLAYED_HUB]
+        self.deliveries = [exchange for exchange in arrivals if exchange.event["destination"] != _PLAYED_HUB]
+        self.profile_values = {
             str(item["key"]): item["value"]
-            for one in events
-            if one["event"] == "run.started"
-            for item in one.get("non_defaults", ())
+            for exchange in events
+            if exchange["event"] == "run.started"
+            for item in exchange.get("non_defaults", ())
         }
 
     def of(self, surface: str) -> Iterator[Exchange]:
         """Return the exchanges of a surface."""
-        return (one for one in self.exchanges if one.surface == surface)
+        return (exchange for exchange in self.exchanges if exchange.surface == surface)
 
     @cached_property
     def challenges(self) -> list[Exchange]:
         """The exchanges that were answered with a challenge."""
-        return [one for one in self.exchanges if one.is_paid_operation and one.entries]
+        return [exchange for exchange in self.exchanges if exchange.is_paid_operation and exchange.entries]
 
     @cached_property
-    def served(self) -> list[Exchange]:
+    def served_exchanges(self) -> list[Exchange]:
         """The paid answers."""
-        return [one for one in self.exchanges if one.is_served]
+        return [exchange for exchange in self.exchanges if exchange.is_served]
 
     @cached_property
     def receipts(self) -> list[tuple[str, dict[str, Any]]]:
         """The payable receipts, as (place, claims)."""
-        return [(place, claims) for one in self.served for place, token in one.tokens if (claims := _payable(token))]
+        return [
+            (place, claims)
+            for exchange in self.served_exchanges
+            for place, token in exchange.tokens
+            if (claims := _read_payable(token))
+        ]
 
     def documents(self, surface: str, path: str) -> Iterator[Exchange]:
         """Return the exchanges in which a document was fetched."""
-        return (one for one in self.of(surface) if one.path == path and one.status == PAID and one.method == "GET")
+        return (
+            exchange
+            for exchange in self.of(surface)
+            if exchange.path == path and exchange.status == PAID_STATUS and exchange.method == "GET"
+        )
 
-    def judged(self, row: str, expected: str = "") -> Iterator[Event]:
+    def list_judgements(self, row: str, expectation: str = "") -> Iterator[Event]:
         """Return the judgements of a row whose expectation starts with a text."""
-        return (one for one in self.judgements if one["row"] == row and str(one["expected"]).startswith(expected))
+        return (
+            exchange
+            for exchange in self.judgements
+            if exchange["row"] == row and str(exchange["expected"]).startswith(expectation)
+        )
 
 
 def _surface_of(request: Mapping[str, Any], addresses: Mapping[str, str]) -> str:
@@ -210,9 +223,11 @@ def _surface_of(request: Mapping[str, Any], addresses: Mapping[str, str]) -> str
 
     Control planes and addons that the suite starts go by names.
     """
-    named = next((surface for name, surface in _NAMED.items() if request["url"].startswith(f"http://{name}")), None)
-    if named is not None:
-        return named
+    surface_name = next(
+        (surface for name, surface in _NAMED_SURFACES.items() if request["url"].startswith(f"http://{name}")), None
+    )
+    if surface_name is not None:
+        return surface_name
     if str(request["path"]).startswith(_OF_THE_AGENT):
         return "agent"
     mine = (
@@ -223,7 +238,7 @@ def _surface_of(request: Mapping[str, Any], addresses: Mapping[str, str]) -> str
     return next(mine, "gateway")
 
 
-def head_of(token: str) -> dict[str, Any]:
+def read_head(token: str) -> dict[str, Any]:
     """Return the protected header of a token."""
     try:
         return dict(jose.parse(token).header)
@@ -231,7 +246,7 @@ def head_of(token: str) -> dict[str, Any]:
         return {}
 
 
-def claims_of(token: str) -> dict[str, Any]:
+def read_claims(token: str) -> dict[str, Any]:
     """Return the claims of a token, verified or not."""
     try:
         return jose.parse(token).claims()
@@ -239,27 +254,27 @@ def claims_of(token: str) -> dict[str, Any]:
         return {}
 
 
-def _payable(token: str) -> dict[str, Any]:
-    claims = claims_of(token)
+def _read_payable(token: str) -> dict[str, Any]:
+    claims = read_claims(token)
     is_payable = "payable" in str(claims.get("kind")) or "response_hash" in claims or {"req", "res"} <= claims.keys()
     return claims if is_payable else {}
 
 
 Observer: TypeAlias = Callable[[Wire], Iterable[str]]
-One: TypeAlias = Callable[[Exchange], str | None]
+ExchangeReader: TypeAlias = Callable[[Exchange], str | None]
 
 
-def each(tell: One, surface: str | None = None) -> Observer:
+def observe_each(tell: ExchangeReader, surface: str | None = None) -> Observer:
     """Return an observer that looks at every exchange, of one surface when it is given."""
 
     def observe(wire: Wire) -> Iterator[str]:
-        for one in wire.exchanges:
-            if surface in {None, one.surface} and (value := tell(one)) is not None:
+        for exchange in wire.exchanges:
+            if surface in {None, exchange.surface} and (value := tell(exchange)) is not None:
                 yield value
 
     return observe
 
 
-def names(value: Iterable[str]) -> str:
+def join_names(value: Iterable[str]) -> str:
     """Return names in a fixed order, as one text."""
     return ", ".join(sorted(value))

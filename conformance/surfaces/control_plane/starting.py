@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.engine.check import Case
 from conformance.outcome import Inconclusive
-from conformance.processes.launching import Program, Running, running
+from conformance.processes.launching import Program, RunningProgram, run_program
 from conformance.processes.watch import temporary_folder
 from conformance.surfaces.control_plane.access import Hub
 from conformance.target.hub import BUNDLED, HUB_PORT, PORTS, Addon
@@ -32,7 +32,7 @@ class StartedHub:
     """
 
     hub: Hub
-    process: Running
+    process: RunningProgram
 
     @property
     def folder(self) -> Path:
@@ -126,8 +126,8 @@ async def started_hub(case: Case, folder: Path | None = None, **variables: str) 
     """
     with data_folder() as own:
         place = folder or own
-        program = hub_program(case).given(S2CP_DATA_DIR=str(place), **variables)
-        async with running(program, case.client.names, folder=place) as process:
+        program = hub_program(case).with_environment(S2CP_DATA_DIR=str(place), **variables)
+        async with run_program(program, case.client.names, folder=place) as process:
             case.client.names.secret(process.url.removeprefix("http://"), "HUB_ADDRESS")
             token = await _token_once_there(place)
             if token is not None:
@@ -163,7 +163,7 @@ def subjects(case: Case, *, bundled_only: bool = False) -> list[AddonSubject]:
 @asynccontextmanager
 async def started_addon(
     case: Case, subject: AddonSubject, hub_url: str, token: str, folder: Path | None = None
-) -> AsyncIterator[Running]:
+) -> AsyncIterator[RunningProgram]:
     """Start an addon with the three variables of the contract, and end it on leaving.
 
     Raises:
@@ -177,6 +177,8 @@ async def started_addon(
         "S2_HUB_TOKEN": token,
         "S2_HUB_SELF_URL": (own or "http://127.0.0.1:{port}").rstrip("/"),
     }
-    async with running(subject.program.given(**variables), case.client.names, folder=folder, at=own) as process:
+    async with run_program(
+        subject.program.with_environment(**variables), case.client.names, folder=folder, at=own
+    ) as process:
         case.client.names.secret(process.url.partition("://")[2], "ADDON_ADDRESS")
         yield process

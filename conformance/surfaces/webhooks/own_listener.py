@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from conformance.outcome import Inconclusive
-from conformance.processes.children import ended
+from conformance.processes.children import end_child
 
 _VARIABLE = "WELDPROOF_LISTENER_SECRET"
 _READY_SECONDS = 100.0
@@ -76,7 +76,7 @@ async def started_receiver(words: Sequence[str], variable: str) -> AsyncIterator
         reading = asyncio.create_task(_read_on(process.stdout))
         yield RunningListener(ready["url"], ready["effects"], secret)
     finally:
-        await ended(process, _END_SECONDS)
+        await end_child(process, _END_SECONDS)
         if reading is not None:
             await reading
 

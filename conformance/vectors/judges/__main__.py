@@ -26,17 +26,17 @@ def serve(lines: Iterable[str], out: TextIO) -> None:
         out.flush()
 
 
-def _answer(asked: Mapping[str, Any]) -> dict[str, Any]:
-    if "protocol" in asked:
+def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
+    if "protocol" in question:
         return {"verifier": f"weldproof {version('weldproof')}", "families": list(FAMILIES)}
-    judged_by = judge(asked["family"])
+    judged_by = judge(question["family"])
     if judged_by is None:
-        return {"n": asked["n"], "verdict": "unsupported"}
-    found = judged_by(asked["input"])
-    if found.valid:
-        return {"n": asked["n"], "verdict": "valid", "values": dict(found.values)}
-    refusal = {"stage": found.stage, "codes": list(found.codes), "values": dict(found.values)}
-    return {"n": asked["n"], "verdict": "invalid", **refusal}
+        return {"n": question["n"], "verdict": "unsupported"}
+    answer = judged_by(question["input"])
+    if answer.valid:
+        return {"n": question["n"], "verdict": "valid", "values": dict(answer.values)}
+    refusal = {"stage": answer.stage, "codes": list(answer.codes), "values": dict(answer.values)}
+    return {"n": question["n"], "verdict": "invalid", **refusal}
 
 
 if __name__ == "__main__":

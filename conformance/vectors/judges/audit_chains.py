@@ -9,19 +9,19 @@ from conformance.oracles.audit_chain import Head, Kind, first_fault, key_bytes
 from conformance.vectors.judges import Verdict
 
 
-def judge(given: Mapping[str, Any]) -> Verdict:
+def judge(question: Mapping[str, Any]) -> Verdict:
     """Return the verdict on `entries`, `key_hex`, `head` and `partial`.
 
     Where the log is whole, it tells how many entries there are; else the index (from 0) of the entry that shows the
     first fault, and the number of the entry that is altered, missing or out of its place, if it has one.
     """
     try:
-        key = key_bytes(given["key_hex"])
+        key = key_bytes(question["key_hex"])
     except ValueError:
         return Verdict.refused(Kind.WRONG_KEY.value)
-    entries, noted = given["entries"], given["head"]
+    entries, noted = question["entries"], question["head"]
     head = None if noted is None else Head(noted["seq"], noted["mac"])
-    found = first_fault(entries, key, head=head, partial=given["partial"])
-    if found is None:
+    verdict = first_fault(entries, key, head=head, partial=question["partial"])
+    if verdict is None:
         return Verdict.holds(entries=len(entries))
-    return Verdict.refused(found.kind.value, place=found.place, seq=found.seq)
+    return Verdict.refused(verdict.kind.value, place=verdict.place, seq=verdict.seq)

@@ -6,15 +6,15 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.oracles.hashing import jcs_bytes, sha256_hex
+from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.oracles.strict_json import IJsonFault, i_json
 from conformance.vectors.judges import Verdict
 
 
-def judge(given: Mapping[str, Any]) -> Verdict:
+def judge(question: Mapping[str, Any]) -> Verdict:
     """Return the verdict on `json_b64`; where it holds, with the canonical form (base64) and its SHA-256 (hex)."""
     try:
-        value = i_json(base64.b64decode(given["json_b64"]))
+        value = i_json(base64.b64decode(question["json_b64"]))
     except IJsonFault as fault:
         return Verdict.refused(fault.kind.value)
     canonical = jcs_bytes(value)

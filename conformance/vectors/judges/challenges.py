@@ -15,37 +15,37 @@ TIME: Final = "time"
 UNKNOWN: Final = "unknown_challenge"
 
 
-def judge(given: Mapping[str, Any]) -> Verdict:
+def judge(question: Mapping[str, Any]) -> Verdict:
     """Return the verdict on a token for the present request, offered at `now`.
 
     It tells what receipts would say of request and token, the lane that the token was issued for, and on that lane the
     nonce or the reference account that a payment must carry.
     """
-    text = given["token"]
+    text = question["token"]
     token = tokens.Token.read(text)
     if token is None:
         return Verdict.refused(SYNTAX, UNKNOWN)
-    issuer = tokens.Issuer(bytes.fromhex(given["secret_hex"]), given["service_word"])
-    lanes = (lane for lane in given["lanes"] if issuer.first_half(token.unix, token.nonce, lane) == token.first)
+    issuer = tokens.Issuer(bytes.fromhex(question["secret_hex"]), question["service_word"])
+    lanes = (lane for lane in question["lanes"] if issuer.first_half(token.unix, token.nonce, lane) == token.first)
     lane = next(lanes, None)
     if lane is None:
         return Verdict.refused(ORIGIN, UNKNOWN)
-    hashed = given.get("request_hash") or tokens.request_hash(given["request"], given["service_id"])
+    digest = question.get("request_hash") or tokens.request_hash(question["request"], question["service_id"])
     values = {
         "lane": lane["caip2"],
-        "request_hash": hashed,
+        "request_hash": digest,
         "payment_reference_hash": tokens.payment_reference_hash(text),
-        **_carried(text, lane["caip2"], given["service_word"]),
+        **_read_token(text, lane["caip2"], question["service_word"]),
     }
-    if issuer.second_half(token.first, given["service_id"], hashed) != token.second:
+    if issuer.second_half(token.first, question["service_id"], digest) != token.second:
         return Verdict.refused(REQUEST, "request_mismatch", **values)
-    now, latest = given["now"], token.issued_at + given["ttl_seconds"]
+    now, latest = question["now"], token.issued_at + question["ttl_seconds"]
     if token.issued_at > now + tokens.FUTURE_SKEW_SECONDS or now > latest:
         return Verdict.refused(TIME, "challenge_expired", **values)
     return Verdict.holds(**values)
 
 
-def _carried(token: str, caip2: str, service_word: str) -> dict[str, str]:
+def _read_token(token: str, caip2: str, service_word: str) -> dict[str, str]:
     """Return what a payment must carry on a lane; on Algorand that is the token itself."""
     match caip2.partition(":")[0]:
         case "eip155":

@@ -14,7 +14,7 @@ def judge(given: Mapping[str, Any]) -> Verdict:
     question = Question(
         given["keys"], given["now"], given.get("expected_issuer"), given.get("min_score"), given.get("audience")
     )
-    found = (judge_token if given["expect"] == "federation_token" else judge_credential)(given["envelope"], question)
-    if found.reason is not None or found.envelope is None:
-        return Verdict.refused(found.reason or "")
-    return Verdict.holds(type=str(found.kind), content_hash=found.envelope.content_hash)
+    verdict = (judge_token if given["expect"] == "federation_token" else judge_credential)(given["envelope"], question)
+    if verdict.reason is not None or verdict.envelope is None:
+        return Verdict.refused(verdict.reason or "")
+    return Verdict.holds(type=str(verdict.kind), content_hash=verdict.envelope.content_hash)

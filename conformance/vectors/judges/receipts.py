@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from conformance.oracles.hashing import sha256_hex
+from conformance.oracles.hash_recipes import sha256_hex
 from conformance.oracles.receipt_bindings import faults
 from conformance.oracles.receipts import Examination, ReceiptFault, examine
 from conformance.vectors.judges import Verdict
@@ -36,21 +36,21 @@ def judge(input: Mapping[str, Any]) -> Verdict:  # noqa: A002 - the word of the 
         On a receipt whose nine steps pass, `receipt_kind` and `content_hash` are told; on one that lacks a member or
         has a wrong value in one, `error_field`.
     """
-    found = examine(input.get("jws"), input.get("jwks"), expected_payment_hash=input.get("expected_payment_hash"))
-    if found.fault is not None:
-        return _refused(found.passed_steps, found.fault)
-    wrong = dict.fromkeys(one.code for one in faults(found.claims, input))
-    return Verdict.refused("bindings", *wrong, **_values(found)) if wrong else Verdict.holds(**_values(found))
+    verdict = examine(input.get("jws"), input.get("jwks"), expected_payment_hash=input.get("expected_payment_hash"))
+    if verdict.fault is not None:
+        return _make_refusal(verdict.passed_steps, verdict.fault)
+    wrong = dict.fromkeys(one.code for one in faults(verdict.claims, input))
+    return Verdict.refused("bindings", *wrong, **_values(verdict)) if wrong else Verdict.holds(**_values(verdict))
 
 
-def _refused(passed: int, fault: ReceiptFault) -> Verdict:
-    stage = _OF_STEP[passed]
+def _make_refusal(stages_passed: int, fault: ReceiptFault) -> Verdict:
+    stage = _OF_STEP[stages_passed]
     if stage != "fields":
         return Verdict.refused(stage, fault.code)
     details = {} if fault.field is None else {"error_field": fault.field}
     return Verdict.refused("values" if fault.code == "INVALID_PAYLOAD" else stage, fault.code, **details)
 
 
-def _values(found: Examination) -> dict[str, Any]:
-    payload = found.envelope.payload if found.envelope is not None else b""
-    return {"receipt_kind": found.kind, "content_hash": sha256_hex(payload)}
+def _values(verdict: Examination) -> dict[str, Any]:
+    payload = verdict.envelope.payload if verdict.envelope is not None else b""
+    return {"receipt_kind": verdict.kind, "content_hash": sha256_hex(payload)}

@@ -17,19 +17,19 @@ _V1: Final = re.compile(f"[0-9a-f]{{{oracle.V1_CHARACTERS}}}")
 _V2: Final = re.compile(f"[0-9a-f]{{{oracle.V2_CHARACTERS}}}")
 
 
-def judge(given: Mapping[str, Any]) -> Verdict:
+def judge(question: Mapping[str, Any]) -> Verdict:
     """Return the verdict on a delivery; with a header of the form, its time and the MAC that it must have.
 
     `scheme` says which member the receiver goes by; the other one is nothing to it but form.
     """
-    header = oracle.read(given["header"])
-    if header.t is None or not _keeps_form(header, given["scheme"]):
+    header = oracle.read(question["header"])
+    if header.t is None or not _keeps_form(header, question["scheme"]):
         return Verdict.refused("header")
-    mac, holds = _signature(header, header.t, given)
-    told = {"t": header.t, "mac": mac}
-    if oracle.is_stale(header.t, given["now"], given["tolerance_seconds"]):
-        return Verdict.refused("time", **told)
-    return Verdict.holds(**told) if holds else Verdict.refused("signature", **told)
+    mac, holds = _signature(header, header.t, question)
+    values = {"t": header.t, "mac": mac}
+    if oracle.is_stale(header.t, question["now"], question["tolerance_seconds"]):
+        return Verdict.refused("time", **values)
+    return Verdict.holds(**values) if holds else Verdict.refused("signature", **values)
 
 
 def _keeps_form(header: SignatureHeader, scheme: str) -> bool:
@@ -38,11 +38,11 @@ def _keeps_form(header: SignatureHeader, scheme: str) -> bool:
     return scheme == "v1" or (bool(header.v2) and all(map(_V2.fullmatch, header.v2)))
 
 
-def _signature(header: SignatureHeader, t: int, given: Mapping[str, Any]) -> tuple[str, bool]:
+def _signature(header: SignatureHeader, t: int, question: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the MAC that a delivery must have, and whether the header has it."""
-    secret, template, body = given["secret"], given["template"], base64.b64decode(given["body_b64"])
-    if given["scheme"] == "v1":
+    secret, template, body = question["secret"], question["template"], base64.b64decode(question["body_b64"])
+    if question["scheme"] == "v1":
         return oracle.sign(secret, template, t, body), oracle.verify(header, [secret], template, body) is not None
-    word = given["service_word"]
+    word = question["service_word"]
     mac = oracle.sign_v2(secret, word, template, t, body)
     return mac, oracle.verify_v2(header, [secret], word, template, body) is not None

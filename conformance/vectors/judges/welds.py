@@ -13,16 +13,16 @@ from conformance.vocabulary.claims import LANES
 _MODULES: Final = {lane: f"conformance.oracles.welds.{lane}.weld" for lane in LANES}
 
 
-def judge(given: Mapping[str, Any]) -> Verdict:
+def judge(question: Mapping[str, Any]) -> Verdict:
     """Return the verdict on the evidence of one lane; it tells who paid, and which transaction it was."""
     try:
-        return Verdict.holds(**_welded(given))
+        return Verdict.holds(**_find_token(question))
     except PaymentRefusal as refusal:
         return Verdict.refused(refusal.stage, refusal.code)
 
 
-def _welded(given: Mapping[str, Any]) -> dict[str, Any]:
+def _find_token(question: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is told of a payment; each lane's libraries are loaded when it is asked for."""
-    lane = import_module(_MODULES[given["lane"]])
-    told: dict[str, Any] = lane.judge_payment(given)
-    return told
+    lane = import_module(_MODULES[question["lane"]])
+    text: dict[str, Any] = lane.judge_payment(question)
+    return text

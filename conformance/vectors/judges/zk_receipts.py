@@ -9,10 +9,10 @@ from conformance.oracles.credentials.judging import Question, judge_receipt
 from conformance.vectors.judges import Verdict
 
 
-def judge(given: Mapping[str, Any]) -> Verdict:
+def judge(question: Mapping[str, Any]) -> Verdict:
     """Return the verdict on `receipt`; of a proof that is refused, the code says where."""
-    found = judge_receipt(given["receipt"], Question(given["keys"], given["now"]))
-    if found.reason is not None or found.envelope is None:
-        codes = () if found.refusal is None else (found.refusal.value,)
-        return Verdict.refused(found.reason or "", *codes)
-    return Verdict.holds(content_hash=found.envelope.content_hash)
+    verdict = judge_receipt(question["receipt"], Question(question["keys"], question["now"]))
+    if verdict.reason is not None or verdict.envelope is None:
+        codes = () if verdict.refusal is None else (verdict.refusal.value,)
+        return Verdict.refused(verdict.reason or "", *codes)
+    return Verdict.holds(content_hash=verdict.envelope.content_hash)

@@ -25,7 +25,7 @@ class NotStarted(Exception):
     """The command cannot be started; the text says why."""
 
 
-class Crashed(Exception):
+class CrashedVerifier(Exception):
     """The process ended, or closed its output; the text says how, with the end of its standard error.
 
     Attributes:
@@ -34,10 +34,10 @@ class Crashed(Exception):
 
     def __init__(self, reason: str, *, unfinished: bool) -> None:
         super().__init__(reason)
-        self.unfinished = unfinished
+        self.has_open_line = unfinished
 
 
-class Silent(Exception):
+class SilentVerifier(Exception):
     """There was no line in time; the text has the end of its standard error."""
 
 
@@ -66,7 +66,7 @@ class Child:
         self._listening = asyncio.ensure_future(self._listen())
 
     @classmethod
-    async def started(cls, words: Sequence[str]) -> Child:
+    async def start(cls, words: Sequence[str]) -> Child:
         """Start a command.
 
         Raises:
@@ -85,7 +85,7 @@ class Child:
             raise NotStarted(f"{words[0]}: {getattr(fault, 'strerror', None) or fault}") from fault
         return cls(process)
 
-    async def asked(self, line: bytes, seconds: float) -> bytes:
+    async def ask(self, line: bytes, seconds: float) -> bytes:
         """Return the next line of its output after a line was sent to it.
 
         What is sent waits in memory for as long as the process does not read, so that one which only writes, or does
@@ -98,63 +98,63 @@ class Child:
         """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
             self._stdin.write(line)
-        return await self._line(seconds)
+        return await self._read_line(seconds)
 
-    async def finished(self, seconds: float) -> Ending:
+    async def finish(self, seconds: float) -> Ending:
         """End its input and return how it went; it is still to be killed, for what it started may be there."""
         self._stdin.close()
         try:
-            line = await self._line(seconds)
-        except Crashed as fault:
+            line = await self._read_line(seconds)
+        except CrashedVerifier as fault:
             clean = self._process.returncode == 0 and not fault.unfinished
             return Ending(clean, "" if clean else f"at the end of its input {fault}")
-        except Silent:
+        except SilentVerifier:
             return Ending(clean=False, detail=f"it did not exit within {seconds:g} s of the end of its input")
         except Nonsense as fault:
             return Ending(clean=False, detail=f"at the end of its input it said more: {fault}")
-        said = line[:80].decode("utf-8", "replace").strip()
-        return Ending(clean=False, detail=f"at the end of its input it said more: {said!r}")
+        remainder = line[:80].decode("utf-8", "replace").strip()
+        return Ending(clean=False, detail=f"at the end of its input it said more: {remainder!r}")
 
-    async def killed(self) -> None:
+    async def kill(self) -> None:
         """Kill its process group and wait until the process is gone."""
         self._kill()
-        await self._gone(_LAST_WORDS_SECONDS)
+        await self._wait_until_gone(_LAST_WORDS_SECONDS)
         self._listening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._listening
         # A grandchild that left the group may hold the pipes; closing our ends leaves nothing of them here.
         self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no public way
 
-    async def _line(self, seconds: float) -> bytes:
+    async def _read_line(self, seconds: float) -> bytes:
         loop = asyncio.get_running_loop()
         ends = loop.time() + seconds
-        reading = asyncio.ensure_future(self._stdout.readline())
+        line_task = asyncio.ensure_future(self._stdout.readline())
         try:
             # A process may end while another that it started holds its output open: then no end of file would come.
-            while not reading.done():
+            while not line_task.done():
                 alive = self._process.returncode is None
-                left = ends - loop.time()
-                if alive and left <= 0:
-                    raise Silent(f"no answer in {seconds:g} s{self.last_words}")
-                await asyncio.wait({reading}, timeout=min(_LOOK_SECONDS, left) if alive else _LOOK_SECONDS)
-                if not alive and not reading.done():
+                seconds_left = ends - loop.time()
+                if alive and seconds_left <= 0:
+                    raise SilentVerifier(f"no answer in {seconds:g} s{self.last_words}")
+                await asyncio.wait({line_task}, timeout=min(_LOOK_SECONDS, seconds_left) if alive else _LOOK_SECONDS)
+                if not alive and not line_task.done():
                     break
         finally:
-            if not reading.done():
-                reading.cancel()
+            if not line_task.done():
+                line_task.cancel()
         try:
-            line = reading.result() if reading.done() and not reading.cancelled() else b""
+            line = line_task.result() if line_task.done() and not line_task.cancelled() else b""
         except ValueError:
             raise Nonsense(f"a line of more than {LONGEST_LINE} bytes") from None
         if line.endswith(b"\n"):
             return line
-        await self._gone(_LAST_WORDS_SECONDS)
+        await self._wait_until_gone(_LAST_WORDS_SECONDS)
         fate = self._fate()
         # Whatever it started may hold its standard error open: then that would not end.
         self._kill()
         await asyncio.wait({self._listening}, timeout=_LAST_WORDS_SECONDS)
         place = " in the middle of a line" if line else ""
-        raise Crashed(f"it {fate}{place}{self.last_words}", unfinished=bool(line))
+        raise CrashedVerifier(f"it {fate}{place}{self.last_words}", unfinished=bool(line))
 
     def _kill(self) -> None:
         # The process leads the group. Killing it by itself, too, would look at its end before asyncio does, which then
@@ -162,7 +162,7 @@ class Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    async def _gone(self, seconds: float) -> None:
+    async def _wait_until_gone(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         ends = loop.time() + seconds
         # Not wait(): some Pythons let it wait for the pipes, too, which a grandchild may hold open.
@@ -183,8 +183,8 @@ class Child:
     @property
     def last_words(self) -> str:
         """The end of its standard error, after a colon; empty where it wrote nothing."""
-        said = self._tail.decode("utf-8", "replace").strip()
-        return f": {said}" if said else ""
+        tail = self._tail.decode("utf-8", "replace").strip()
+        return f": {tail}" if tail else ""
 
     async def _listen(self) -> None:
         while chunk := await self._stderr.read(1 << 16):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.vectors.runner.document import Document, Told
+from conformance.vectors.runner.document import Document, ResultLine
 from conformance.vectors.runner.judging import Outcome
 
 Cell = tuple[tuple[Outcome, int], ...]
@@ -102,7 +102,7 @@ class Comparison:
         }
 
 
-def compared(documents: Mapping[str, Document]) -> Comparison:
+def compare(documents: Mapping[str, Document]) -> Comparison:
     """Set results side by side.
 
     Args:
@@ -136,12 +136,12 @@ def _labels(documents: Mapping[str, Document]) -> tuple[str, ...]:
     )
 
 
-def _family(name: str, kinds: Mapping[str, Sequence[str]], by_id: Sequence[Mapping[str, Told]]) -> Family:
+def _family(name: str, kinds: Mapping[str, Sequence[str]], by_id: Sequence[Mapping[str, ResultLine]]) -> Family:
     every = [one for vectors in kinds.values() for one in vectors]
     return Family(_line(name, every, by_id), tuple(_kind(kind, vectors, by_id) for kind, vectors in kinds.items()))
 
 
-def _kind(name: str, vectors: Sequence[str], by_id: Sequence[Mapping[str, Told]]) -> Kind:
+def _kind(name: str, vectors: Sequence[str], by_id: Sequence[Mapping[str, ResultLine]]) -> Kind:
     differs = any(len({run[one].outcome for run in by_id if one in run} - {Outcome.UNSUPPORTED}) > 1 for one in vectors)
     lines = tuple(
         Line(one, _line(one, [one], by_id).cells, tuple(_detail(run.get(one)) for run in by_id)) for one in vectors
@@ -149,16 +149,16 @@ def _kind(name: str, vectors: Sequence[str], by_id: Sequence[Mapping[str, Told]]
     return Kind(_line(name, vectors, by_id), lines, differs)
 
 
-def _detail(one: Told | None) -> str:
+def _detail(one: ResultLine | None) -> str:
     if one is None or one.outcome is Outcome.AGREE:
         return ""
     pinned = "only the profile decides: " if one.pinned else ""
     return f"{pinned}{one.detail}" if one.explained is None else f"{pinned}{one.detail}; explained: {one.explained}"
 
 
-def _line(name: str, vectors: Iterable[str], by_id: Sequence[Mapping[str, Told]]) -> Line:
-    wanted = list(vectors)
-    return Line(name, tuple(_cell(run[one].outcome for one in wanted if one in run) for run in by_id))
+def _line(name: str, vectors: Iterable[str], by_id: Sequence[Mapping[str, ResultLine]]) -> Line:
+    vector_ids = list(vectors)
+    return Line(name, tuple(_cell(run[one].outcome for one in vector_ids if one in run) for run in by_id))
 
 
 def _cell(outcomes: Iterable[Outcome]) -> Cell:

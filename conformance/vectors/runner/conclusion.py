@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conformance.outcome import Exit
 from conformance.vectors.runner.explanations import Rotten
-from conformance.vectors.runner.judging import JUDGED, Outcome, Result
+from conformance.vectors.runner.judging import VERDICT_OUTCOMES, Outcome, Result
 from conformance.vectors.runner.protocol import INVALID, VALID
 from conformance.vectors.runner.running import FAILURES_IN_A_ROW, Run
 
@@ -29,47 +29,51 @@ class Conclusion:
     profile: bool = False
 
     @property
-    def unexplained(self) -> tuple[Result, ...]:
+    def unexplained_results(self) -> tuple[Result, ...]:
         """The disagreements that fail the run."""
-        return tuple(one for one in self.disagreements if one.vector.id not in self.reasons and self._counts(one))
+        return tuple(
+            result for result in self.disagreements if result.vector.id not in self.reasons and self._counts(result)
+        )
 
     @property
     def only_pinned(self) -> tuple[Result, ...]:
         """The disagreements on what only the profile decides, where that fails nobody and nothing explains them."""
-        return tuple(one for one in self.disagreements if one.vector.id not in self.reasons and not self._counts(one))
+        return tuple(
+            result for result in self.disagreements if result.vector.id not in self.reasons and not self._counts(result)
+        )
 
     @property
-    def explained(self) -> tuple[Result, ...]:
+    def explained_results(self) -> tuple[Result, ...]:
         """The disagreements that have a written reason."""
-        return tuple(one for one in self.disagreements if one.vector.id in self.reasons)
+        return tuple(result for result in self.disagreements if result.vector.id in self.reasons)
 
     @property
     def disagreements(self) -> tuple[Result, ...]:
         """Everything but agreement, families aside that the verifier never claimed to judge."""
-        return tuple(one for one in self.run.results if one.disagrees)
+        return tuple(result for result in self.run.results if result.disagrees)
 
     @property
-    def judged(self) -> tuple[Result, ...]:
+    def judged_results(self) -> tuple[Result, ...]:
         """The results in which the verifier gave a verdict."""
-        return tuple(one for one in self.run.results if one.outcome in JUDGED)
+        return tuple(result for result in self.run.results if result.outcome in VERDICT_OUTCOMES)
 
     @property
     def counts(self) -> dict[str, dict[Outcome, int]]:
         """How often each outcome came, by family."""
-        found: dict[str, dict[Outcome, int]] = {}
-        for one in self.run.results:
-            family = found.setdefault(one.vector.family, dict.fromkeys(Outcome, 0))
-            family[one.outcome] += 1
-        return found
+        results: dict[str, dict[Outcome, int]] = {}
+        for result in self.run.results:
+            family = results.setdefault(result.vector.family, dict.fromkeys(Outcome, 0))
+            family[result.outcome] += 1
+        return results
 
     @property
     def exit_code(self) -> Exit:
         """130 interrupted, 3 nothing judged, 1 an unexplained disagreement, a rotten entry or no clean end, 0."""
         if self.run.interrupted:
             return Exit.INTERRUPTED
-        if all(one.outcome is Outcome.UNSUPPORTED for one in self.run.results):
+        if all(result.outcome is Outcome.UNSUPPORTED for result in self.run.results):
             return Exit.NO_VERDICT
-        if self.unexplained or self.rotten or not self.run.ending.clean:
+        if self.unexplained_results or self.rotten or not self.run.ending.clean:
             return Exit.FAILED
         return Exit.PASSED
 
@@ -77,11 +81,11 @@ class Conclusion:
     def sentence(self) -> str:
         """The run in a sentence."""
         results = self.run.results
-        agree = sum(one.outcome is Outcome.AGREE for one in results)
+        agree = sum(result.outcome is Outcome.AGREE for result in results)
         parts = [f"{agree} of {len(results)} agree"]
         for count, words in (
-            (len(self.unexplained), "unexplained"),
-            (len(self.explained), "explained"),
+            (len(self.unexplained_results), "unexplained"),
+            (len(self.explained_results), "explained"),
             (len(self.only_pinned), "differ only where the profile decides"),
             (len(results) - agree - len(self.disagreements), "of families it does not judge"),
         ):
@@ -110,20 +114,24 @@ class Conclusion:
         if not run.ending.clean:
             yield f"It did not end well: {run.ending.detail}."
         yield from self._indiscriminate()
-        if self.judged and not self.profile and all("valid" in one.vector.pinned for one in self.judged):
+        if (
+            self.judged_results
+            and not self.profile
+            and all("valid" in result.vector.pinned for result in self.judged_results)
+        ):
             yield "Of all that it judged the profile alone decides: nothing counts here unless --profile is given."
-        known = {one.vector.family for one in run.results}
+        known_ids = {result.vector.family for result in run.results}
         for family in run.hello.families:
-            outcomes = {one.outcome for one in run.results if one.vector.family == family}
-            if family in known and outcomes == {Outcome.UNSUPPORTED}:
+            outcomes = {result.outcome for result in run.results if result.vector.family == family}
+            if family in known_ids and outcomes == {Outcome.UNSUPPORTED}:
                 yield f"It names the family {family} and judged nothing of it."
 
     def _indiscriminate(self) -> Iterator[str]:
-        verdicts = {one.answer.verdict for one in self.judged if one.answer is not None}
-        wanted = {one.vector.expected.valid for one in self.judged}
-        if not self.judged:
+        verdicts = {result.answer.verdict for result in self.judged_results if result.answer is not None}
+        families = {result.vector.expected.valid for result in self.judged_results}
+        if not self.judged_results:
             yield "It judged nothing."
-        elif wanted == {True, False} and verdicts == {VALID}:
+        elif families == {True, False} and verdicts == {VALID}:
             yield "It called everything valid that it judged: a verifier that refuses nothing verifies nothing."
-        elif wanted == {True, False} and verdicts == {INVALID}:
+        elif families == {True, False} and verdicts == {INVALID}:
             yield "It refused everything that it judged."

@@ -31,7 +31,7 @@ STYLES: Final = {
     Outcome.HANG: "bold magenta",
     Outcome.NONSENSE: "bold magenta",
 }
-SHOWN: Final = 40
+MOST_SHOWN: Final = 40
 _WIDE: Final = 400
 
 
@@ -61,12 +61,12 @@ def show(conclusion: Conclusion, *, seed: int, console: Terminal | None = None) 
     """Print a run: a table by family, what counts against it, explanations that rot, and the run in a sentence."""
     console = console or Terminal()
     _counts(console, conclusion)
-    _disagreements(console, conclusion.unexplained, "")
+    _disagreements(console, conclusion.unexplained_results, "")
     if conclusion.exit_code is not Exit.FAILED:
         _disagreements(console, conclusion.only_pinned, "only the profile decides: ")
-    for one in conclusion.rotten:
-        console.print(("rotten", "bold red"), f"  {one.explanation.subject} = {one.explanation.outcome.value}: ")
-        console.print(f"        {one_line(one.detail)}")
+    for result in conclusion.rotten:
+        console.print(("rotten", "bold red"), f"  {result.explanation.subject} = {result.explanation.outcome.value}: ")
+        console.print(f"        {one_line(result.detail)}")
     for remark in conclusion.remarks:
         console.print(one_line(remark, 1_000))
     style = {Exit.PASSED: "bold green", Exit.FAILED: "bold red"}.get(conclusion.exit_code, "bold magenta")
@@ -76,29 +76,31 @@ def show(conclusion: Conclusion, *, seed: int, console: Terminal | None = None) 
 
 def _counts(console: Terminal, conclusion: Conclusion) -> None:
     by_family = conclusion.counts
-    shown = [outcome for outcome in Outcome if any(counts[outcome] for counts in by_family.values())]
-    styles = [STYLES[outcome] for outcome in shown]
+    lines_shown = [outcome for outcome in Outcome if any(counts[outcome] for counts in by_family.values())]
+    styles = [STYLES[outcome] for outcome in lines_shown]
     rows = [
-        [[(family, "")], *number_cells(styles, [counts[outcome] for outcome in shown])]
+        [[(family, "")], *number_cells(styles, [counts[outcome] for outcome in lines_shown])]
         for family, counts in by_family.items()
     ]
     if len(by_family) > 1:
-        sums = [sum(counts[outcome] for counts in by_family.values()) for outcome in shown]
+        sums = [sum(counts[outcome] for counts in by_family.values()) for outcome in lines_shown]
         rows.append([[("all", "bold")], *number_cells(styles, sums)])
-    header = ["family", *(outcome.value for outcome in shown)]
+    header = ["family", *(outcome.value for outcome in lines_shown)]
     for line in table(header, rows, console.width, numbers=True):
         console.print(*line)
 
 
 def _disagreements(console: Terminal, results: Sequence[Result], before: str) -> None:
-    for one in results[:SHOWN]:
-        outcome = one.outcome
-        console.print((f"{outcome.value:12}  ", STYLES[outcome]), f"{one.vector.id}  {before}{one_line(one.detail)}")
-    if len(results) > SHOWN:
-        console.print((f"and {len(results) - SHOWN} more; --report FILE.json has all", "dim"))
+    for result in results[:MOST_SHOWN]:
+        outcome = result.outcome
+        console.print(
+            (f"{outcome.value:12}  ", STYLES[outcome]), f"{result.vector.id}  {before}{one_line(result.detail)}"
+        )
+    if len(results) > MOST_SHOWN:
+        console.print((f"and {len(results) - MOST_SHOWN} more; --report FILE.json has all", "dim"))
 
 
-def show_comparison(found: Comparison, *, differing: bool, console: Terminal | None = None) -> None:
+def show_comparison(outcomes: Comparison, *, differences: bool, console: Terminal | None = None) -> None:
     """Print verifiers side by side: a line a family and a kind, and one a vector of a kind on which they differ.
 
     Args:
@@ -108,23 +110,23 @@ def show_comparison(found: Comparison, *, differing: bool, console: Terminal | N
     """
     console = console or Terminal()
     rows = list[Sequence[Cell]]()
-    for family in found.families:
+    for family in outcomes.families:
         rows.append(_row(family.line, "bold", 0))
         for kind in family.kinds:
-            if kind.differs or not differing:
+            if kind.differs or not differences:
                 rows.append(_row(kind.line, "", 2))
             if kind.differs:
                 rows += [_row(vector, "dim", 4) for vector in kind.vectors]
-    header = ["", *(one_line(label, 60) for label in found.labels)]
+    header = ["", *(one_line(label, 60) for label in outcomes.labels)]
     for line in table(header, rows, console.width if console.is_terminal else _WIDE):
         console.print(*line)
 
 
 def _row(line: Line, style: str, indent: int) -> Sequence[Cell]:
-    return [[(" " * indent + line.name, style)], *(_summed(cell) for cell in line.cells)]
+    return [[(" " * indent + line.name, style)], *(_sum_counts(cell) for cell in line.cells)]
 
 
-def _summed(cell: Sequence[tuple[Outcome, int]]) -> Cell:
+def _sum_counts(cell: Sequence[tuple[Outcome, int]]) -> Cell:
     if not cell:
         return [("not run", "dim")]
     parts: list[tuple[str, str]] = []

@@ -28,7 +28,7 @@ class DocumentFault(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ResultLine:
     """One vector's line of a result document.
 
     Attributes:
@@ -66,46 +66,49 @@ class Document:
     vectors_version: str
     exit_code: int
     sentence: str
-    results: tuple[Told, ...]
+    results: tuple[ResultLine, ...]
 
 
 @cache
 def schema() -> Mapping[str, Any]:
     """Return the published JSON Schema of a result document."""
-    loaded: Mapping[str, Any] = json.loads(files(__package__).joinpath("result.schema.json").read_text("utf-8"))
-    return loaded
+    document: Mapping[str, Any] = json.loads(files(__package__).joinpath("result.schema.json").read_text("utf-8"))
+    return document
 
 
-def written(conclusion: Conclusion, plan: Plan, vectors_version: str) -> bytes:
+def write_document(conclusion: Conclusion, plan: Plan, vectors_version: str) -> bytes:
     """Return a run as a document: ASCII, members in a fixed order, vectors in the order of the package."""
     return json.dumps(json_safe(_value(conclusion, plan, vectors_version)), allow_nan=False, indent=1).encode() + b"\n"
 
 
 def _value(conclusion: Conclusion, plan: Plan, vectors_version: str) -> dict[str, Any]:
-    run = conclusion.run
-    failing = {one.vector.id for one in conclusion.unexplained}
+    verifier_run = conclusion.run
+    failing_ids = {result.vector.id for result in conclusion.unexplained_results}
     return {
         "format": FORMAT,
         "vectors_version": vectors_version,
-        "verifier": run.hello.verifier,
-        "families": list(run.hello.families),
+        "verifier": verifier_run.hello.verifier,
+        "families": list(verifier_run.hello.families),
         "command": list(plan.command),
         "seed": plan.seed,
         "profile": conclusion.profile,
         "exit_code": int(conclusion.exit_code),
         "sentence": conclusion.sentence,
         "remarks": list(conclusion.remarks),
-        "starts": run.starts,
-        "interrupted": run.interrupted,
+        "starts": verifier_run.starts,
+        "interrupted": verifier_run.interrupted,
         "counts": {
             family: {outcome.value: count for outcome, count in counts.items()}
             for family, counts in conclusion.counts.items()
         },
         "rotten": [
-            {"about": one.explanation.subject, "result": one.explanation.outcome.value, "detail": one.detail}
-            for one in conclusion.rotten
+            {"about": result.explanation.subject, "result": result.explanation.outcome.value, "detail": result.detail}
+            for result in conclusion.rotten
         ],
-        "results": [_result_as_json(one, conclusion.reasons, counts=one.vector.id in failing) for one in run.results],
+        "results": [
+            _result_as_json(result, conclusion.reasons, counts=result.vector.id in failing_ids)
+            for result in verifier_run.results
+        ],
     }
 
 
@@ -126,13 +129,13 @@ def _result_as_json(result: Result, reasons: Mapping[str, str], *, counts: bool)
             "verdict": answer.verdict,
             "stage": None if answer.stage is None else shorten(answer.stage, _LONGEST_TEXT),
             "codes": [shorten(code, _LONGEST_TEXT) for code in answer.codes[:_MOST_CODES]],
-            "values": {name: _shortened(value) for name, value in answer.values.items()},
+            "values": {name: _shorten_value(value) for name, value in answer.values.items()},
             "why": answer.why,
         },
     }
 
 
-def _shortened(value: Any) -> Any:
+def _shorten_value(value: Any) -> Any:
     return shorten(value, _LONGEST_TEXT) if isinstance(value, str) else value
 
 
@@ -146,7 +149,7 @@ def read(raw: bytes) -> Document:
         value = strict_json(raw)
     except JsonTextFault as fault:
         raise DocumentFault(str(fault)) from fault
-    for path, words in _held().faults(value):
+    for path, words in _load_schema().faults(value):
         place = "/".join(map(str, path)) or "the document"
         raise DocumentFault(f"no result of `weldproof vectors run`: {place}: {words[:200]}")
     return Document(
@@ -159,11 +162,17 @@ def read(raw: bytes) -> Document:
 
 
 @cache
-def _held() -> Schema:
+def _load_schema() -> Schema:
     return Schema(schema())
 
 
-def _line(one: Mapping[str, Any]) -> Told:
-    return Told(
-        one["id"], one["family"], one["kind"], Outcome(one["result"]), one["pinned"], one["detail"], one["explained"]
+def _line(entry: Mapping[str, Any]) -> ResultLine:
+    return ResultLine(
+        entry["id"],
+        entry["family"],
+        entry["kind"],
+        Outcome(entry["result"]),
+        entry["pinned"],
+        entry["detail"],
+        entry["explained"],
     )

@@ -109,14 +109,14 @@ def _explanation(entry: Mapping[str, Any], number: int) -> Explanation:
     return Explanation(entry.get("id"), entry.get("family"), outcome, reason, entry.get("depends_on", "").strip())
 
 
-def explained(results: Iterable[Result], explanations: Sequence[Explanation]) -> dict[str, str]:
+def apply_explanations(results: Iterable[Result], explanations: Sequence[Explanation]) -> dict[str, str]:
     """Return the reason for each result that has one, by vector id; the first entry that fits counts."""
-    found = {}
+    results_found = {}
     for result in results:
         reason = next((one.reason for one in explanations if one.fits(result)), None)
         if reason is not None:
-            found[result.vector.id] = reason
-    return found
+            results_found[result.vector.id] = reason
+    return results_found
 
 
 def rotten(
@@ -132,15 +132,15 @@ def rotten(
         results: What was run.
         vectors: Every vector of the package, run or not.
     """
-    return tuple(found for one in explanations if (found := _rotten(one, results, vectors)) is not None)
+    return tuple(results_found for one in explanations if (results_found := _rotten(one, results, vectors)) is not None)
 
 
 def _rotten(one: Explanation, results: Sequence[Result], vectors: Sequence[Vector]) -> Rotten | None:
-    covered = {vector.id for vector in vectors if one.covers(vector)}
-    if not covered:
+    covered_results = {vector.id for vector in vectors if one.covers(vector)}
+    if not covered_results:
         return Rotten(one, "there is no such vector")
-    seen = [result for result in results if result.vector.id in covered]
-    if any(one.fits(result) for result in seen) or len(seen) < len(covered):
+    seen = [result for result in results if result.vector.id in covered_results]
+    if any(one.fits(result) for result in seen) or len(seen) < len(covered_results):
         return None
     if one.depends_on and all(result.outcome is Outcome.AGREE for result in seen):
         return None

@@ -26,10 +26,10 @@ TONES: Final = {
 }
 
 
-def render(found: Comparison) -> bytes:
+def render(outcomes: Comparison) -> bytes:
     """Return the page, UTF-8."""
-    kinds = [kind for family in found.families for kind in family.kinds]
+    kinds = [kind for family in outcomes.families for kind in family.kinds]
     page = template("verifiers.html.j2").render(
-        found=found, tones=TONES, kinds=len(kinds), differing=sum(kind.differs for kind in kinds)
+        found=outcomes, tones=TONES, kinds=len(kinds), differing=sum(kind.differs for kind in kinds)
     )
     return page.encode("utf-8")

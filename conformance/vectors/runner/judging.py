@@ -37,7 +37,7 @@ class Outcome(StrEnum):
     NONSENSE = "nonsense"
 
 
-JUDGED = frozenset(
+VERDICT_OUTCOMES = frozenset(
     {Outcome.AGREE, Outcome.OTHER_REASON, Outcome.WRONG_VALUE, Outcome.ACCEPTS, Outcome.REFUSES},
 )
 
@@ -68,24 +68,24 @@ class Result:
         return self.outcome is not Outcome.AGREE and (self.asked or self.outcome is not Outcome.UNSUPPORTED)
 
 
-def judged(vector: Vector, family: FamilyInfo, answer: Answer) -> Result:
+def judge_answer(vector: Vector, family: FamilyInfo, answer: Answer) -> Result:
     """Return what an answer to a vector comes to."""
     expected = vector.expected
-    missing = [name for name in family.told if name not in answer.values]
-    if answer.verdict == VALID and missing:
-        detail = f"valid, but without the value {' and '.join(missing)} that its family asks for"
+    missing_values = [name for name in family.told if name not in answer.values]
+    if answer.verdict == VALID and missing_values:
+        detail = f"valid, but without the value {' and '.join(missing_values)} that its family asks for"
         return Result(vector, Outcome.NONSENSE, detail=detail, answer=answer)
     if answer.verdict == UNSUPPORTED:
         return Result(vector, Outcome.UNSUPPORTED, detail="not judged, by its own word", answer=answer)
     if (answer.verdict == VALID) is not expected.valid:
         outcome = Outcome.ACCEPTS if answer.verdict == VALID else Outcome.REFUSES
-        detail = f"{_expectation(vector)}; it says {_said(answer)}"
+        detail = f"{_expectation(vector)}; it says {_describe_answer(answer)}"
         return Result(vector, outcome, _only_profile(vector, ()), detail, answer)
-    differing = tuple(_other_reasons(vector, answer)) if answer.verdict == INVALID else ()
-    if differing:
-        detail = f"{_expectation(vector)}; it says {_said(answer)}"
-        return Result(vector, Outcome.OTHER_REASON, _only_profile(vector, differing), detail, answer)
-    wrong = [name for name, value in expected.values.items() if not _same(answer.values.get(name, value), value)]
+    differences = tuple(_other_reasons(vector, answer)) if answer.verdict == INVALID else ()
+    if differences:
+        detail = f"{_expectation(vector)}; it says {_describe_answer(answer)}"
+        return Result(vector, Outcome.OTHER_REASON, _only_profile(vector, differences), detail, answer)
+    wrong = [name for name, value in expected.values.items() if not _is_same(answer.values.get(name, value), value)]
     if wrong:
         detail = f"its value {' and '.join(wrong)} is another"
         return Result(vector, Outcome.WRONG_VALUE, _only_profile(vector, ("values",)), detail, answer)
@@ -100,8 +100,8 @@ def _other_reasons(vector: Vector, answer: Answer) -> Iterable[str]:
         yield "codes"
 
 
-def _only_profile(vector: Vector, differing: Iterable[str]) -> bool:
-    members = set(differing)
+def _only_profile(vector: Vector, differences: Iterable[str]) -> bool:
+    members = set(differences)
     return "valid" in vector.pinned or (bool(members) and members <= set(vector.pinned))
 
 
@@ -111,15 +111,15 @@ def _expectation(vector: Vector) -> str:
     return f"to be refused at {vector.expected.stage} ({', '.join(vector.expected.codes)})"
 
 
-def _said(answer: Answer) -> str:
+def _describe_answer(answer: Answer) -> str:
     place = [] if answer.stage is None else [f"at {answer.stage}"]
     codes = [f"({', '.join(answer.codes)})"] if answer.codes else []
     why = [f"- {answer.why}"] if answer.why else []
     return " ".join([answer.verdict, *place, *codes, *why])
 
 
-def _same(told: Any, right: Any) -> bool:
+def _is_same(answer: Any, right: Any) -> bool:
     """Return whether two values are the same; 1 is not true, but 1.0 is 1, for JSON knows one kind of number."""
-    if isinstance(told, bool) or isinstance(right, bool):
-        return told is right
-    return bool(told == right)
+    if isinstance(answer, bool) or isinstance(right, bool):
+        return answer is right
+    return bool(answer == right)

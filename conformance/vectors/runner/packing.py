@@ -33,7 +33,7 @@ def tarball(folder: Traversable) -> bytes:
     return gzip.compress(whole.getvalue(), mtime=0)
 
 
-def zipped(folder: Traversable) -> bytes:
+def write_zip(folder: Traversable) -> bytes:
     """Return the package in a folder as a zip archive."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -20,7 +20,7 @@ VALID: Final = "valid"
 INVALID: Final = "invalid"
 UNSUPPORTED: Final = "unsupported"
 _VERDICTS: Final = (VALID, INVALID, UNSUPPORTED)
-_SHOWN: Final = 80
+_SHOWN_CHARACTERS: Final = 80
 _LONGEST_WHY: Final = 1_000
 
 
@@ -68,24 +68,24 @@ class Answer:
     why: str | None = None
 
 
-def greeting(families: Iterable[str]) -> bytes:
+def encode_greeting(families: Iterable[str]) -> bytes:
     """Return the first line that a verifier gets."""
     return _line({"protocol": PROTOCOL, "families": list(families)})
 
 
-def question(n: int, family: str, given: Mapping[str, Any]) -> bytes:
+def encode_question(n: int, family: str, input_: Mapping[str, Any]) -> bytes:
     """Return the line that asks for the verdict on one vector; its id is not in it, for it tells the verdict."""
-    return _line({"n": n, "family": family, "input": given})
+    return _line({"n": n, "family": family, "input": input_})
 
 
-def hello_of(line: bytes) -> Hello:
+def parse_hello(line: bytes) -> Hello:
     """Return what a verifier says of itself.
 
     Raises:
         Nonsense: The line is no greeting.
     """
-    told = _object(line)
-    name, families = told.get("verifier"), told.get("families")
+    message = _object(line)
+    name, families = message.get("verifier"), message.get("families")
     if not isinstance(name, str) or not name.strip():
         raise Nonsense('the greeting tells no name in "verifier"')
     if not _texts(families):
@@ -93,20 +93,20 @@ def hello_of(line: bytes) -> Hello:
     return Hello(name, tuple(dict.fromkeys(families)))
 
 
-def answer_of(line: bytes, n: int) -> Answer:
+def parse_answer(line: bytes, n: int) -> Answer:
     """Return a verifier's answer to question `n`.
 
     Raises:
         Nonsense: The line is not an answer.
     """
-    told = _object(line)
-    number = told.get("n")
+    message = _object(line)
+    number = message.get("n")
     if isinstance(number, bool) or number != n:
-        raise Nonsense(f"it answers question {json.dumps(number)[:_SHOWN]}, not {n}")
-    verdict = told.get("verdict")
+        raise Nonsense(f"it answers question {json.dumps(number)[:_SHOWN_CHARACTERS]}, not {n}")
+    verdict = message.get("verdict")
     if verdict not in _VERDICTS:
-        raise Nonsense(f"its verdict is {json.dumps(verdict)[:_SHOWN]}", in_step=True)
-    codes, stage, values, why = (told.get(name) for name in ("codes", "stage", "values", "why"))
+        raise Nonsense(f"its verdict is {json.dumps(verdict)[:_SHOWN_CHARACTERS]}", in_step=True)
+    codes, stage, values, why = (message.get(name) for name in ("codes", "stage", "values", "why"))
     for name, right in (
         ("codes", codes is None or _texts(codes)),
         ("stage", stage is None or isinstance(stage, str)),
@@ -114,7 +114,7 @@ def answer_of(line: bytes, n: int) -> Answer:
         ("why", why is None or isinstance(why, str)),
     ):
         if not right:
-            raise Nonsense(f'its "{name}" is {json.dumps(told[name])[:_SHOWN]}', in_step=True)
+            raise Nonsense(f'its "{name}" is {json.dumps(message[name])[:_SHOWN_CHARACTERS]}', in_step=True)
     return Answer(verdict, tuple(codes or ()), stage, values or {}, None if why is None else shorten(why, _LONGEST_WHY))
 
 
@@ -125,12 +125,12 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        told = strict_json(line)
+        message = strict_json(line)
     except JsonTextFault as fault:
-        raise Nonsense(f"it says {line[:_SHOWN].decode('utf-8', 'replace').strip()!r}: {fault}") from fault
-    if not isinstance(told, dict):
-        raise Nonsense(f"it says {line[:_SHOWN].decode('utf-8', 'replace').strip()!r}, which is no object")
-    return told
+        raise Nonsense(f"it says {line[:_SHOWN_CHARACTERS].decode('utf-8', 'replace').strip()!r}: {fault}") from fault
+    if not isinstance(message, dict):
+        raise Nonsense(f"it says {line[:_SHOWN_CHARACTERS].decode('utf-8', 'replace').strip()!r}, which is no object")
+    return message
 
 
 def _values(value: Any) -> bool:

@@ -9,15 +9,22 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from conformance.vectors import FamilyInfo, Vector
-from conformance.vectors.runner.child import Child, Crashed, Ending, NotStarted, Silent
-from conformance.vectors.runner.judging import Outcome, Result, judged
-from conformance.vectors.runner.protocol import Hello, Nonsense, answer_of, greeting, hello_of, question
+from conformance.vectors.runner.child import Child, CrashedVerifier, Ending, NotStarted, SilentVerifier
+from conformance.vectors.runner.judging import Outcome, Result, judge_answer
+from conformance.vectors.runner.protocol import (
+    Hello,
+    Nonsense,
+    encode_greeting,
+    encode_question,
+    parse_answer,
+    parse_hello,
+)
 
 FAILURES_IN_A_ROW: Final = 10
-_FAILED: Final[Mapping[type[Exception], Outcome]] = {
+_FAULT_OUTCOMES: Final[Mapping[type[Exception], Outcome]] = {
     NotStarted: Outcome.CRASH,
-    Crashed: Outcome.CRASH,
-    Silent: Outcome.HANG,
+    CrashedVerifier: Outcome.CRASH,
+    SilentVerifier: Outcome.HANG,
     Nonsense: Outcome.NONSENSE,
 }
 
@@ -78,13 +85,13 @@ class Runner:
     """
 
     plan: Plan
-    told: Callable[[Result], None] = lambda _: None
+    report_result: Callable[[Result], None] = lambda _: None
     _child: Child | None = None
     _starts: int = 0
     _failures: int = 0
     _results: dict[str, Result] = field(default_factory=dict)
 
-    async def run(self) -> Run:
+    async def ask_all(self) -> Run:
         """Ask everything; a cancellation ends the run early and is told in what is returned.
 
         Raises:
@@ -92,40 +99,40 @@ class Runner:
             asyncio.CancelledError: Cancelled before the greeting.
         """
         try:
-            hello = await self._greeted()
-        except (NotStarted, Crashed, Silent, Nonsense) as fault:
+            hello = await self._start_child()
+        except (NotStarted, CrashedVerifier, SilentVerifier, Nonsense) as fault:
             raise NothingJudged(f"no greeting: {fault}") from fault
         finally:
             if not self._starts:
                 await self._stop()
-        interrupted = False
-        ending = Ending(clean=True)
+        was_interrupted = False
+        verifier_end = Ending(clean=True)
         try:
             for n, vector in enumerate(self._order(hello), 1):
                 self._note(await self._result(n, vector))
             if self._child is not None:
-                ending = await self._child.finished(self.plan.seconds)
+                verifier_end = await self._child.finish(self.plan.seconds)
         except asyncio.CancelledError:
-            interrupted = True
+            was_interrupted = True
         finally:
             await self._stop()
         results = tuple(self._results[one.id] for one in self.plan.vectors if one.id in self._results)
-        return Run(hello, results, ending, self._starts, self._failures >= FAILURES_IN_A_ROW, interrupted)
+        return Run(hello, results, verifier_end, self._starts, self._failures >= FAILURES_IN_A_ROW, was_interrupted)
 
     def _order(self, hello: Hello) -> Sequence[Vector]:
-        claimed = []
+        claimed_vectors = []
         for vector in self.plan.vectors:
             if vector.family in hello.families:
-                claimed.append(vector)
+                claimed_vectors.append(vector)
             else:
                 detail = "the verifier does not name this family"
                 self._note(Result(vector, Outcome.UNSUPPORTED, detail=detail, asked=False))
-        random.Random(self.plan.seed).shuffle(claimed)  # noqa: S311 - an order that can be repeated
-        return claimed
+        random.Random(self.plan.seed).shuffle(claimed_vectors)  # noqa: S311 - an order that can be repeated
+        return claimed_vectors
 
     def _note(self, result: Result) -> None:
         self._results[result.vector.id] = result
-        self.told(result)
+        self.report_result(result)
 
     async def _result(self, n: int, vector: Vector) -> Result:
         if self._failures >= FAILURES_IN_A_ROW:
@@ -134,36 +141,36 @@ class Runner:
         again = "" if self._child is not None else "started again, "
         try:
             if self._child is None:
-                await self._greeted()
+                await self._start_child()
             again = ""
-            answer = answer_of(await self._asked(question(n, vector.family, vector.input)), n)
+            answer = parse_answer(await self._ask(encode_question(n, vector.family, vector.input)), n)
         except Nonsense as fault:
             if again or not fault.in_step:
-                await self._failed()
+                await self._count_failure()
             else:
                 self._failures = 0
             return Result(vector, Outcome.NONSENSE, detail=f"{again}{fault}")
-        except (NotStarted, Crashed, Silent) as fault:
-            await self._failed()
-            return Result(vector, _FAILED[type(fault)], detail=f"{again}{fault}")
+        except (NotStarted, CrashedVerifier, SilentVerifier) as fault:
+            await self._count_failure()
+            return Result(vector, _FAULT_OUTCOMES[type(fault)], detail=f"{again}{fault}")
         self._failures = 0
-        return judged(vector, self.plan.families[vector.family], answer)
+        return judge_answer(vector, self.plan.families[vector.family], answer)
 
-    async def _asked(self, line: bytes) -> bytes:
+    async def _ask(self, line: bytes) -> bytes:
         assert self._child is not None  # noqa: S101 - it was greeted
-        return await self._child.asked(line, self.plan.seconds)
+        return await self._child.ask(line, self.plan.seconds)
 
-    async def _greeted(self) -> Hello:
-        self._child = await Child.started(self.plan.command)
-        hello = hello_of(await self._child.asked(greeting(self.plan.families), self.plan.start_seconds))
+    async def _start_child(self) -> Hello:
+        self._child = await Child.start(self.plan.command)
+        hello = parse_hello(await self._child.ask(encode_greeting(self.plan.families), self.plan.start_seconds))
         self._starts += 1
         return hello
 
-    async def _failed(self) -> None:
+    async def _count_failure(self) -> None:
         self._failures += 1
         await self._stop()
 
     async def _stop(self) -> None:
         child, self._child = self._child, None
         if child is not None:
-            await child.killed()
+            await child.kill()

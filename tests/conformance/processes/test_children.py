@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.processes.children import Child, ended
+from conformance.processes.children import Child, end_child
 
 PATIENT = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
@@ -37,16 +37,16 @@ async def test_one_that_ends_when_asked_is_not_killed(tmp_path: Path) -> None:
     child = start(tmp_path, "import time; print('ready', flush=True); time.sleep(600)")
     assert os.getpgid(child.pid) == child.pid
     await printed(tmp_path, "ready")
-    await ended(child, 60)
+    await end_child(child, 60)
     assert child.returncode == -signal.SIGTERM
 
 
 async def test_one_that_does_not_is_killed(tmp_path: Path) -> None:
     child = start(tmp_path, PATIENT)
     await printed(tmp_path, "ready")
-    await ended(child, 0.01)
+    await end_child(child, 0.01)
     assert child.returncode == -signal.SIGKILL
-    await ended(child, 0.01)
+    await end_child(child, 0.01)
 
 
 async def test_a_program_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.http.client import Names
-from conformance.processes.launching import Program, running
+from conformance.processes.launching import Program, run_program
 
 # A server that tells in a file whether its port was in use before it listened there, and listens as its arguments say.
 SERVER = """
@@ -32,6 +32,6 @@ async def test_the_port_of_a_program_is_kept_until_it_listens(address: str, trie
     """So no other server's answer is taken for its own; a server that cannot listen next to the keeper comes up too."""
     told = tmp_path / "told"
     program = Program((sys.executable, "-c", SERVER, "{port}", str(told), address), {}, 0, "a server")
-    async with running(program, Names()) as found:
+    async with run_program(program, Names()) as found:
         assert found.alive
     assert told.read_text().splitlines() == tries

@@ -17,7 +17,7 @@ from conformance import target
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
 from conformance.log.events import WHOLE_RUN, EventLog, log_in, read_log
-from conformance.processes.other_runs import alone_with, claimed
+from conformance.processes.other_runs import claim_addresses, wait_alone
 from conformance.report.console import show
 from conformance.report.summary import summarise
 from conformance.text.terminal import Terminal
@@ -37,11 +37,11 @@ control = "http://base.test/control"
 
 def test_an_address_is_one_run_s_until_that_ends() -> None:
     """The second run names what is taken; a slash at the end is no other address."""
-    with claimed(["http://a.test", "http://b.test"]) as first:
+    with claim_addresses(["http://a.test", "http://b.test"]) as first:
         assert first == []
-        with claimed(["http://b.test/", "http://c.test"]) as second:
+        with claim_addresses(["http://b.test/", "http://c.test"]) as second:
             assert second == ["http://b.test/"]
-    with claimed(["http://a.test", "http://b.test"]) as after:
+    with claim_addresses(["http://a.test", "http://b.test"]) as after:
         assert after == []
 
 
@@ -84,7 +84,7 @@ async def test_the_second_run_waits_for_all_that_it_needs() -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def first() -> None:
-        async with alone_with({"clock /x": "the clock"}, 0, waits_for.append) as busy:
+        async with wait_alone({"clock /x": "the clock"}, 0, waits_for.append) as busy:
             assert busy == []
             await ended.wait()
 
@@ -93,14 +93,14 @@ async def test_the_second_run_waits_for_all_that_it_needs() -> None:
         begun.set()
 
     async def second() -> list[str]:
-        async with alone_with({"clock /x": "the clock", "control y": "the node"}, 60, waits) as busy:
+        async with wait_alone({"clock /x": "the clock", "control y": "the node"}, 60, waits) as busy:
             return busy
 
     holds = asyncio.create_task(first())
     await asyncio.sleep(0)
     waiting = asyncio.create_task(second())
     await begun.wait()
-    async with alone_with({"control y": "the node"}, 0, waits_for.append) as busy:
+    async with wait_alone({"control y": "the node"}, 0, waits_for.append) as busy:
         assert busy == []
     ended.set()
     assert await waiting == []
@@ -121,7 +121,7 @@ async def run_of(text: str) -> EventLog:
 async def test_a_run_that_waits_too_long_judges_nothing() -> None:
     """Its rows are inconclusive by that reason, which says what to do, and nothing was sent."""
     profile = target.parse(PROFILE)
-    with claimed(profile.shared):
+    with claim_addresses(profile.shared):
         log = await run_of(PROFILE + "[budgets]\nother_run = 0.3\n")
     (row,) = log.of("row")
     assert row["verdict"] == "inconclusive"
@@ -141,7 +141,7 @@ async def test_a_run_beside_another_on_one_server_says_so() -> None:
         return log
 
     assert [event for event in (await run()).of("note") if event["check"] == WHOLE_RUN] == []
-    with claimed(profile.addresses):
+    with claim_addresses(profile.addresses):
         log = await run()
     told = [event["text"] for event in log.of("note") if event["check"] == WHOLE_RUN]
     assert len(told) == 1

@@ -16,7 +16,7 @@ from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.processes import restarting
 from conformance.processes.restarting import restart
-from conformance.processes.watch import Watch
+from conformance.processes.watch import ProcessWatch
 
 URL = "http://server.test/"
 
@@ -88,7 +88,7 @@ async def written(file: Path) -> None:
 
 async def test_what_the_command_started_is_the_operators(tmp_path: Path) -> None:
     """It bears no mark of the run, and is there when the run has ended what it started itself."""
-    watch = Watch()
+    watch = ProcessWatch()
     try:
         await restarted(["sh", "-c", STARTS, str(tmp_path)], Waking())
     finally:
@@ -99,7 +99,7 @@ async def test_what_the_command_started_is_the_operators(tmp_path: Path) -> None
 
 async def test_an_interrupted_run_lets_the_command_come_to_its_end(tmp_path: Path) -> None:
     """The server may be down already, and would not come up again."""
-    watch = Watch()
+    watch = ProcessWatch()
     begun = 'echo yes > "$0/begun"; while [ ! -e "$0/go" ]; do sleep 0.05; done; ' + STARTS
     task = asyncio.create_task(restarted(["sh", "-c", begun, str(tmp_path)], Waking()))
     await written(tmp_path / "begun")

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.http.client import Names
 from conformance.processes.launching import Program
-from conformance.processes.sandbox import Enclosed, command_prefix, enclosed
+from conformance.processes.sandbox import EnclosedProgram, command_prefix, run_enclosed
 
 SERVER = """
 import http.server, os, pathlib, socket, threading, urllib.request
@@ -48,7 +48,7 @@ def program(*urls: str) -> Program:
     return Program(words, {"URLS": " ".join(urls), "SECRET_WORD": "a-word-of-secrecy"}, 8094, "a server")
 
 
-async def called(inside: Enclosed) -> set[str]:
+async def called(inside: EnclosedProgram) -> set[str]:
     """Wait until the server has called everybody, and return whom."""
     # What the watcher saw comes by a pipe: the last call is known once it has come.
     async with asyncio.timeout(240):
@@ -60,7 +60,7 @@ async def called(inside: Enclosed) -> set[str]:
 async def test_every_call_is_seen() -> None:
     """Addresses of IPv4 and names are reported with their ports; the server's own port is reached from outside."""
     urls = ("http://192.0.2.7:8080/x", "http://absent.example/", "http://192.0.2.9/")
-    async with enclosed(program(*urls), Names(), ports=(8094,)) as inside:
+    async with run_enclosed(program(*urls), Names(), ports=(8094,)) as inside:
         assert await inside.answers(8094)
         seen = await called(inside)
         assert {"tcp 192.0.2.7 port 8080", "tcp 192.0.2.9 port 80"} <= seen
@@ -84,8 +84,8 @@ async def test_two_of_a_port_side_by_side_and_services_within_reach() -> None:
     port = service.sockets[0].getsockname()[1]
     urls = (f"http://127.0.0.1:{port}/health", "http://192.0.2.9/")
     async with (
-        enclosed(program(*urls), Names(), ports=(8094,), services=(port,)) as first,
-        enclosed(program(*urls), Names(), ports=(8094,)) as second,
+        run_enclosed(program(*urls), Names(), ports=(8094,), services=(port,)) as first,
+        run_enclosed(program(*urls), Names(), ports=(8094,)) as second,
     ):
         assert await first.answers(8094)
         assert await second.answers(8094)
@@ -99,12 +99,12 @@ async def test_a_program_that_ends_is_quoted_without_secrets() -> None:
     names = Names()
     names.secret("a-word-of-secrecy", "SECRET_WORD")
     words = (sys.executable, "-I", "-c", "import os; print(os.environ['SECRET_WORD']); raise SystemExit(3)")
-    async with enclosed(
+    async with run_enclosed(
         Program(words, {"SECRET_WORD": "a-word-of-secrecy"}, 8094, "it"), names, ports=(8094,)
     ) as inside:
         assert not await inside.answers(8094)
-        assert inside.ended
-        assert inside.said == "$SECRET_WORD"
+        assert inside.is_over
+        assert inside.output_end == "$SECRET_WORD"
 
 
 async def test_a_machine_that_is_slow_to_start_a_program_is_given_more_time(
@@ -117,11 +117,11 @@ async def test_a_machine_that_is_slow_to_start_a_program_is_given_more_time(
         8094,
         "it",
     )
-    async with enclosed(late, Names(), ports=(8094,)) as inside:
+    async with run_enclosed(late, Names(), ports=(8094,)) as inside:
         assert not await inside.answers(8094, 1.5)
     slowly = "import sys, time\nif 'conformance.processes.sandbox_init' in sys.orig_argv: time.sleep(4.5)\n"
     (tmp_path / "sitecustomize.py").write_text(slowly)
     monkeypatch.syspath_prepend(tmp_path)
-    async with enclosed(late, Names(), ports=(8094,)) as inside:
+    async with run_enclosed(late, Names(), ports=(8094,)) as inside:
         assert await inside.answers(8094, 1.5)
         assert inside.slowness > 2

@@ -25,8 +25,8 @@ from conformance import target
 from conformance.cli.run.shards import parse_shard
 from conformance.ledger import load
 from conformance.log.events import LOG, Event, read_log
-from conformance.processes.own_stack import surface_options
-from conformance.selftest.kill_lists import KillList, load_kill_lists, shard
+from conformance.processes.own_stack import list_surface_options
+from conformance.selftest.kill_lists import KillList, load_kill_lists, take_shard
 from tests import prepared
 from tests.stack import running_stack
 
@@ -75,9 +75,9 @@ class Shown:
 
 def shown_again(kill: KillList, folder: Path, *, replays: bool = True) -> Shown:
     """Judge a mutant's rows, and do what the report says of each breach to do again."""
-    rows = list(kill.expected())
+    rows = list(kill.list_expected_breaches())
     words = [word for lane in kill.lanes for word in ("--lane", lane)]
-    words += ["--mutant", kill.mutant, *surface_options(load()[row] for row in rows)]
+    words += ["--mutant", kill.mutant, *list_surface_options(load()[row] for row in rows)]
     found = Shown()
     with running_stack(folder / "stack", *words) as ready:
         judging = ("run", *rows, "--config", ready["profile"], "--seed", "7", "--report", "junit")
@@ -194,7 +194,7 @@ def main(words: list[str]) -> int:
     """Do so for the mutants that are named, or for a part of all; return 1 where something was not shown again."""
     lists = load_kill_lists()
     if words[:1] == ["--shard"]:
-        lists = shard(lists, *parse_shard(words[1]))
+        lists = take_shard(lists, *parse_shard(words[1]))
     elif words:
         lists = tuple(one for one in lists if one.mutant in words)
     failed = 0

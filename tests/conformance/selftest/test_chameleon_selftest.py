@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.ledger import load
-from conformance.selftest.chameleon import Sighting, lane_of, trial, unsound
-from conformance.selftest.seen import seen
+from conformance.selftest.chameleon import Sighting, choose_lane, list_unsound_rows, run_trial
+from conformance.selftest.seen import observe_run
 
 
 def row(id_: str, verdict: str) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def test_only_what_a_correct_server_gets_is_sound() -> None:
         row("RAIL-402-06", "documented"),
         row("RAIL-402-07", "not_applicable"),
     ]
-    assert [line.partition(":")[0] for line in unsound(rows, {"RAIL-402-05": "no name for it"})] == [
+    assert [line.partition(":")[0] for line in list_unsound_rows(rows, {"RAIL-402-05": "no name for it"})] == [
         "RAIL-402-02",
         "RAIL-402-09",
         "RAIL-402-03",
@@ -39,7 +39,7 @@ def test_only_what_a_correct_server_gets_is_sound() -> None:
 
 def test_an_excuse_is_for_undecided_rows_only() -> None:
     """A row that the look makes undecidable and that failed is reported all the same."""
-    assert unsound([row("RAIL-402-01", "fail")], {"RAIL-402-01": "reason"}) != []
+    assert list_unsound_rows([row("RAIL-402-01", "fail")], {"RAIL-402-01": "reason"}) != []
 
 
 @pytest.mark.parametrize(
@@ -56,17 +56,17 @@ def test_a_point_varied_when_two_runs_showed_different_values(
     by_seed: dict[int, tuple[str, ...]], varied: bool
 ) -> None:
     """A run that shows nothing of a point is no value of it."""
-    assert Sighting("rail.scheme", by_seed).varied is varied
+    assert Sighting("rail.scheme", by_seed).has_varied is varied
 
 
 def test_lanes_turn_with_the_seed() -> None:
     """Three seeds in a row pay on three lanes."""
-    assert {lane_of(seed) for seed in range(5, 8)} == {"algorand", "base", "solana"}
+    assert {choose_lane(seed) for seed in range(5, 8)} == {"algorand", "base", "solana"}
 
 
 def test_nothing_is_seen_in_an_empty_log() -> None:
     """Every point has its place, and none a value."""
-    assert {values for point, values in seen([]).items() if point != "http.rate-headers"} == {()}
+    assert {values for point, values in observe_run([]).items() if point != "http.rate-headers"} == {()}
 
 
 def exchange(
@@ -92,7 +92,7 @@ def test_values_are_read_off_the_wire() -> None:
     )
     challenge = exchange("/pay/v1/a", 402, f'{{"x402Version":2,"error":null,"accepts":[{entry}]}}')
     date = exchange("/pay/v1/a", 503, '{"detail":"x"}', headers={"Retry-After": "Sat, 21 Nov 2026 14:00:00 GMT"})
-    found = seen([started, challenge, date])
+    found = observe_run([started, challenge, date])
     assert found["rail.scheme"] == ("exact-weld",)
     assert found["rail.lifetime"] == ("600",)
     assert found["rail.amount"] == ("absent",)
@@ -119,7 +119,7 @@ def test_values_of_the_control_plane_are_read_off_the_wire() -> None:
     record = '{"probe":{"ok":true},"address":"http://$WELL_ADDRESS/health"}'
     entry = '{"time":"2026-01-01T00:00:00Z","event":3,"target":"did:web:a","previous_hash":"","hash":"%s"}'
     later = entry.replace('""', '"' + "A" * 64 + '"').replace("00:00Z", "00:09Z") % ("B" * 64)
-    found = seen(
+    found = observe_run(
         [
             started,
             at_a_hub("/v1/posture", 200, f'{{"endpoints":[{record}]}}'),
@@ -170,7 +170,7 @@ def test_a_hub_that_the_suite_plays_is_no_destination_of_events() -> None:
         }
         for path in ("/v1/services", "/v1/issuer-pks")
     ]
-    found = seen(calls)
+    found = observe_run(calls)
     assert found["addon.join-order"] == ("registered first",)
     assert found["addon.scheme-case"] == ("bearer",)
     assert found["addon.registration"] == ("more",)
@@ -198,7 +198,7 @@ def test_values_of_the_agent_are_read_off_the_wire() -> None:
     nested = at_the_agent("/verify/rfc9421/sign", "[" * 100_000, sent="[" * 100_000, status=422)
     health = at_the_agent("/health", "{}", method="GET")
     called = at_the_agent("/a2a", '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":""}}')
-    found = seen([started, verified, offline, refused, nested, health, called])
+    found = observe_run([started, verified, offline, refused, nested, health, called])
     assert found["agent.validity"] == ("outcome: fail", "verified")
     assert found["agent.errors"] == ("errors", "report.errors")
     assert found["agent.request"] == ("a URL", "other", "verb")
@@ -217,7 +217,7 @@ def test_values_of_tasks_are_read_off_the_wire() -> None:
     ordered = at_the_agent(
         "/a2a", f'{{"jsonrpc":"2.0","id":1,"result":{{"task":{task}}}}}', sent=sent, host="rail.test"
     )
-    found = seen([started, ordered])
+    found = observe_run([started, ordered])
     assert found["rail.a2a-order"] == ("order",)
     assert found["rail.a2a-state"] == ("a2a-x402, with metadata",)
     assert found["rail.a2a-terms"] == ("the task's",)
@@ -230,7 +230,7 @@ def test_values_of_tasks_are_read_off_the_wire() -> None:
 async def test_a_look_of_the_agent_is_sound(tmp_path: Path) -> None:
     """An agent in the look of a seed, with names of its own, fails no row about its answers."""
     rows = load().select(["AGENT-VERIFY-01", "AGENT-VERIFY-06", "AGENT-SIGN", "AGENT-CARD", "AGENT-OAS", "AGENT-A2A"])
-    one = await trial(3, rows, lanes=("algorand",), logs=tmp_path)
+    one = await run_trial(3, rows, lanes=("algorand",), logs=tmp_path)
     assert one.differences == []
     assert one.values["agent.request"] != ()
     assert one.values["agent.openapi-path"] == (one.drawn["agent.openapi-path"],)
@@ -239,7 +239,7 @@ async def test_a_look_of_the_agent_is_sound(tmp_path: Path) -> None:
 async def test_a_look_of_the_rail_is_sound_in_what_it_publishes(tmp_path: Path) -> None:
     """A stack in the look of a seed comes up with a profile that fits it, and no row about documents or keys fails."""
     rows = load().select(["RAIL-DISC", "RAIL-KEY", "RAIL-402-01", "RAIL-SVC-05"])
-    one = await trial(3, rows, lanes=("algorand",), logs=tmp_path)
+    one = await run_trial(3, rows, lanes=("algorand",), logs=tmp_path)
     assert one.differences == []
     assert one.lane == "algorand"
     assert "target.service_word" in one.told

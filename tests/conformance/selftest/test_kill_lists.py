@@ -8,7 +8,7 @@ import pytest
 
 from conformance.ledger import load
 from conformance.outcome import Verdict
-from conformance.selftest.kill_lists import Edit, KillList, load_kill_lists, shard
+from conformance.selftest.kill_lists import Edit, KillList, load_kill_lists, take_shard
 
 DECIDING = next(row.id for row in load() if row.decides)
 WARNING = next(row.id for row in load() if not row.decides)
@@ -19,25 +19,25 @@ EXACT = {DECIDING: Verdict.FAIL, WARNING: Verdict.WARN, OTHER: Verdict.PASS}
 
 def test_an_exact_run_differs_in_nothing() -> None:
     """A deciding row fails, another one warns, and every further row may pass, be open or not apply."""
-    assert KILL.expected() == {DECIDING: Verdict.FAIL, WARNING: Verdict.WARN}
+    assert KILL.list_expected_breaches() == {DECIDING: Verdict.FAIL, WARNING: Verdict.WARN}
     for rest in (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED):
-        assert KILL.differences({**EXACT, OTHER: rest}) == []
+        assert KILL.list_differences({**EXACT, OTHER: rest}) == []
 
 
 def test_a_deciding_row_may_be_listed_as_one_that_warns() -> None:
     """Where the fault shows beyond what the row surely says; a failure of it is then as wrong as a pass."""
     kill = replace(KILL, warns=(DECIDING,))
-    assert kill.differences({**EXACT, DECIDING: Verdict.WARN}) == []
-    assert kill.differences(EXACT) == [f"{DECIDING}: expected warn, got fail"]
+    assert kill.list_differences({**EXACT, DECIDING: Verdict.WARN}) == []
+    assert kill.list_differences(EXACT) == [f"{DECIDING}: expected warn, got fail"]
 
 
 def test_a_row_that_sees_it_at_times_may_be_breached_or_not() -> None:
     """If calls race; faults of the suite are reported all the same, and no other row is excused."""
     kill = replace(KILL, at_times={OTHER: "two calls have to meet"})
     for verdict in (Verdict.PASS, Verdict.WARN, Verdict.FAIL):
-        assert kill.differences({**EXACT, OTHER: verdict}) == []
-    assert kill.differences({**EXACT, OTHER: Verdict.ERROR}) == [f"{OTHER}: error"]
-    assert kill.differences({**EXACT, DECIDING: Verdict.PASS}) == [f"{DECIDING}: expected fail, got pass"]
+        assert kill.list_differences({**EXACT, OTHER: verdict}) == []
+    assert kill.list_differences({**EXACT, OTHER: Verdict.ERROR}) == [f"{OTHER}: error"]
+    assert kill.list_differences({**EXACT, DECIDING: Verdict.PASS}) == [f"{DECIDING}: expected fail, got pass"]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_row_that_sees_it_at_times_may_be_breached_or_not() -> None:
 )
 def test_whatever_is_not_as_listed_is_told(found: dict[str, Verdict], told: list[str]) -> None:
     """A row that is missing, one too many, one with another verdict, and a fault of the suite."""
-    assert told == KILL.differences(found)
+    assert told == KILL.list_differences(found)
 
 
 def test_the_committed_lists_name_each_mutant_once_and_shards_make_them_up() -> None:
@@ -63,7 +63,7 @@ def test_the_committed_lists_name_each_mutant_once_and_shards_make_them_up() -> 
     lists = load_kill_lists()
     names = [one.mutant for one in lists]
     assert len(names) == len(set(names))
-    parts = [one.mutant for part in range(1, 8) for one in shard(lists, part, 7)]
+    parts = [one.mutant for part in range(1, 8) for one in take_shard(lists, part, 7)]
     assert sorted(names) == sorted(parts)
 
 

@@ -15,10 +15,10 @@ from conformance.oracles.message_signatures.algorithms import ALGORITHMS
 from conformance.oracles.message_signatures.digests import HASHES_BY_NAME
 from conformance.oracles.message_signatures.faults import Code
 from conformance.oracles.message_signatures.judgement import judge
-from conformance.oracles.message_signatures.members import key_of, message_of, policy_of
 from conformance.oracles.message_signatures.message import DERIVED_NAMES
-from conformance.vectors import OURS, MessageVector
-from conformance.vectors.judges.message_signatures import NOW, judged
+from conformance.oracles.message_signatures.verify_request import key_of, message_of, policy_of
+from conformance.vectors import OWN_ORIGIN, MessageVector
+from conformance.vectors.judges.message_signatures import NOW, judge_vector
 from tests.conformance.vectors.on_the_wire import fits_http
 from tools.vectors_builder.family import BuildFault
 from tools.vectors_builder.message_signatures import FAMILY, drafting, second_opinion
@@ -26,7 +26,7 @@ from tools.vectors_builder.message_signatures.differences import DIFFERENCES
 
 ALL = vectors.message_signatures()
 REFUSED = [one for one in ALL if not one.expected.valid]
-OWN = [one for one in ALL if one.origin == OURS]
+OWN = [one for one in ALL if one.origin == OWN_ORIGIN]
 
 
 def named(prefix: str) -> MessageVector:
@@ -81,7 +81,7 @@ def test_nobody_is_judged_by_the_form_that_a_message_is_told_in() -> None:
 def test_nobody_is_judged_by_our_names_for_a_policy() -> None:
     """A verdict that standards decide needs no member of ours but for the RFC's own examples without a digest."""
     for one in (one for one in ALL if one.decided_by_standard):
-        allowed = {"require_content_digest"} if one.origin != OURS else set()
+        allowed = {"require_content_digest"} if one.origin != OWN_ORIGIN else set()
         offline = {"allowed_algorithms", "allow_empty_components"} if "agent" not in one.doors else set()
         assert set(one.policy) <= allowed | offline, one.id
 
@@ -98,7 +98,7 @@ def test_every_example_of_appendix_b_is_there() -> None:
 
 def test_everything_that_can_be_covered_holds_somewhere() -> None:
     """Each derived name, each parameter of components and signatures, each algorithm and digest has such a message."""
-    holding = [judged(one.message, one.key, one.policy) for one in ALL if one.expected.valid]
+    holding = [judge_vector(one.message, one.key, one.policy) for one in ALL if one.expected.valid]
     covered = [found.signature.coverage for found in holding if found.signature is not None]
     components = [component for one in covered for component in one.components]
     assert {component.name for component in components} >= DERIVED_NAMES
@@ -145,7 +145,7 @@ def test_the_second_opinions_have_an_opinion() -> None:
     assert counts[None] < len(ALL) / 5
     right, wrong = named("rfc9421/rfc/b.2.6/"), named("rfc9421/rfc/b.4-refused/")
     for one, expected in ((right, True), (wrong, False)):
-        found = judged(one.message, one.key, one.policy)
+        found = judge_vector(one.message, one.key, one.policy)
         assert found.signature is not None
         base = one.signature_base or ""
         assert second_opinion.equation(one.key, found.signature.signature, base) is expected

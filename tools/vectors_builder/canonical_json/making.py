@@ -6,7 +6,7 @@ import base64
 import hashlib
 from typing import Final
 
-from conformance.vectors import OURS
+from conformance.vectors import OWN_ORIGIN
 from tools.vectors_builder.drafting import VALID, Draft
 
 # What rests on canonical forms: the hashes in a receipt, and the MACs of the audit log.
@@ -28,7 +28,7 @@ def holds(
     canonical: str,
     why: str,
     pins: tuple[str, ...] = (),
-    origin: str = OURS,
+    origin: str = OWN_ORIGIN,
 ) -> Draft:
     """Return the draft of a text that has a canonical form; with `pins`, only by those clauses."""
     form = canonical.encode()
@@ -56,7 +56,7 @@ def draft_refusal(
     fault: str,
     why: str,
     pins: tuple[str, ...] = (),
-    origin: str = OURS,
+    origin: str = OWN_ORIGIN,
 ) -> Draft:
     """Return the draft of a text that has no canonical form; with `pins`, only by those clauses."""
     pinned_members = ("valid", *_REFUSAL) if pins else _REFUSAL

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from conformance.oracles.message_signatures import headers, members, structured
+from conformance.oracles.message_signatures import headers, structured, verify_request
 from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey
 from conformance.oracles.message_signatures.base import signature_base
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.faults import Code
 from conformance.oracles.message_signatures.keys import did_key
-from conformance.vectors import OURS
+from conformance.vectors import OWN_ORIGIN
 from conformance.vectors.judges.message_signatures import judge
 from tools.vectors_builder.drafting import VALID, Draft
 
@@ -79,7 +79,7 @@ def draft_message(
     policy: Mapping[str, Any] | None = None,
     pins: tuple[str, ...] = (),
     doors: tuple[str, ...] = EVERYWHERE,
-    origin: str = OURS,
+    origin: str = OWN_ORIGIN,
 ) -> Draft:
     """Return a draft of a message; its base is what the suite makes of it, and other libraries are asked about that.
 
@@ -203,7 +203,7 @@ def sign(
     """
     text = f"({components}){parameters}"
     coverage = headers.read_coverage(label, structured.read_dictionary(f"{label}={text}")[label])
-    base = signature_base(members.message_of(message), coverage, parameters_as_components=True)
+    base = signature_base(verify_request.message_of(message), coverage, parameters_as_components=True)
     if base.text is None:
         raise ValueError(f"{text}: {base.faults}")
     return attach_signature(message, text, base.text, by=by, label=label, algorithm=algorithm)

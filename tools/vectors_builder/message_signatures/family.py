@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from conformance.vectors.judges.message_signatures import judge, judged
+from conformance.vectors.judges.message_signatures import judge, judge_vector
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.family import Family
 from tools.vectors_builder.message_signatures import (
@@ -26,7 +26,7 @@ from tools.vectors_builder.message_signatures.differences import DIFFERENCES
 def complaints(draft: Draft) -> Iterator[str]:
     """Yield where another library disagrees with the suite about a draft."""
     message, key, policy = (draft.input[name] for name in ("message", "key", "policy"))
-    judgement = judged(message, key, policy)
+    judgement = judge_vector(message, key, policy)
     whole = second_opinion.whole_message(message, key, policy)
     if whole is not None and whole is not judgement.is_valid:
         yield f"http-message-signatures says {whole}, the suite says {judgement.is_valid}"

@@ -16,11 +16,11 @@ from conformance.oracles.message_signatures.base import signature_base
 from conformance.oracles.message_signatures.components import Component
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.judgement import Policy, judge
-from conformance.oracles.message_signatures.members import key_of, message_of
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.notes import fix_notes
+from conformance.oracles.message_signatures.verify_request import key_of, message_of
 from conformance.vectors import message_signatures
-from conformance.vectors.judges.message_signatures import judged
+from conformance.vectors.judges.message_signatures import judge_vector
 
 NOW = 1_700_000_000
 KEY = keys.read_private(bytes(range(32)))
@@ -149,7 +149,7 @@ def test_a_parameter_covered_by_name_is_named_as_no_component() -> None:
 def test_every_vector_that_is_refused_has_a_note_and_no_other_has() -> None:
     """Whatever is wrong, the note names something to do; a standard message that holds needs nothing."""
     for vector in message_signatures():
-        judgement = judged(vector.message, vector.key, vector.policy)
+        judgement = judge_vector(vector.message, vector.key, vector.policy)
         found = fix_notes(message_of(vector.message), key_of(vector.key), judgement)
         compatible = "P-AG-07" in vector.pins and "a-field" not in vector.id
         assert bool(found) is (not vector.expected.valid or compatible), vector.id

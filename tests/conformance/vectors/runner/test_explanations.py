@@ -9,7 +9,7 @@ import pytest
 from conformance.vectors.runner.explanations import (
     Explanation,
     ExplanationsFault,
-    explained,
+    apply_explanations,
     read,
     rotten,
 )
@@ -70,22 +70,22 @@ def test_another_file_is_refused_with_its_place(text: str, word: str) -> None:
 def test_only_the_named_result_is_explained() -> None:
     """An entry for accepts explains no crash, and one for a pattern nothing beyond it."""
     entries = read(entry('id = "numbers/parity/*"', reason="first") + entry('id = "*"', reason="second"))
-    assert explained(everything(Outcome.ACCEPTS), entries) == dict.fromkeys((one.id for one in ODD), "first")
-    assert explained(everything(Outcome.CRASH), entries) == {}
+    assert apply_explanations(everything(Outcome.ACCEPTS), entries) == dict.fromkeys((one.id for one in ODD), "first")
+    assert apply_explanations(everything(Outcome.CRASH), entries) == {}
 
 
 def test_a_family_is_explained_as_a_whole() -> None:
     """By its name."""
     results = [Result(one, Outcome.UNSUPPORTED, asked=False) for one in VECTORS]
-    reasons = explained(results, read(entry('family = "words"', "unsupported")))
+    reasons = apply_explanations(results, read(entry('family = "words"', "unsupported")))
     assert reasons == {one.id: "so it is" for one in VECTORS if one.family == "words"}
 
 
 def test_a_pattern_knows_capitals_and_classes() -> None:
     """The same on every system."""
     results = everything(Outcome.ACCEPTS)
-    assert len(explained(results, read(entry('id = "numbers/*/n[13]"')))) == 2
-    assert len(explained(results, read(entry('id = "Numbers/*"')))) == 0
+    assert len(apply_explanations(results, read(entry('id = "numbers/*/n[13]"')))) == 2
+    assert len(apply_explanations(results, read(entry('id = "Numbers/*"')))) == 0
 
 
 @pytest.mark.parametrize(

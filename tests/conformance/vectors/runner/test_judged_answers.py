@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.vectors import Expected, Vector
-from conformance.vectors.runner.judging import Outcome, judged
+from conformance.vectors.runner.judging import Outcome, judge_answer
 from conformance.vectors.runner.protocol import Answer
 from tests.conformance.vectors.runner.made import NUMBERS, WORDS, number, word
 
@@ -38,7 +38,7 @@ HALF = {"half": 2}
 )
 def test_each_answer_has_its_class(vector: Vector, answer: Answer, expected: Outcome) -> None:
     """Only agreement needs no sentence."""
-    found = judged(vector, NUMBERS, answer)
+    found = judge_answer(vector, NUMBERS, answer)
     assert (expected, expected is Outcome.AGREE) == (found.outcome, not found.detail)
     assert found.disagrees is (expected is not Outcome.AGREE)
 
@@ -49,8 +49,8 @@ def test_of_several_right_codes_one_is_enough() -> None:
     both = Expected(valid=False, stage="case", codes=("upper", "long"), values={})
     told = {name: getattr(vector, name) for name in Vector.__dataclass_fields__} | {"expected": both}
     for codes in (("upper",), ("long",), ("long", "upper"), ()):
-        assert judged(Vector(**told), WORDS, Answer("invalid", codes)).outcome is Outcome.AGREE
-    assert judged(Vector(**told), WORDS, Answer("invalid", ("upper", "x"))).outcome is Outcome.OTHER_REASON
+        assert judge_answer(Vector(**told), WORDS, Answer("invalid", codes)).outcome is Outcome.AGREE
+    assert judge_answer(Vector(**told), WORDS, Answer("invalid", ("upper", "x"))).outcome is Outcome.OTHER_REASON
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,17 @@ def test_of_several_right_codes_one_is_enough() -> None:
 )
 def test_what_only_the_profile_decides_is_marked(vector: Vector, answer: Answer, expected: bool) -> None:
     """Only where each member that differs is pinned; the class is the same."""
-    assert expected is judged(vector, WORDS, answer).pinned
+    assert expected is judge_answer(vector, WORDS, answer).pinned
 
 
 @pytest.mark.parametrize(("pinned", "expected"), [(["values"], True), ([], False)])
 def test_a_value_is_pinned_by_its_own_member(pinned: list[str], expected: bool) -> None:
     """A wrong value counts unless the profile alone decides values."""
-    found = judged(number(4, pinned=pinned), NUMBERS, Answer("valid", values={"half": 9}))
+    found = judge_answer(number(4, pinned=pinned), NUMBERS, Answer("valid", values={"half": 9}))
     assert (Outcome.WRONG_VALUE, expected) == (found.outcome, found.pinned)
 
 
 def test_the_sentence_tells_both_sides() -> None:
     """What was to be said, what was, and the verifier's own words."""
-    found = judged(number(3), NUMBERS, Answer("invalid", ("huge",), "size", why="far too big"))
+    found = judge_answer(number(3), NUMBERS, Answer("invalid", ("huge",), "size", why="far too big"))
     assert found.detail == "to be refused at parity (odd); it says invalid at size (huge) - far too big"

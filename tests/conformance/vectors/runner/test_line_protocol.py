@@ -12,17 +12,17 @@ from conformance.vectors.runner.protocol import (
     Answer,
     Hello,
     Nonsense,
-    answer_of,
-    greeting,
-    hello_of,
-    question,
+    encode_greeting,
+    encode_question,
+    parse_answer,
+    parse_hello,
 )
 
 
 def test_what_is_sent_is_one_ascii_line_each() -> None:
     """The greeting names protocol and families; a question has number, family and input, and nothing else."""
-    assert json.loads(greeting(["receipts"])) == {"protocol": PROTOCOL, "families": ["receipts"]}
-    line = question(7, "canonical_json", {"text": "a\nb\u2028\ud800"})
+    assert json.loads(encode_greeting(["receipts"])) == {"protocol": PROTOCOL, "families": ["receipts"]}
+    line = encode_question(7, "canonical_json", {"text": "a\nb\u2028\ud800"})
     assert line.count(b"\n") == 1
     assert line.endswith(b"\n")
     assert line.isascii()
@@ -32,7 +32,7 @@ def test_what_is_sent_is_one_ascii_line_each() -> None:
 def test_a_greeting_tells_name_and_families() -> None:
     """Unknown members are left alone, a family named twice counts once."""
     line = b'{"verifier":"mine 1.2","families":["a","b","a"],"more":1}\n'
-    assert hello_of(line) == Hello("mine 1.2", ("a", "b"))
+    assert parse_hello(line) == Hello("mine 1.2", ("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -54,16 +54,16 @@ def test_a_greeting_tells_name_and_families() -> None:
 def test_another_line_is_no_greeting(line: bytes) -> None:
     """Neither the wrong members nor what is no JSON object."""
     with pytest.raises(Nonsense):
-        hello_of(line)
+        parse_hello(line)
 
 
 def test_an_answer_may_tell_much_or_little() -> None:
     """A verdict is enough; null counts as absent; unknown members are ignored."""
-    assert answer_of(b'{"n":3,"verdict":"valid"}\n', 3) == Answer("valid")
+    assert parse_answer(b'{"n":3,"verdict":"valid"}\n', 3) == Answer("valid")
     line = b'{"n":3,"verdict":"invalid","codes":null,"stage":null,"values":null,"why":null,"x":[]}\r\n'
-    assert answer_of(line, 3) == Answer("invalid")
+    assert parse_answer(line, 3) == Answer("invalid")
     full = b'{"n":3,"verdict":"invalid","codes":["c"],"stage":"s","values":{"v":1},"why":"so"}\n'
-    assert answer_of(full, 3) == Answer("invalid", ("c",), "s", {"v": 1}, "so")
+    assert parse_answer(full, 3) == Answer("invalid", ("c",), "s", {"v": 1}, "so")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_answer_may_tell_much_or_little() -> None:
 def test_a_line_for_another_question_is_out_of_step(line: bytes) -> None:
     """What does not bear the number of the open question says nothing about what the next line belongs to."""
     with pytest.raises(Nonsense) as caught:
-        answer_of(line, 1 if b'"n":true' in line else 3)
+        parse_answer(line, 1 if b'"n":true' in line else 3)
     assert not caught.value.in_step
     assert len(str(caught.value)) < 400
 
@@ -108,14 +108,14 @@ def test_a_line_for_another_question_is_out_of_step(line: bytes) -> None:
 def test_an_answer_of_another_form_is_nonsense_in_step(members: dict[str, object]) -> None:
     """It bears the number, so the next line belongs to the next question."""
     with pytest.raises(Nonsense) as caught:
-        answer_of(json.dumps({"n": 3, **members}).encode(), 3)
+        parse_answer(json.dumps({"n": 3, **members}).encode(), 3)
     assert caught.value.in_step
 
 
 def test_its_own_words_are_kept_to_a_bound() -> None:
     """They are for people."""
     line = json.dumps({"n": 1, "verdict": "valid", "why": "w" * 100_000}).encode()
-    assert len(answer_of(line, 1).why or "") < 1_100
+    assert len(parse_answer(line, 1).why or "") < 1_100
 
 
 def test_lines_are_bounded() -> None:

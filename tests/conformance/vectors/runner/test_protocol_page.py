@@ -44,11 +44,11 @@ def test_its_bounds_are_those_of_the_run() -> None:
 def test_its_lines_are_lines_of_the_protocol() -> None:
     """What is shown can be read, but for what an ellipsis leaves out."""
     greeting, question = (block.replace("[…]", "[]").splitlines() for block in blocks("json"))
-    assert json.loads(greeting[0]) == json.loads(protocol.greeting(["receipts", "canonical_json"]))
-    assert protocol.hello_of(greeting[1].encode()).families == ("receipts",)
+    assert json.loads(greeting[0]) == json.loads(protocol.encode_greeting(["receipts", "canonical_json"]))
+    assert protocol.parse_hello(greeting[1].encode()).families == ("receipts",)
     asked = json.loads(question[0])
-    assert list(asked) == list(json.loads(protocol.question(1, "receipts", asked["input"])))
-    assert protocol.answer_of(question[1].encode(), 1).stage == "signature"
+    assert list(asked) == list(json.loads(protocol.encode_question(1, "receipts", asked["input"])))
+    assert protocol.parse_answer(question[1].encode(), 1).stage == "signature"
 
 
 def test_its_explanations_can_be_read() -> None:
@@ -64,6 +64,6 @@ def test_its_verifier_answers_by_the_rules(tmp_path: Path) -> None:
     (text,) = blocks("python")
     path = tmp_path / "verifier.py"
     path.write_text(text.replace("canonical_json", "numbers"), "utf-8")
-    run = asyncio.run(Runner(Plan((sys.executable, "-I", str(path)), FAMILIES, VECTORS, 1, 120.0, 120.0)).run())
+    run = asyncio.run(Runner(Plan((sys.executable, "-I", str(path)), FAMILIES, VECTORS, 1, 120.0, 120.0)).ask_all())
     assert {one.outcome for one in run.results} == {Outcome.UNSUPPORTED}
     assert (run.ending.clean, run.starts, run.hello.verifier) == (True, 1, "mine 0.1")

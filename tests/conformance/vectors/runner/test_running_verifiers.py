@@ -27,7 +27,7 @@ def plan(command: tuple[str, ...], vectors: Sequence[Vector] = VECTORS, **more: 
 
 
 def ran(command: tuple[str, ...], vectors: Sequence[Vector] = VECTORS, **more: Any) -> Run:
-    return asyncio.run(Runner(plan(command, vectors, **more)).run())
+    return asyncio.run(Runner(plan(command, vectors, **more)).ask_all())
 
 
 class Hurried(asyncio.SelectorEventLoop):
@@ -47,7 +47,7 @@ def ran_until(mark: Path, command: tuple[str, ...], vectors: Sequence[Vector]) -
     Should the file be there before the run waits, it waits out its limit: that costs time and changes nothing.
     """
     with asyncio.Runner(loop_factory=lambda: Hurried(mark)) as runner:
-        return runner.run(Runner(plan(command, vectors)).run())
+        return runner.run(Runner(plan(command, vectors)).ask_all())
 
 
 def outcomes(run: Run) -> dict[str, int]:
@@ -407,7 +407,7 @@ def respond(asked):
             if len(seen) == 2:
                 asyncio.get_running_loop().call_soon(task.cancel)
 
-        task = asyncio.ensure_future(Runner(plan(program(tmp_path, habit)), told).run())
+        task = asyncio.ensure_future(Runner(plan(program(tmp_path, habit)), told).ask_all())
         return await task
 
     run = asyncio.run(cut_short())

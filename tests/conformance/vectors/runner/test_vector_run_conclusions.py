@@ -137,7 +137,7 @@ def test_the_document_obeys_its_schema_and_can_be_read_again() -> None:
     changed = accepting(1) | {3: Result(VECTORS[3], Outcome.ACCEPTS, detail="\ud800", answer=answer)}
     changed |= {5: Result(VECTORS[5], Outcome.CRASH, detail="it exited with 1")}
     found = concluded(changed, reasons={VECTORS[1].id: "known"}, rotten=(ROTTEN,))
-    raw = document.written(found, Plan(("x", "-y"), FAMILIES, VECTORS, 7), "9.1.0")
+    raw = document.write_document(found, Plan(("x", "-y"), FAMILIES, VECTORS, 7), "9.1.0")
     value = json.loads(raw)
     jsonschema.Draft202012Validator(document.schema()).validate(value)
     assert raw.isascii()

@@ -9,8 +9,8 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from conformance.vectors.runner import html
-from conformance.vectors.runner.comparison import Comparison, ComparisonFault, compared
-from conformance.vectors.runner.document import Document, Told
+from conformance.vectors.runner.comparison import Comparison, ComparisonFault, compare
+from conformance.vectors.runner.document import Document, ResultLine
 from conformance.vectors.runner.judging import Outcome
 from tests.conformance.vectors.runner.made import VECTORS
 
@@ -21,7 +21,7 @@ def result(
     name: str, changed: Mapping[str, Outcome], *, version: str = "9.1.0", only: str = "", why: str = ""
 ) -> Document:
     told = tuple(
-        Told(one.id, one.family, one.kind, found, False, "" if found is Outcome.AGREE else f"detail {why}", None)
+        ResultLine(one.id, one.family, one.kind, found, False, "" if found is Outcome.AGREE else f"detail {why}", None)
         for one in VECTORS
         if one.family.startswith(only)
         for found in (changed.get(one.id, Outcome.AGREE),)
@@ -30,7 +30,7 @@ def result(
 
 
 def two(**more: str) -> Comparison:
-    return compared(
+    return compare(
         {
             "a.json": result("first 1", {}),
             "b.json": result("second 2", {"numbers/parity/odd/n3": Outcome.ACCEPTS}, **more),
@@ -55,20 +55,20 @@ def test_a_line_a_kind_and_one_a_vector_where_they_differ() -> None:
 def test_the_same_mistake_in_both_is_no_difference() -> None:
     """They do not differ from each other."""
     wrong = {"numbers/parity/odd/n3": Outcome.ACCEPTS}
-    found = compared({"a": result("x", wrong), "b": result("y", wrong)})
+    found = compare({"a": result("x", wrong), "b": result("y", wrong)})
     assert not any(kind.differs for family in found.families for kind in family.kinds)
 
 
 def test_who_does_not_judge_does_not_differ() -> None:
     """Only two who judged a vector can differ on it."""
     unsupported = dict.fromkeys((one.id for one in VECTORS), Outcome.UNSUPPORTED)
-    found = compared({"a": result("x", unsupported), "b": result("y", {}), "c": result("z", unsupported)})
+    found = compare({"a": result("x", unsupported), "b": result("y", {}), "c": result("z", unsupported)})
     assert not any(kind.differs for family in found.families for kind in family.kinds)
 
 
 def test_what_one_did_not_run_is_told_as_that() -> None:
     """A run of one family stands beside a run of all."""
-    found = compared({"a": result("x", {}, only="words"), "b": result("y", {})})
+    found = compare({"a": result("x", {}, only="words"), "b": result("y", {})})
     assert [one.line.name for one in found.families] == ["words", "numbers"]
     assert found.families[1].line.cells == ((), ((Outcome.AGREE, 8),))
     assert not any(kind.differs for family in found.families for kind in family.kinds)
@@ -76,7 +76,7 @@ def test_what_one_did_not_run_is_told_as_that() -> None:
 
 def test_two_of_one_name_are_told_apart_by_their_files() -> None:
     """The same verifier before and after."""
-    assert compared({"a": result("x", {}), "b": result("x", {}), "c": result("y", {})}).labels == (
+    assert compare({"a": result("x", {}), "b": result("x", {}), "c": result("y", {})}).labels == (
         "x (a)",
         "x (b)",
         "y",
@@ -86,12 +86,12 @@ def test_two_of_one_name_are_told_apart_by_their_files() -> None:
 def test_two_versions_of_the_vectors_do_not_stand_side_by_side() -> None:
     """They may ask other things under one name."""
     with pytest.raises(ComparisonFault, match=r"9\.1\.0, 9\.2\.0"):
-        compared({"a": result("x", {}), "b": result("y", {}, version="9.2.0")})
+        compare({"a": result("x", {}), "b": result("y", {}, version="9.2.0")})
 
 
 def test_the_page_needs_no_network_and_obeys_nobody() -> None:
     """What a verifier said is text; nothing is loaded; the style is the only thing that the policy lets apply."""
-    found = compared({"a": result(EVIL, {}), "b": result("y", {"words/case/high/high": Outcome.CRASH}, why=EVIL)})
+    found = compare({"a": result(EVIL, {}), "b": result("y", {"words/case/high/high": Outcome.CRASH}, why=EVIL)})
     page = html.render(found).decode("utf-8")
     tree = LexborHTMLParser(page)
     assert tree.css("script, link, img, iframe, object, form, [src], [onclick]") == []

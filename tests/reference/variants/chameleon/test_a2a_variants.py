@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.selftest.seen.a2a import beyond
+from conformance.selftest.seen.a2a import list_further_members
 from conformance.surfaces.rail.a2a import Task
 from reference.protocol.a2a_card import agent_card
 from reference.variants.chameleon.a2a_variants import _own_message, _reshape_task, own_id, reshaped_id
@@ -115,5 +115,5 @@ def test_a_task_asks_for_payment_in_every_form(point: str) -> None:
 def test_a_card_without_further_members_has_what_a2a_demands() -> None:
     """The smallest card has no member beyond, the largest has more than the reference's."""
     own = agent_card(name="n", description="d", url="http://a", version="1", organization="o", skills=())
-    assert beyond(card(dict(own), "few")) == "none"
+    assert list_further_members(card(dict(own), "few")) == "none"
     assert own.keys() < card(dict(own), "more").keys()
