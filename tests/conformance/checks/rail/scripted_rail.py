@@ -16,7 +16,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.engine.session import Session
 from conformance.log.events import EventLog
-from conformance.oracles.hashing import jcs_bytes, sha256_hex
+from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.outcome import Verdict
 from tests.conformance.checks.trial import tried
 

@@ -99,7 +99,7 @@ class Literal(Door):
 
     def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task in that state, with the terms of payment beside it."""
-        task = super().told(message)
+        task = super().answer_message(message)
         terms = task["status"].pop("message")["metadata"]["x402.payment.required"]
         task["status"]["state"] = "a2a-x402"
         task["artifacts"] = [{"parts": [{"kind": "data", "data": terms}]}]
@@ -148,7 +148,7 @@ class Forgetful(Door):
             became = {**self.tasks[message["taskId"]], "status": {"state": "canceled"}}
             self.tasks = dict.fromkeys(self.tasks, became)
             return became
-        return super().told(message)
+        return super().answer_message(message)
 
 
 class OneConversation(Door):
@@ -157,7 +157,7 @@ class OneConversation(Door):
     def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task, ended with all others after a rejection."""
         if message.get("metadata", {}).get("x402.payment.status") != "payment-rejected":
-            return super().told(message)
+            return super().answer_message(message)
         self.tasks = {name: {**task, "status": {"state": "canceled"}} for name, task in self.tasks.items()}
         return self.tasks[message["taskId"]]
 
@@ -182,7 +182,7 @@ class Silent(Door):
         if "taskId" in message and status in self._statuses and self.left:
             self.left -= 1
             raise LateAnswer("no answer within 12 s")
-        return super().told(message)
+        return super().answer_message(message)
 
 
 @pytest.mark.parametrize("status", [None, "payment-rejected"])
@@ -192,7 +192,7 @@ async def test_a_message_for_a_task_is_answered(check: str, row: str, status: st
 
     class Apart(Silent):
         def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
-            task = super().told(message)
+            task = super().answer_message(message)
             task["contextId"] = task["id"]
             return task
 
@@ -361,7 +361,7 @@ class Generous(Door):
     def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a completed task for a payment."""
         proof = message.get("metadata", {}).get("x402.payment.payload")
-        task = super().told(message)
+        task = super().answer_message(message)
         assert self.rail is not None
         if proof is not None and proof["tx_id"] in self.rail.paid:
             receipt = self.rail.sign({"kind": "weldproof/payable-svc-receipt/1", "n": len(self.tasks)})
@@ -375,7 +375,7 @@ class Signing(Door):
 
     def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task whose terms have such tokens."""
-        task = super().told(message)
+        task = super().answer_message(message)
         assert self.rail is not None
         terms = json.loads(json.dumps(task["status"]["message"]["metadata"]["x402.payment.required"]))
         for entry in terms["accepts"]:
@@ -411,7 +411,7 @@ class Selling(Door):
         """Return a task that asks for payment, and for a payment the completed one."""
         assert self.rail is not None
         if "taskId" not in message:
-            task = super().told(message)
+            task = super().answer_message(message)
             self.ordered[task["id"]] = message["parts"][0]["data"]
             return task
         order = self.ordered[message["taskId"]]
@@ -461,7 +461,7 @@ class Verifying(Selling):
 
     def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return the task, its result that of the verification."""
-        task = super().told(message)
+        task = super().answer_message(message)
         if "artifacts" in task:
             request = self.ordered[message["taskId"]]["request"]
             # The first message that comes is the sound one, and the rail's own receipts are.

@@ -27,7 +27,7 @@ class Keeping(Door):
         keeps_payload: bool = False,
         longest: bool = False,
     ) -> None:
-        super().__init__(self._shortened)
+        super().__init__(self._shorten_history)
         self._fault = fault or (lambda _: None)
         self._keeps_payload = keeps_payload
         self._longest = longest
@@ -37,7 +37,7 @@ class Keeping(Door):
         stored_message = deepcopy(message)
         if not self._keeps_payload:
             stored_message.get("metadata", {}).pop("x402.payment.payload", None)
-        fresh = super().told(message)
+        fresh = super().answer_message(message)
         before = self.tasks.get(message.get("taskId", ""))
         if before is None:
             fresh["history"] = [stored_message]
@@ -58,7 +58,7 @@ class Keeping(Door):
             self._fault(task)
         return task
 
-    def _shortened(self, request: dict[str, Any], answer: dict[str, Any]) -> Any:
+    def _shorten_history(self, request: dict[str, Any], answer: dict[str, Any]) -> Any:
         params = request.get("params", {})
         length = params.get("historyLength", params.get("configuration", {}).get("historyLength"))
         if length is None or "result" not in answer or (self._longest and length == 0):
@@ -120,14 +120,14 @@ async def test_tokens_of_the_first_challenge_are_not_fresh() -> None:
     door = Keeping(stale)
     usual = door.answer_message
 
-    def told(message: dict[str, Any]) -> dict[str, Any]:
+    def repeat_first_terms(message: dict[str, Any]) -> dict[str, Any]:
         if "taskId" not in message:
             task = usual(message)
             first["terms"] = metadata_of(task)["x402.payment.required"]
             return task
         return usual(message)
 
-    door.answer_message = told  # type: ignore[method-assign]
+    door.answer_message = repeat_first_terms  # type: ignore[method-assign]
     assert breached(await run_check(CHECK, rail_with(door), A2A_PROFILE)) == {"RAIL-A2A-05"}
 
 

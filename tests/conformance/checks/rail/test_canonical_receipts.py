@@ -11,7 +11,7 @@ import pytest
 
 from conformance.discovery.unusual_bodies import NAMES, NUMBERS, TEXTS, repeated_bodies, unusual_places
 from conformance.log.events import EventLog
-from conformance.oracles.hashing import jcs_bytes, sha256_hex
+from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.oracles.jose import JwsFault, parse
 from conformance.oracles.json_encodings import AS_SENT, OTHER_ENCODINGS, Encoder
 from conformance.outcome import Verdict
@@ -162,7 +162,7 @@ async def test_members_in_the_order_that_was_sent_are_a_recipe_that_is_not_known
 async def test_a_response_that_holds_what_was_asked_is_bound_by_its_canonical_form() -> None:
     """A result that repeats the request shows how the response is encoded."""
 
-    def answered(encode: Encoder) -> Rail:
+    def make_answering_rail(encode: Encoder) -> Rail:
         def change_reply(call: Call, reply: Reply) -> Reply:
             if reply.status == 200 and call.path in PATHS:
                 result = {"asked": json.loads(call.body)}
@@ -180,8 +180,8 @@ async def test_a_response_that_holds_what_was_asked_is_bound_by_its_canonical_fo
         return rail
 
     go = OTHER_ENCODINGS["is Go's json.Marshal"]
-    assert breached(await run_check(CHECK, answered(go), UNBOUND)) == {"RAIL-RCPT-05"}
-    assert breached(await run_check(CHECK, answered(jcs_bytes), UNBOUND)) == set()
+    assert breached(await run_check(CHECK, make_answering_rail(go), UNBOUND)) == {"RAIL-RCPT-05"}
+    assert breached(await run_check(CHECK, make_answering_rail(jcs_bytes), UNBOUND)) == set()
 
 
 def describe_body(schema: Any) -> dict[str, Any]:

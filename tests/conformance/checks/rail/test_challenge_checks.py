@@ -153,10 +153,10 @@ async def test_an_honest_rail_challenges_every_unpaid_call() -> None:
     assert set((await run_check(ANY_UNPAID, Rail())).values()) == {Verdict.PASS}
 
 
-@pytest.mark.parametrize("changed", [{"accepts": []}, {"accepts": None}, {"accepts": {}}])
-async def test_a_challenge_without_accepts_is_no_challenge(change_reply: dict[str, Any]) -> None:
+@pytest.mark.parametrize("members", [{"accepts": []}, {"accepts": None}, {"accepts": {}}])
+async def test_a_challenge_without_accepts_is_no_challenge(members: dict[str, Any]) -> None:
     """Nothing to pay is a breach of its own row."""
-    assert "RAIL-402-04" in breached(await run_check(UNPAID, document(**change_reply)))
+    assert "RAIL-402-04" in breached(await run_check(UNPAID, document(**members)))
 
 
 async def test_two_entries_for_one_network_are_one_too_many() -> None:

@@ -10,7 +10,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Answer, read_retry_after
-from conformance.oracles.hashing import jcs_bytes, response_hashes, settled_refs, sha256_hex
+from conformance.oracles.hash_recipes import jcs_bytes, response_hashes, settled_refs, sha256_hex
 from conformance.surfaces.rail.challenges import find_leaks
 from conformance.surfaces.rail.purchase import lane_of
 

@@ -22,7 +22,7 @@ class Priced(Rail):
     """A rail with a price for each operation, whose documents say so; `fault` changes one of them."""
 
     def __init__(self, path: str = "", fault: Callable[[Any], None] | None = None) -> None:
-        super().__init__(self._changed)
+        super().__init__(self._change_document)
         self._path, self._fault = path, fault
 
     def challenge(self, call: Call) -> Reply:
@@ -32,17 +32,22 @@ class Priced(Rail):
             entry["maxAmountRequired"] = PRICES[call.path]
         return reply
 
-    def listed(self, path: str) -> list[dict[str, Any]]:
+    def list_entries(self, path: str) -> list[dict[str, Any]]:
         """Return the entries of an operation without their tokens."""
         accepts: list[dict[str, Any]] = self.challenge(Call("POST", path, {}, b"{}", ())).document["accepts"]
         for entry in accepts:
             del entry["extra"]["payment_reference"]
         return accepts
 
-    def _changed(self, call: Call, reply: Reply) -> Reply:
+    def _change_document(self, call: Call, reply: Reply) -> Reply:
         documents: dict[str, Callable[[], Any]] = {
-            CATALOG: lambda: {"resources": [BASE + path for path in PATHS], "accepts": self.listed(next(iter(PATHS)))},
-            LISTING: lambda: {"items": [{"resource": BASE + path, "accepts": self.listed(path)} for path in PATHS]},
+            CATALOG: lambda: {
+                "resources": [BASE + path for path in PATHS],
+                "accepts": self.list_entries(next(iter(PATHS))),
+            },
+            LISTING: lambda: {
+                "items": [{"resource": BASE + path, "accepts": self.list_entries(path)} for path in PATHS]
+            },
             INDEX: lambda: {"services": [{"url": BASE + path, "price_microusdc": int(PRICES[path])} for path in PATHS]},
             OPENAPI: lambda: self._with_prices(deepcopy(reply.document)),
         }

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from conformance.oracles.message_signatures import judgement, keys, members
+from conformance.oracles.message_signatures import judgement, keys
+from conformance.oracles.message_signatures import verify_request
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
 
@@ -47,9 +48,9 @@ def codes(body: Mapping[str, Any]) -> set[str]:
     """Return what is wrong with a message, by the suite's own oracle."""
     known_members = {name: value for name, value in body.items() if name in _REQUEST_MEMBERS}
     message, key, policy = (
-        members.message_of(known_members),
-        members.key_of(known_members),
-        members.policy_of(known_members),
+        verify_request.message_of(known_members),
+        verify_request.key_of(known_members),
+        verify_request.policy_of(known_members),
     )
     return {fault.code for fault in judgement.judge(message, key, policy, now=int(time.time())).faults}
 

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.engine.session import Session
 from conformance.log.events import EventLog
-from conformance.oracles.hashing import jcs_bytes, sha256_hex
+from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.outcome import Inconclusive, Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Payer, Rail, Reply
 from tests.conformance.checks.trial import breached, tried

@@ -15,7 +15,8 @@ from conformance.checks.rail.receipt_bindings import find_claim_at
 from conformance.checks.rail.receipt_signatures import change_each_once, is_published
 from conformance.checks.rail.services import asks_to_sign_in, list_security_requirements, list_verdicts
 from conformance.log.events import EventLog
-from conformance.oracles import hashing, jose
+from conformance.oracles import jose
+from conformance.oracles import hash_recipes
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
@@ -130,7 +131,7 @@ async def test_a_hash_of_the_body_alone_is_told_as_one() -> None:
 
     def body_alone(rail: Rail, call: Call, document: dict[str, Any]) -> None:
         claims = jose.parse(document["payable_receipt"]).claims()
-        digest = "sha256:" + hashing.sha256_hex(hashing.jcs_bytes(json.loads(call.body)))
+        digest = "sha256:" + hash_recipes.sha256_hex(hash_recipes.jcs_bytes(json.loads(call.body)))
         document["payable_receipt"] = rail.sign({**claims, "request_hash": digest})
 
     log = EventLog()

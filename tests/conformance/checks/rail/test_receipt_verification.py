@@ -28,9 +28,9 @@ def make_rail(decode: Callable[[str], bytes], *faults: str, has_document: bool =
     """Return a rail whose paid service verifies receipts, the signature decoded so.
 
     Args:
-        decoded: From the third segment to the signature.
+        decode: From the third segment to the signature.
         faults: What it does wrong: `alg`, `key set`, `header key`, `payment`.
-        described: Whether its document names the members of the request.
+        has_document: Whether its document names the members of the request.
     """
 
     def change_reply(call: Call, reply: Reply) -> Reply:

@@ -74,7 +74,7 @@ def serve_read_path(
     return answer
 
 
-async def verdict(answer: Callable[[SentRequest], GivenAnswer | None], profile: str = NONE) -> Verdict:
+async def verdict(answer: Callable[[SentRequest], GivenAnswer | None], profile: str = NO_DEFAULTS) -> Verdict:
     """Return the verdict of the row on a rail."""
     with standing(serve_answers(answer)) as place:
         return (await run_check(CHECK, Rail(), profile.replace(BASE, f"http://{place}")))[ROW]

@@ -22,7 +22,7 @@ class Stake:
     async def redeem(self, case: object, authorization: object) -> Answer:
         """Return the rail's answer."""
         del case, authorization
-        reply: Any = SimpleNamespace(status=self.status, headers=self.headers, object=dict, json=dict, body=b"{}")
+        reply: Any = SimpleNamespace(status=self.status, headers=self.headers, read_object=dict, json=dict, body=b"{}")
         answer: Answer = reply
         return answer
 

@@ -82,7 +82,7 @@ class TwoLanes(Rail):
     """A rail with two entries, whose refusals name a network by `network_of` the presented proof."""
 
     def __init__(self, network_of: Callable[[Any], str]) -> None:
-        super().__init__(self._told)
+        super().__init__(self._add_response)
         self._network_of = network_of
 
     def challenge(self, call: Call) -> Reply:
@@ -97,7 +97,7 @@ class TwoLanes(Rail):
         reply.document["accepts"] = [entry, second]
         return reply
 
-    def _told(self, call: Call, reply: Reply) -> Reply:
+    def _add_response(self, call: Call, reply: Reply) -> Reply:
         payment_headers = {"x-payment", "payment-signature"} & {name.lower() for name, _ in call.lines}
         if not payment_headers or reply.status != 402:
             return reply

@@ -116,9 +116,9 @@ class Forgetful(Rail):
     def __init__(self, *, whole: bool) -> None:
         self.whole = whole
         self.quoted: dict[str, tuple[str, ...]] = {}
-        super().__init__(self._described)
+        super().__init__(self._describe_body)
 
-    def _described(self, call: Call, reply: Reply) -> Reply:
+    def _describe_body(self, call: Call, reply: Reply) -> Reply:
         if call.path != "/openapi.json":
             return reply
         return Reply(200, _with_schema(reply.document, document={"type": "string"}, limit={"type": "integer"}))

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, run_check
 

@@ -206,9 +206,9 @@ class Shop(Checkout):
         made, places = int(self.now), [] if self.flaws.page_only else [*self.flaws.places(link, self.places)]
         texts = [(one, place) for place in places for one in (event, *self.flaws.further(event))]
         self.to_tell, self.to_deliver = self.to_tell - 1, self.to_deliver + len(texts)
-        await asyncio.gather(*(self._delivered(one, place, made) for one, place in texts))
+        await asyncio.gather(*(self._deliver_to_place(one, place, made) for one, place in texts))
 
-    async def _delivered(self, event: Event, place: Place, made: int) -> None:
+    async def _deliver_to_place(self, event: Event, place: Place, made: int) -> None:
         try:
             await self._deliver(event, place, made)
         finally:

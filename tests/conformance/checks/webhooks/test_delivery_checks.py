@@ -126,7 +126,7 @@ class InTurn(Shop):
         places = [*self.flaws.places(link, self.places)]
         for place in reversed(places) if self.turned else places:
             self.to_deliver += 1
-            await self._delivered(event, place, made)
+            await self._deliver_to_place(event, place, made)
 
 
 class TurnedInTurn(InTurn):

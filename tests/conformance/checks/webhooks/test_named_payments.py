@@ -11,7 +11,7 @@ from multidict import CIMultiDictProxy
 
 from conformance.http.client import LateAnswer
 from conformance.outcome import Verdict
-from conformance.surfaces.webhooks import sales
+from conformance.surfaces.webhooks import paid_links
 from tests.conformance.checks.gateway.scripted_checkout import Link, Transfer
 from tests.conformance.checks.webhooks.scripted_sender import Flaws, Shop, run_check
 
@@ -48,7 +48,7 @@ class Naming(Shop):
     def rightly(self, link: Link, seen: Transfer, paid: bool) -> bool:
         """Return whether a payment is reported."""
         del seen
-        is_far = self.labels[link.token].startswith(sales.FAR_LABEL)
+        is_far = self.labels[link.token].startswith(paid_links.FAR_LABEL)
         return paid and (not is_far or (self.tells and link.token in self.named))
 
 

@@ -81,7 +81,7 @@ class Administered(Shop):
         self.owners[str(made["token"])] = self.asking
         return made
 
-    def chosen(self, choice: Choice, link: Link, places: Sequence[Place]) -> Iterable[Place]:
+    def choose_places(self, choice: Choice, link: Link, places: Sequence[Place]) -> Iterable[Place]:
         """Return where an event of a link goes; one of the other tenant's goes to the own one as well, if greedy."""
         if self.owners[link.token] == OWN:
             return choice(self.made, places, self.before)
@@ -105,7 +105,7 @@ async def verdicts(
         text += f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}\n'
         return text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["gateway.tenants"]' * claims)
 
-    flaws = Flaws(places=partial(sender.chosen, choice))
+    flaws = Flaws(places=partial(sender.choose_places, choice))
     return (await run_check(CHECK, folder, flaws, shop=sender, changed=change_profile, names=names))[0]
 
 

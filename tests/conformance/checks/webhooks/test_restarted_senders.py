@@ -17,9 +17,9 @@ from conformance.checks.webhooks import delivery, redelivery
 from conformance.engine.check import Case
 from conformance.outcome import Inconclusive, Verdict
 from conformance.surfaces.gateway import orders
-from conformance.surfaces.webhooks import own_destinations
+from conformance.surfaces.webhooks import own_tenant_destinations
 from conformance.surfaces.webhooks.over_restart import RestartedGateway, restart_once
-from conformance.surfaces.webhooks.sales import failed_deliveries
+from conformance.surfaces.webhooks.paid_links import failed_deliveries
 from tests.conformance.checks.gateway.scripted_checkout import Link
 from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.scripted_sender import (
