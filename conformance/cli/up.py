@@ -28,5 +28,5 @@ def command(ctx: click.Context) -> None:
         check_mutant(mutant)
     # With the mark, the process that started this one also ends the stack.
     if leftovers.MARK not in os.environ:
-        ProcessWatch().hand_on()
+        ProcessWatch().pass_to_successor()
     os.execv(sys.executable, [sys.executable, "-m", "localnet", "up", *ctx.args])  # noqa: S606 - our own launcher

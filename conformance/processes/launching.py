@@ -45,7 +45,7 @@ class Program:
         words: Its command, word by word, with placeholders `{port}` and `{data_dir}`.
         environment: Its environment beside the usual one, with the same placeholders.
         port: The port that it listens at where nothing of its command tells it one.
-        what: What it is, for a reader.
+        title: What it is, for a reader.
     """
 
     words: tuple[str, ...]

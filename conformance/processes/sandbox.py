@@ -71,9 +71,9 @@ class EnclosedProgram:
         urls: Where its ports are reached from outside.
         app: The folder that is `/app` inside.
         calls: Every place that was called, in the order of the first call.
-        ended: Whether the program is over.
-        begun: When the enclosure was begun, by the monotonic clock.
-        started: Set once the program starts, or will not.
+        is_over: Whether the program is over.
+        start_time: When the enclosure was begun, by the monotonic clock.
+        start_event: Set once the program starts, or will not.
         slowness: How many times longer than usual things take on this machine: 1 on one that is not overloaded.
     """
 
@@ -217,4 +217,4 @@ async def _read(process: asyncio.subprocess.Process, enclosure: EnclosedProgram)
         if "ended" in message:
             enclosure.is_over = True
     enclosure.is_over = True
-    enclosure.started.set()
+    enclosure.start_event.set()

@@ -17,7 +17,7 @@ def with_short_budgets(profile: Profile, *, has_generated_requests: bool = False
 
     Args:
         profile: The target.
-        generated: Whether generated requests are what is judged, which then keep their time.
+        has_generated_requests: Whether generated requests are what is judged, which then keep their time.
     """
     budgets = profile.budgets if has_generated_requests else profile.budgets.model_copy(update={"fuzz": _FUZZ_SECONDS})
     hub = profile.hub.model_copy(update={"propagation_budget": _PROPAGATION_SECONDS})

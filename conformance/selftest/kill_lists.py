@@ -87,7 +87,7 @@ class KillList:
         """Return one line for each difference between this list and what a run found; none when it is exact.
 
         Args:
-            found: Verdict of every row of the surface.
+            verdicts: Verdict of every row of the surface.
         """
         expected_breaches = self.list_expected_breaches()
         breaches = {row: verdicts[row] for row in verdicts if verdicts[row] in BREACHES and row not in self.at_times}

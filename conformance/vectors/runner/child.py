@@ -106,7 +106,7 @@ class Child:
         try:
             line = await self._read_line(seconds)
         except CrashedVerifier as fault:
-            clean = self._process.returncode == 0 and not fault.unfinished
+            clean = self._process.returncode == 0 and not fault.has_open_line
             return Ending(clean, "" if clean else f"at the end of its input {fault}")
         except SilentVerifier:
             return Ending(clean=False, detail=f"it did not exit within {seconds:g} s of the end of its input")

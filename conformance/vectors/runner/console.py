@@ -104,8 +104,8 @@ def show_comparison(outcomes: Comparison, *, differences: bool, console: Termina
     """Print verifiers side by side: a line a family and a kind, and one a vector of a kind on which they differ.
 
     Args:
-        found: The comparison.
-        differing: Leave out the kinds in which all verifiers do the same.
+        outcomes: The comparison.
+        differences: Leave out the kinds in which all verifiers do the same.
         console: Where to; standard output by default.
     """
     console = console or Terminal()

@@ -81,7 +81,7 @@ class Runner:
 
     Attributes:
         plan: What is to be run.
-        told: Is called with each result as it comes.
+        report_result: Is called with each result as it comes.
     """
 
     plan: Plan

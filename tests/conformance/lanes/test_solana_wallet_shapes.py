@@ -48,7 +48,7 @@ def _node() -> Iterator[str]:
         yield str(ready["rpc"])
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.what)
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 async def test_each_shape_pays(node: str, shape: Shape) -> None:
     """The payee has the price; the transaction calls what a wallet calls, and loads what the tables hold."""
     async with opened(node) as payer:
@@ -75,7 +75,7 @@ async def test_each_shape_pays(node: str, shape: Shape) -> None:
     assert wanted.reference in keys
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.what)
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_a_shape_with_a_memo_has_one(shape: Shape) -> None:
     """A checkout's payment needs its memo: right after the transfer, where the shape has none."""
     parts = [part.name for part in shape.with_memo().parts]
