@@ -16,7 +16,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.lanes.algorand.transaction_ids import invented_id
-from conformance.oracles.hashing import find_claim, jcs_bytes
+from conformance.oracles.hash_recipes import find_claim, jcs_bytes
 from conformance.oracles.json_encodings import OTHER_ENCODINGS, Encoder
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail import a2a

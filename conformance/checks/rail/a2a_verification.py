@@ -16,7 +16,7 @@ from conformance.engine.check import Case, check
 from conformance.oracles.forging import compact
 from conformance.oracles.jose import parse
 from conformance.outcome import Inconclusive
-from conformance.surfaces.agent import Agent, answers, signer
+from conformance.surfaces.agent import Agent, answer_reader, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import raw_public
 from conformance.surfaces.rail.a2a import Task
@@ -124,7 +124,7 @@ async def _order_verification(case: Case, operation: Operation, body: Any) -> tu
     paid_task = await submit_payment(case, task, await pay(case, quote, case.profile.claims.lanes[0]))
     if paid_task.state != "completed":
         raise Inconclusive(f"an honest payment over A2A became {paid_task.describe()}: its form is open")
-    validities = (answers.validity(one, None) for one in _list_artifact_data(paid_task))
+    validities = (answer_reader.validity(one, None) for one in _list_artifact_data(paid_task))
     return next((one for one in validities if one is not None), None), paid_task
 
 

@@ -14,8 +14,8 @@ from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.oracles.addresses import is_address
+from conformance.oracles.challenge_schema import atomic_amount, faults_of_challenge
 from conformance.oracles.keys import did_web_of
-from conformance.oracles.x402 import atomic_amount, faults_of_challenge
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.challenges import (
     FEWEST,

@@ -9,7 +9,7 @@ from conformance.discovery import rail
 from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, texts
 from conformance.engine.check import Case, check
-from conformance.oracles.openapi import LeadsElsewhere, faults_of_openapi
+from conformance.oracles.openapi_validity import LeadsElsewhere, faults_of_openapi
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.keys import DID, JWKS, document
 

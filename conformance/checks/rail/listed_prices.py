@@ -15,7 +15,7 @@ from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, is_paid, path_of
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
-from conformance.oracles.x402 import atomic_amount
+from conformance.oracles.challenge_schema import atomic_amount
 from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.keys import document
 

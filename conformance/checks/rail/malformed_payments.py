@@ -16,7 +16,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
-from conformance.oracles.x402 import faults_of_challenge
+from conformance.oracles.challenge_schema import faults_of_challenge
 from conformance.surfaces.rail.challenges import cache_control, entries, is_shareable, references
 from conformance.surfaces.rail.proofs import encode_base64, encode_json
 from conformance.surfaces.rail.purchase import lane_of

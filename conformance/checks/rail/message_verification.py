@@ -15,7 +15,7 @@ from conformance.http.client import Answer
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.outcome import Inconclusive
-from conformance.surfaces.agent import Agent, Subject, answers, signer
+from conformance.surfaces.agent import Agent, Subject, answer_reader, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import BODY, raw_public
 from conformance.surfaces.rail.described_members import described_members
@@ -151,7 +151,7 @@ async def _buy_verification(case: Case, operation: Operation, subject: Subject) 
     body = Agent(case, "", REFERENCE_AGENT, is_reference=True).verify_body(subject)
     answer = (await purchase(case, operation, case.profile.claims.lanes[0], body=body)).answer
     result = result_of(case, answer)
-    return answer, None if result is ABSENT else answers.validity(result, None)
+    return answer, None if result is ABSENT else answer_reader.validity(result, None)
 
 
 def _list_members(operation: Operation) -> list[tuple[str, Any]]:

@@ -31,7 +31,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.descriptor import Payer
-from conformance.oracles import hashing
+from conformance.oracles import hash_recipes
 from conformance.oracles.json_encodings import AS_SENT, OTHER_ENCODINGS, Encoder
 from conformance.outcome import ON_WORD, Inconclusive
 from conformance.surfaces.rail.paid_answers import ABSENT, result_of
@@ -194,7 +194,7 @@ def _describe_encoding(digests: _PossibleDigests, claims: Mapping[str, Any], nam
         return None
     for description, encode in OTHER_ENCODINGS.items():
         for name, values in digests.by_encoding(encode).items():
-            if name in names and hashing.find_claim(claims, values) is not None:
+            if name in names and hash_recipes.find_claim(claims, values) is not None:
                 return f"recipe {name} over JSON that {description}"
     return None
 
@@ -232,7 +232,7 @@ async def _judge_with_query(survey: _BindingSurvey, operation: Operation, recipe
     case = survey.case
     if recipe is None:
         return
-    if recipe in hashing.OF_THE_BODY:
+    if recipe in hash_recipes.OF_THE_BODY:
         reason = f"recipe {recipe} hashes only the body, so the receipt of {operation.path} does not bind a query"
         case.mark_documented("RAIL-RCPT-04", reason)
     queried_operation = operation.with_query(_QUERY)
@@ -282,15 +282,15 @@ async def _judge_receipt(survey: _BindingSurvey, sale: Purchase, token: str) -> 
         return request_hashes(sale.operation, quote.body, quote.accepts, encode)
 
     def hash_response(encode: Encoder) -> dict[str, set[str]]:
-        hashes = hashing.response_hashes(raw, result, token, encode)
+        hashes = hash_recipes.response_hashes(raw, result, token, encode)
         # Without a result there is nothing that a claim could bind.
         if result is ABSENT:
             del hashes["jcs-result"]
         return hashes
 
-    request_digests = _PossibleDigests(hash_request(hashing.jcs_bytes), hash_request)
+    request_digests = _PossibleDigests(hash_request(hash_recipes.jcs_bytes), hash_request)
     name, place = _judge_binding(survey, "RAIL-RCPT-04", claims, request_digests, bindings.request_hash, sale)
-    response_digests = _PossibleDigests({"jcs-result": set(), **hash_response(hashing.jcs_bytes)}, hash_response)
+    response_digests = _PossibleDigests({"jcs-result": set(), **hash_response(hash_recipes.jcs_bytes)}, hash_response)
     _judge_binding(survey, "RAIL-RCPT-05", claims, response_digests, bindings.response_hash, sale)
     await _judge_payment(survey, claims, sale)
     value = find_claim_at(claims, place or _REQUEST_HASH)
@@ -306,7 +306,7 @@ async def _judge_payment(survey: _BindingSurvey, claims: Mapping[str, Any], sale
     recipe = (
         None
         if other_tx_id is None
-        else find_wrong_recipe(claims, hashing.settled_refs(word, other_tx_id, network, token))
+        else find_wrong_recipe(claims, hash_recipes.settled_refs(word, other_tx_id, network, token))
     )
     # A receipt that names another transaction proves a payment that was never made for this call.
     if recipe is not None:
@@ -363,7 +363,7 @@ def _judge_binding(
     }
     survey.possible_digests.setdefault(row, []).append(recipes)
     usual_claims = {name: value for name, value in claims.items() if name == _RECIPES[row] and isinstance(value, str)}
-    places = {name: hashing.find_claim(usual_claims or claims, values) for name, values in candidates.items()}
+    places = {name: hash_recipes.find_claim(usual_claims or claims, values) for name, values in candidates.items()}
     matches = {name: place for name, place in places.items() if place is not None}
     if matches:
         name, place = next(iter(matches.items()))
@@ -372,7 +372,7 @@ def _judge_binding(
         case.expect(row, True, f"recipe {name} in claim {place}", None, exchange=sale.answer, where=where)
         return name, place
     if bound_recipe is None and not required_recipes:
-        other_claim = hashing.find_claim(claims, {value for values in recipes.values() for value in values})
+        other_claim = hash_recipes.find_claim(claims, {value for values in recipes.values() for value in values})
         remark = f" in claim {_RECIPES[row]}, although {other_claim} contains one" if other_claim is not None else ""
         reason = f"none of the recipes {', '.join(candidates)} is found among the claims of {path}{remark}"
         unmatched_receipt = _UnmatchedReceipt(
@@ -397,7 +397,7 @@ def _judge_unfitting(
     case, declared_recipe = survey.case, getattr(survey.case.profile.rail_bindings, _RECIPES[row])
     as_sent = {} if digests.by_encoding is None else digests.by_encoding(AS_SENT)
     if declared_recipe is None and any(
-        hashing.find_claim(claims, as_sent.get(name, set())) is not None for name in candidates
+        hash_recipes.find_claim(claims, as_sent.get(name, set())) is not None for name in candidates
     ):
         reason = f"unbound: the claim fits JSON in the order that was sent, which is not a recipe; bind {_KEYS[row]}"
         case.mark_inconclusive(row, reason, exchange=sale.answer)
@@ -414,7 +414,9 @@ def _judge_unfitting(
 
 def _advise_binding(row: str, claims: Mapping[str, Any], recipes: Mapping[str, set[str]]) -> str | None:
     """Return which key to bind if another usual recipe fits. The profile is then more likely wrong than the hash."""
-    recipe = next((name for name, values in recipes.items() if hashing.find_claim(claims, values) is not None), None)
+    recipe = next(
+        (name for name, values in recipes.items() if hash_recipes.find_claim(claims, values) is not None), None
+    )
     if recipe is None:
         return None
     key = f'[rail] {_RECIPES[row]} = "{recipe}"'

@@ -13,10 +13,10 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.forging import Signer, compact, mac
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.jose import parse
 from conformance.oracles.keys import Ed25519Key, encode_base64url
-from conformance.surfaces.agent import answers
+from conformance.surfaces.agent import answer_reader
 from conformance.surfaces.rail.described_members import described_members
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief, result_of
@@ -211,7 +211,7 @@ async def _buy_verification(case: Case, operation: Operation, body: Mapping[str,
     # The token binds the body, so each receipt needs a separate challenge and payment.
     quote = await challenge(case, operation, body=body)
     answer = await redeem(case, operation, await pay(case, quote, case.profile.claims.lanes[0]), body=body)
-    return answer, answers.validity(result_of(case, answer), None) if answer.status == 200 else None
+    return answer, answer_reader.validity(result_of(case, answer), None) if answer.status == 200 else None
 
 
 def find_receipt_member(body: Any) -> str | None:

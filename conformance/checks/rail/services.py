@@ -14,7 +14,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles import jose
 from conformance.oracles.addresses import is_hexadecimal
-from conformance.oracles.x402 import atomic_amount
+from conformance.oracles.challenge_schema import atomic_amount
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
 from conformance.surfaces.rail.challenges import entries

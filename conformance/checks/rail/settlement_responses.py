@@ -13,7 +13,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
-from conformance.oracles.x402 import proof_of_another_family
+from conformance.oracles.challenge_schema import proof_of_another_family
 from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.purchase import header_value
 

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.outcome import Inconclusive
-from conformance.surfaces.agent import Agent, Subject, agent_of, answers
+from conformance.surfaces.agent import Agent, Subject, agent_of, answer_reader
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.rail.paid_answers import ABSENT, result_of
 from conformance.surfaces.rail.purchase import challenge, pay, redeem
@@ -38,13 +38,13 @@ def read_paid_validity(agent: Agent, result: Any) -> bool | None:
         Inconclusive: The result states it in a word whose meaning is unknown.
     """
     bindings = agent.bindings
-    validity = answers.validity(result, bindings.validity_at, bindings.validity_words)
+    validity = answer_reader.validity(result, bindings.validity_at, bindings.validity_words)
     # The reference promises one place for the verdict. A search elsewhere would hide that it moved.
     if validity is not None or agent.is_reference:
         return validity
     # Another service may wrap the agent's result for the paid call, so the verdict may be at any place.
-    validity = answers.validity(result, None)
-    unknown_word = answers.unknown_word(result, None)
+    validity = answer_reader.validity(result, None)
+    unknown_word = answer_reader.unknown_word(result, None)
     if validity is None and unknown_word is not None and bindings.validity_words is None:
         where, word = unknown_word
         raise Inconclusive(f"unbound: {where} says {word[:80]!r}; give [agent] validity_words what each word means")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.surfaces.webhooks.sales import MORE, PaidLink, deliveries, overpaid_link, paid_links
+from conformance.surfaces.webhooks.paid_links import MORE, PaidLink, deliveries, overpaid_link, paid_links
 
 
 @check(

@@ -14,8 +14,8 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import memo_carrier, on_lane, open_link, payer
 from conformance.surfaces.restarts import leave_without_restart
 from conformance.surfaces.webhooks.over_restart import restart_once
-from conformance.surfaces.webhooks.own_destinations import DeletedDestination
-from conformance.surfaces.webhooks.sales import (
+from conformance.surfaces.webhooks.own_tenant_destinations import DeletedDestination
+from conformance.surfaces.webhooks.paid_links import (
     PaidLink,
     deliveries,
     failed_deliveries,
@@ -26,7 +26,7 @@ from conformance.surfaces.webhooks.sales import (
     wait_for_late_events,
 )
 from conformance.surfaces.webhooks.signatures import verify_delivery
-from conformance.surfaces.webhooks.silence import UnpaidLink, judge_unwanted_events
+from conformance.surfaces.webhooks.unwanted_events import UnpaidLink, judge_unwanted_events
 from conformance.webhook_receiver.inbox import Place
 
 # An event is sent within a second of the payment (P-WH-08), so one that is sent by mistake has arrived by then.

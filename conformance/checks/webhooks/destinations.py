@@ -27,7 +27,7 @@ from conformance.surfaces.gateway.orders import (
     pay_rightly,
     payer,
 )
-from conformance.surfaces.webhooks.own_destinations import (
+from conformance.surfaces.webhooks.own_tenant_destinations import (
     HOST,
     address_of,
     confirms_link,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from conformance.engine.check import Case, check
 from conformance.oracles.webhook_signature import is_stale
 from conformance.pages import figures
-from conformance.surfaces.webhooks.sales import MORE, PaidLink, deliveries, overpaid_link, paid_links
+from conformance.surfaces.webhooks.paid_links import MORE, PaidLink, deliveries, overpaid_link, paid_links
 from conformance.surfaces.webhooks.signatures import header_of
 from conformance.webhook_receiver.inbox import CONFIRMED_TYPE, Received
 

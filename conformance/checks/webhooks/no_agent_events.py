@@ -15,10 +15,10 @@ from conformance.oracles.message_signatures.digests import FIELD
 from conformance.oracles.message_signatures.keys import did_key
 from conformance.outcome import Inconclusive
 from conformance.surfaces import json_rpc
-from conformance.surfaces.agent import A2A, Agent, Subject, agent_of, answers
+from conformance.surfaces.agent import A2A, Agent, Subject, agent_of, answer_reader
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.gateway.orders import on_lane
-from conformance.surfaces.webhooks.sales import deliveries, paid_links
+from conformance.surfaces.webhooks.paid_links import deliveries, paid_links
 from conformance.webhook_receiver.inbox import Received
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.
@@ -103,7 +103,7 @@ def _list_message_words(subject: Subject) -> Iterator[str]:
 
 def _list_answer_words(case: Case, demo: Answer, task: Answer) -> Iterator[str]:
     """Yield texts that occur in these answers only: the signature that was made, the task's id."""
-    for name, value in answers.signed_fields(demo.read_object()) or ():
+    for name, value in answer_reader.signed_fields(demo.read_object()) or ():
         if name.lower() == "signature":
             yield from _BASE64.findall(value)
     task_id = json_rpc.result(task).get("id")

@@ -9,7 +9,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import WAITS
 from conformance.oracles.addresses import is_address
 from conformance.surfaces.rail.purchase import Purchase, purchase
-from conformance.surfaces.webhooks.sales import deliveries, paid_links
+from conformance.surfaces.webhooks.paid_links import deliveries, paid_links
 from conformance.vocabulary.lanes.registry import FACTS
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.

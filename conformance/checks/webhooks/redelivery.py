@@ -18,8 +18,8 @@ from conformance.engine.exclusive import Exclusive
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import look_again, on_lane
 from conformance.surfaces.webhooks.over_restart import restart_once
-from conformance.surfaces.webhooks.own_destinations import DeletedDestination, deleted_destination
-from conformance.surfaces.webhooks.sales import PaidLink, failed_deliveries, given_up_after, wait_for_late_events
+from conformance.surfaces.webhooks.own_tenant_destinations import DeletedDestination, deleted_destination
+from conformance.surfaces.webhooks.paid_links import PaidLink, failed_deliveries, given_up_after, wait_for_late_events
 from conformance.surfaces.webhooks.signatures import header_of, verify_delivery
 from conformance.webhook_receiver.inbox import Place, Received
 

@@ -16,7 +16,7 @@ from conformance.surfaces.gateway.administration import Administrator
 from conformance.surfaces.gateway.orders import memo_carrier, network_of, on_first_lane, open_link, payer
 from conformance.surfaces.webhooks.constructions import find_usual_string
 from conformance.surfaces.webhooks.mac_keys import mac_key
-from conformance.surfaces.webhooks.own_destinations import (
+from conformance.surfaces.webhooks.own_tenant_destinations import (
     confirms_link,
     explain_unavailability,
     own_destination,

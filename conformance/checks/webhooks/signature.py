@@ -6,7 +6,7 @@ from conformance.assertions.webhook_signature_time import judge_time
 from conformance.engine.check import Case, check
 from conformance.oracles.webhook_signature import HeaderFault, verify
 from conformance.outcome import Inconclusive
-from conformance.surfaces.webhooks.sales import deliveries, paid_links
+from conformance.surfaces.webhooks.paid_links import deliveries, paid_links
 from conformance.surfaces.webhooks.signatures import (
     header_name,
     header_of,

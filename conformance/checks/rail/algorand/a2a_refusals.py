@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from conformance.engine.check import Case, check
 from conformance.lanes.algorand.transaction_ids import invented_id
-from conformance.surfaces.agent.answers import leaves
+from conformance.surfaces.agent.answer_reader import leaves
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
 from conformance.surfaces.rail.purchase import header_value, lane_of, name_live_values

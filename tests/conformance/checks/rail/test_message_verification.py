@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.oracles.message_signatures import judgement, keys
-from conformance.oracles.message_signatures import verify_request
+from conformance.oracles.message_signatures import judgement, keys, verify_request
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
 

@@ -15,8 +15,7 @@ from conformance.checks.rail.receipt_bindings import find_claim_at
 from conformance.checks.rail.receipt_signatures import change_each_once, is_published
 from conformance.checks.rail.services import asks_to_sign_in, list_security_requirements, list_verdicts
 from conformance.log.events import EventLog
-from conformance.oracles import jose
-from conformance.oracles import hash_recipes
+from conformance.oracles import hash_recipes, jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check

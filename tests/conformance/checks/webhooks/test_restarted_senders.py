@@ -43,7 +43,7 @@ def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orders, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(delivery, "_SETTLE_SECONDS", 0.3)
     monkeypatch.setattr(redelivery, "_SETTLE_SECONDS", 0.3)
-    monkeypatch.setattr(own_destinations, "_UNDER_WAY_SECONDS", 0.0)
+    monkeypatch.setattr(own_tenant_destinations, "_UNDER_WAY_SECONDS", 0.0)
 
 
 def nothing(shop: Restarting) -> None:
