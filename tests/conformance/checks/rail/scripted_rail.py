@@ -1,4 +1,4 @@
-"""A rail in memory behind the recording client, honest unless a test says otherwise, and what a check makes of it."""
+"""A rail in memory behind the recording client, honest unless a test changes an answer, and a runner of one check."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class Payer:
         self._ids = itertools.count(1)
 
     async def close(self) -> None:
-        """Do nothing: there is no connection."""
+        """Do nothing, since no connection is open."""
 
     async def block_time(self) -> int:
         """Return no time: nothing here waits for a block."""

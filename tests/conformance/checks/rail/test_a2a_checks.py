@@ -95,10 +95,10 @@ def rail_with(door: Door) -> Rail:
 
 
 class Literal(Door):
-    """A door that takes the interface by its letter: the state is `a2a-x402` itself."""
+    """An endpoint that follows the interface literally: the state is `a2a-x402` itself."""
 
     def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Return a task in that state, with the terms of payment beside it."""
+        """Return a task in that state, with the payment terms."""
         task = super().answer_message(message)
         terms = task["status"].pop("message")["metadata"]["x402.payment.required"]
         task["status"]["state"] = "a2a-x402"
@@ -152,7 +152,7 @@ class Forgetful(Door):
 
 
 class OneConversation(Door):
-    """A door that ends every task of a caller with the payment that was rejected; all are of one context."""
+    """An endpoint that ends every task of a client when one payment is rejected; all share one context."""
 
     def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task, ended with all others after a rejection."""
@@ -169,7 +169,7 @@ async def test_a_task_stays_as_it_was_while_another_goes_on(door: type[Door], br
 
 
 class Silent(Door):
-    """A door that lets messages for a task wait: with those of some payment statuses, some times or for ever."""
+    """An endpoint that delays messages to a task: those of some payment statuses, a few times or for ever."""
 
     def __init__(self, *statuses: str | None, times: int = 10**6) -> None:
         super().__init__()
@@ -328,7 +328,7 @@ WITHOUT_DOOR = A2A_PROFILE.replace('"rail.a2a", ', "")
 async def test_a_card_declares_what_is_activated(
     members: dict[str, Any], activated: str | None, profile: str, verdict: Verdict
 ) -> None:
-    """Our own card names the extension that our door activates; a door without one is not asked for it."""
+    """The reference's card names the extension that its endpoint activates; without an extension nothing is judged."""
     door = Door()
 
     def change_reply(call: Call, usual: Reply) -> Reply:
@@ -344,7 +344,7 @@ async def test_a_card_declares_what_is_activated(
 
 
 async def test_a_door_that_takes_no_known_order_decides_nothing() -> None:
-    """Invalid parameters for every form of request are no breach if the target's form is not bound."""
+    """Invalid parameters for every form of request break nothing if the target's form is not bound."""
     refusal = of_method("message/send", lambda one: {**_head(one), "error": {"code": -32602, "message": "no"}})
     found = await run_check(ORDERS, rail_with(Door(refusal)), UNBOUND)
     assert found["RAIL-A2A-03"] is Verdict.INCONCLUSIVE
@@ -371,7 +371,7 @@ class Generous(Door):
 
 
 class Signing(Door):
-    """A door whose challenge tokens are compact JWS of their own, fresh in each challenge."""
+    """An endpoint whose challenge tokens are compact JWS, fresh in each challenge."""
 
     def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task whose terms have such tokens."""
@@ -391,7 +391,7 @@ async def test_a_fresh_challenge_of_a_refused_payment_is_no_receipt() -> None:
 
 
 async def test_a_proof_that_both_doors_take_breaks_its_rows() -> None:
-    """What REST burnt must be dead over A2A; a door that pays out again is seen by both rows."""
+    """A proof spent by REST must be refused over A2A; an endpoint that serves it again breaks both rows."""
     assert Payer.lane == "algorand"
     found = await run_check("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Generous()), A2A_PROFILE)
     assert breached(found) == {"RAIL-WELD-08", "RAIL-WELD-11"}
@@ -433,7 +433,7 @@ async def test_what_is_ordered_is_what_is_sold(listens: bool, found: Verdict) ->
 
 @pytest.mark.parametrize("name", ["is Go's json.Marshal", "is Python's json.dumps with sort_keys"])
 async def test_an_order_is_bound_by_its_rfc_8785_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A door that hashes what its own encoder writes fails for an order that encoders write differently."""
+    """An endpoint that hashes its own encoder's JSON fails for an order that encoders write differently."""
 
     def encode_request(call: Call) -> str:
         envelope = {"body": json.loads(call.body), "method": call.method, "path": call.path, "query": call.query}
@@ -479,14 +479,14 @@ class Verifying(Selling):
 
 @pytest.mark.parametrize(("trusting", "found"), [(False, Verdict.PASS), (True, Verdict.FAIL)])
 async def test_what_is_verified_over_a2a_is_told_from_what_is_forged(trusting: bool, found: Verdict) -> None:
-    """A door that finds everything sound sells no verification."""
+    """An endpoint that finds everything sound fails."""
     judgement = await run_check("verification_over_a2a_verifies", rail_with(Verifying(trusting=trusting)), A2A_PROFILE)
     assert judgement == dict.fromkeys(("RAIL-SVC-01", "RAIL-SVC-02"), found)
 
 
 @pytest.mark.parametrize("profile", [UNBOUND, PROFILE])
 async def test_a_door_that_is_not_claimed_or_not_known_verifies_nothing(profile: str) -> None:
-    """Nothing is said of it, and nothing of a door whose results are in other words."""
+    """Nothing is judged, also for an endpoint whose results have other words."""
     row_verdicts_expected = dict.fromkeys(("RAIL-SVC-01", "RAIL-SVC-02"), Verdict.NOT_APPLICABLE)
     assert (
         await run_check("verification_over_a2a_verifies", rail_with(Verifying(trusting=True)), profile)

@@ -56,7 +56,7 @@ class Hashing(Rail):
 
 
 def refuse_bodies(bad: Callable[[str], bool]) -> Callable[[Call, Reply], Reply]:
-    """Return what refuses the bodies that `bad` tells by their text, before it looks for a payment."""
+    """Return a change that refuses the bodies for which `bad` is true, before it looks for a payment."""
 
     def change_reply(call: Call, reply: Reply) -> Reply:
         is_refused = call.path in PATHS and bad(call.body.decode())
@@ -133,7 +133,7 @@ async def test_a_body_that_is_refused_is_not_judged() -> None:
 
 
 async def test_a_body_that_is_refused_behind_its_payment_decides_nothing() -> None:
-    """A rail that looks at the body only once it is paid for loses no row by what it refuses then."""
+    """A rail that reads the body only after the payment breaks no row by a refusal then."""
 
     def late(call: Call, reply: Reply) -> Reply:
         return Reply(422, {}) if reply.status == 200 and b"a&b" in call.body else reply

@@ -155,7 +155,7 @@ async def test_an_honest_rail_challenges_every_unpaid_call() -> None:
 
 @pytest.mark.parametrize("members", [{"accepts": []}, {"accepts": None}, {"accepts": {}}])
 async def test_a_challenge_without_accepts_is_no_challenge(members: dict[str, Any]) -> None:
-    """Nothing to pay is a breach of its own row."""
+    """A challenge without entries breaks a separate row."""
     assert "RAIL-402-04" in breached(await run_check(UNPAID, document(**members)))
 
 
@@ -258,7 +258,7 @@ async def test_an_address_outside_the_paid_prefix_is_called_too() -> None:
 
 
 def test_paid_methods_are_those_that_say_so() -> None:
-    """A method counts by its extension or its 402, and anything that is no operation is passed over."""
+    """A method counts by its extension or its 402, and anything else is ignored."""
     openapi = {
         "paths": {"/a": {"get": {"responses": {"402": {}}}, "post": {"responses": {}}, "parameters": []}, "/b": 5}
     }

@@ -67,7 +67,7 @@ async def test_a_catalog_of_another_shape_is_read_by_its_addresses(shape: dict[s
 
 
 async def test_a_catalog_that_cannot_be_read_decides_nothing() -> None:
-    """Names without addresses are no breach that the suite could show."""
+    """Names without addresses break nothing that the suite could show."""
     verdicts = await run_check(AGREE, publish("/.well-known/x402", lambda _: {"products": ["verify", "http://[bad"]}))
     assert verdicts["RAIL-DISC-04"] is Verdict.INCONCLUSIVE
     assert verdicts["RAIL-DISC-06"] is Verdict.INCONCLUSIVE
@@ -122,7 +122,7 @@ async def test_an_openapi_document_in_pieces_is_not_judged() -> None:
     ],
 )
 def test_the_path_of_an_address(path: str, url: str) -> None:
-    """Absolute and relative addresses have one, and what is no address has none."""
+    """Absolute and relative addresses have one, and another text has none."""
     assert path_of("http://rail.test/base", url) == path
 
 

@@ -32,7 +32,7 @@ def strict_json(data: bytes) -> object:
 
 @pytest.mark.parametrize("what", make_non_base64(TOKEN))
 def test_not_base64_is_none(what: str) -> None:
-    """Either it is no standard padded base64, or there are two header fields."""
+    """Either it is not standard padded base64, or there are two header fields."""
     values = make_non_base64(TOKEN)[what]
     if len(values) == 1:
         with pytest.raises(ValueError, match=r"."):
@@ -41,7 +41,7 @@ def test_not_base64_is_none(what: str) -> None:
 
 @pytest.mark.parametrize("what", make_non_json(TOKEN))
 def test_not_json_is_base64_of_something_else(what: str) -> None:
-    """The base64 is right, and what it holds is no JSON text."""
+    """The base64 is right, and its content is not a JSON text."""
     raw = base64.b64decode(make_non_json(TOKEN)[what][0], validate=True)
     with pytest.raises((ValueError, RecursionError)):
         strict_json(raw)
@@ -76,7 +76,7 @@ async def test_an_honest_rail_passes(check: str) -> None:
 @pytest.mark.parametrize("number", [0, 7, 19])
 @pytest.mark.parametrize("status", [200, 400, 500])
 async def test_one_wrong_answer_among_all_is_seen(check: str, number: int, status: int) -> None:
-    """Any single value that is answered otherwise breaks the row."""
+    """Any single value that is answered differently breaks the row."""
     row, corpus = CHECKS[check]
     exception = list(corpus(TOKEN))[number % len(corpus(TOKEN))]
     call_count = 0
@@ -93,7 +93,7 @@ async def test_one_wrong_answer_among_all_is_seen(check: str, number: int, statu
 
 
 async def test_a_rail_that_takes_the_token_alone_is_seen() -> None:
-    """A live token without a transaction buys nothing."""
+    """A live token without a transaction is refused."""
 
     def credulous(call: Call, reply: Reply) -> Reply:
         token = isinstance(call.proof, dict) and call.proof.get("payment_reference")

@@ -1,4 +1,4 @@
-"""What is made of a rail's own paid verification of signed messages: honest ones, and ones that leave something out."""
+"""Judgement of paid message verification: honest services, and services that skip a step."""
 
 from __future__ import annotations
 

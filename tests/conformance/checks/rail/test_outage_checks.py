@@ -37,7 +37,7 @@ class FalteringPayer(Payer, AlgorandPayer):
 
 
 async def _run_outage_check(away: Reply, profile: str = PROFILE) -> dict[str, Verdict]:
-    """Return what is said of a rail that gives this answer to each proof while its chain is away."""
+    """Return the verdicts on a rail that gives this answer to each proof while its chain is unreachable."""
     payers: list[FalteringPayer] = []
 
     def change_reply(call: Call, honest: Reply) -> Reply:

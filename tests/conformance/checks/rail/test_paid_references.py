@@ -1,4 +1,4 @@
-"""What is made of receipts by a rail that settles itself: the chain tells what was paid, and not the rail."""
+"""Judgement of receipts by a rail that settles itself: the chain shows what was paid, not the rail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def reference(tx_id: str) -> str:
 
 
 class SettlingRail(Rail):
-    """Settles authorizations, each in a transaction of its own, and names them as a test says."""
+    """Settles authorizations, each in a separate transaction, and names them as a test says."""
 
     def __init__(self, make_references: MakeReferences) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class SettledPayer(Payer):
         """Return what the chain shows, as far as its node shows it."""
         del entry
         if self._shown is None:
-            raise Inconclusive("the node tells no logs")
+            raise Inconclusive("the node returns no logs")
         return self._chain.get(proof["authorization"]["nonce"]) if self._shown else None
 
 

@@ -220,7 +220,7 @@ async def test_bindings_nobody_named_are_found_or_undecided_never_broken() -> No
 
 
 def test_a_kid_names_a_key_by_itself_or_as_a_fragment() -> None:
-    """DID URLs and bare names both count; what is no text counts for nothing."""
+    """DID URLs and bare names both count; a value that is not a text names no key."""
     keys = [Ed25519Key(b"\1" * 32, "k1"), Ed25519Key(b"\2" * 32, None)]
     assert is_published("k1", keys)
     assert is_published("did:web:x#k1", keys)
@@ -302,7 +302,7 @@ SERVICE = {"id": "#x402", "type": "Paid", "serviceEndpoint": "https://rail.test/
     ],
 )
 async def test_services_are_those_of_did_core(services: Any, sound: bool) -> None:
-    """None are needed; each has an id of its own, a type and an endpoint, and who leaves one out is warned."""
+    """None are needed; each has a separate id, a type and an endpoint, and a document that lacks one gets a warning."""
 
     def serve_did(call: Call, reply: Reply) -> Reply:
         return Reply(200, {**reply.document, "service": services}) if call.path.endswith("did.json") else reply
@@ -362,7 +362,7 @@ async def test_a_service_that_refuses_those_addresses_passes_in_part() -> None:
 @pytest.mark.parametrize("verdict", ["allow", "BLOCK", None, 1, ["ALLOW"], {"is": "ALLOW"}])
 @pytest.mark.parametrize("place", ["result", "token"])
 async def test_a_verdict_outside_the_set_is_told_wherever_it_stands(verdict: Any, place: str) -> None:
-    """The set holds for the result and for the receipt, and odd types are no fault of the suite."""
+    """The set holds for the result and for the receipt, and odd types do not crash the suite."""
 
     def wrong(rail: Rail, _: Call, document: dict[str, Any]) -> None:
         if place == "result":

@@ -1,4 +1,4 @@
-"""What is made of a rail's own paid verification of receipts: strict ones, lenient ones, and ones of another shape."""
+"""Judgement of paid receipt verification: strict services, lenient ones, and ones of another form."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def test_members_are_tried_elsewhere_where_the_document_names_them(fault: 
 
 
 async def test_a_payment_that_is_refused_says_nothing_of_a_receipt() -> None:
-    """A payment that is at work is no verdict."""
+    """A payment in progress says nothing about the receipt."""
     clean = make_rail(strict)
 
     def at_work(call: Call, reply: Reply) -> Reply:
@@ -164,7 +164,7 @@ async def test_a_crash_over_a_receipt_is_told() -> None:
 
 
 async def test_a_verification_that_finds_nothing_sound_is_told() -> None:
-    """The rail's own receipt is no forgery; elsewhere it may take other receipts only, and nothing is judged."""
+    """The reference must verify its own receipt. Another rail may verify only other receipts, and is not judged."""
 
     def never(_: str) -> bytes:
         raise ValueError
@@ -181,7 +181,7 @@ async def test_a_result_in_words_of_its_own_judges_nothing(profile: str) -> None
 
 
 async def test_what_is_refused_before_it_is_paid_for_is_refused() -> None:
-    """A service may see without payment that a text is no receipt."""
+    """A service may reject a malformed receipt without payment."""
     clean = make_rail(strict)
 
     def early(call: Call, reply: Reply) -> Reply:

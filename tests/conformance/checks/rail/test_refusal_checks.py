@@ -51,7 +51,7 @@ async def test_any_refusal_will_do(status: int) -> None:
 
 
 async def test_a_503_that_nobody_made_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It returns nothing and passes, and the report says so; a 402 needs no note."""
+    """It passes, and the report notes it; a 402 needs no note."""
     notes: list[str] = []
     monkeypatch.setattr(Case, "note", lambda _, text: notes.append(text))
     assert await run_check(UNKNOWN, refusals(Reply(402, {"error": "tx_not_found"}))) == {"RAIL-PAY-06": Verdict.PASS}

@@ -1,4 +1,4 @@
-"""What is made of rails that repeat a proof that pays, or only what the chain shows of it."""
+"""Judgement of rails that repeat a proof that pays, or only the part of it that the chain shows."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ async def test_a_paid_path_that_a_header_makes_free_is_told(header: str) -> None
 
 
 async def test_a_result_of_unknown_form_is_told_by_one_that_was_paid_for() -> None:
-    """Where the result has no place of its own, the answer is compared with what a payment buys."""
+    """If the result has no separate place, the answer is compared with the bought one."""
     free = serve_read_path(LENIENT["drops parameters"], {**RESULT, "result": None, "more": 1})
     assert await verdict(free, NO_DEFAULTS) is Verdict.FAIL
 

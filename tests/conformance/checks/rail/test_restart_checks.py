@@ -51,7 +51,7 @@ async def judged_over(marker: Path, forgets: str) -> dict[str, Verdict]:
 async def test_what_a_restart_forgets_breaks_its_row(
     forgets: str, once: Verdict, served: Verdict, tmp_path: Path
 ) -> None:
-    """A payment that buys twice, and one that buys nothing."""
+    """A payment that buys twice, and one that is refused."""
     row_verdicts = await judged_over(tmp_path / "done", forgets)
     in_did = Verdict.PASS if served is Verdict.PASS else Verdict.INCONCLUSIVE  # no receipt of afterwards
     signature_verdicts = {"RAIL-RCPT-02": Verdict.PASS, "RAIL-RCPT-03": in_did}

@@ -1,4 +1,4 @@
-"""What the check of early results makes of what a 402 tells beside its terms."""
+"""Judgement of 402s that contain more than the payment terms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def screen_request(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_rail(make_members: MakeMembers) -> Rail:
-    """Return a rail whose 402 tells more of a request."""
+    """Return a rail whose 402 contains further members about a request."""
     times = iter(range(10**6))
 
     def change_reply(call: Call, reply: Reply) -> Reply:
@@ -84,7 +84,7 @@ async def test_a_402_that_tells_something_else_passes(told: MakeMembers) -> None
 
 
 async def test_nothing_is_bought_where_nothing_is_told() -> None:
-    """A 402 that tells nothing of its request costs no payment."""
+    """A 402 without further members about its request costs no payment."""
     rail = make_rail(lambda _: {})
     await run_check(CHECK, rail)
     assert rail.paid == set()

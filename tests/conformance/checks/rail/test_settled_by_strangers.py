@@ -32,7 +32,7 @@ class Stake:
 
 
 class Case:
-    """Keeps what is judged of a target with the reference's defaults, or without them."""
+    """Keeps the verdicts on a target with the reference's defaults, or without them."""
 
     def __init__(self, *, is_reference: bool) -> None:
         self.profile = SimpleNamespace(is_reference=is_reference)

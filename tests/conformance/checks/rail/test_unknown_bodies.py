@@ -27,7 +27,7 @@ REFUSAL = Reply(422, {"errors": [{"pointer": "/document", "detail": "is missing"
 
 
 class Particular(Rail):
-    """A rail that takes `{"document": TEXT}` alone, and says so before price, payment or work."""
+    """A rail that takes `{"document": TEXT}` alone, and refuses others before price, payment or work."""
 
     def __init__(self, looks: str) -> None:
         self.looks = looks

@@ -24,7 +24,7 @@ _KNOWN_DATA = {"tenant_label", "chain", "asset", "amount_microunits", "amount_pr
 
 
 class FlawedReceiver:
-    """Takes events at `/hook` and tells their effects at `/effects/{id}`. `flaw` names the rule that it drops."""
+    """Takes events at `/hook` and returns their effects at `/effects/{id}`. `flaw` names the rule that it drops."""
 
     def __init__(self, flaw: str = "") -> None:
         self.flaw = flaw

@@ -143,7 +143,7 @@ async def test_a_destination_that_waits_for_another_is_caught(shop: type[Shop], 
 
 
 class Generous(Shop):
-    """Takes more for payment, and tells what was paid as the amount."""
+    """Accepts an overpayment, and reports the paid sum as the amount."""
 
     def _event(self, link: Link, number: int) -> Event:
         amount = self.transfers[number - 1].amount
@@ -332,7 +332,7 @@ async def test_an_event_of_a_link_that_was_only_made_breaks_its_row(tmp_path: Pa
 
 
 class Hasty(Shop):
-    """Reports each link once it is made."""
+    """Reports each link after its creation."""
 
     def _create(self, body: Any) -> Any:
         made = super()._create(body)
@@ -347,7 +347,7 @@ async def test_nothing_is_said_of_silence_where_no_event_comes_at_all(tmp_path: 
 
 
 async def test_a_taken_address_is_told_with_what_to_do(tmp_path: Path) -> None:
-    """Where the destination's address cannot be bound the row is inconclusive, and says so."""
+    """Where the destination's address cannot be bound the row is inconclusive, with the reason."""
     (socket,) = bind_sockets("127.0.0.1", 0)
     address = f"127.0.0.1:{socket.getsockname()[1]}"
     try:

@@ -51,7 +51,7 @@ def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def with_agent(text: str) -> str:
-    """Return the profile with the agent claimed beside the rest."""
+    """Return the profile with the agent claimed as well."""
     claimed_text = text.replace('surfaces = ["gateway", "webhooks"]', 'surfaces = ["agent", "gateway", "webhooks"]')
     return f'{claimed_text}\n[surfaces.agent]\nurl = "{scripted_agent.BASE}"\n'
 

@@ -152,6 +152,6 @@ async def test_where_no_own_tenant_can_be_tried_other_checks_decide(shop: Admini
 
 
 async def test_destinations_that_cannot_be_reached_decide_nothing(tmp_path: Path) -> None:
-    """A target in a container of its own reaches no loopback of this machine."""
+    """A target in a separate container cannot reach the loopback address of this machine."""
     row_verdicts = await verdicts(tmp_path, lambda own, others, before: [])  # noqa: ARG005 - a choice of all three
     assert row_verdicts == dict.fromkeys((CONTENT, ALL_ROW), Verdict.NOT_APPLICABLE)

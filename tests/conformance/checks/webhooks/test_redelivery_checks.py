@@ -84,7 +84,7 @@ async def test_a_flaw_of_the_redelivery_breaks_its_row(flaw: str, tmp_path: Path
 
 
 async def test_a_redelivery_may_be_told_otherwise_than_the_first(tmp_path: Path) -> None:
-    """A time of its own or a count of attempts beside the data is the target's own matter."""
+    """A target may add a time or a count of attempts next to the data."""
     flaws = Flaws(again=lambda event, number: change_event(attempt=number, created=event["created"] + number)(event))
     verdicts, _ = await run_check(AGAIN, tmp_path, flaws)
     assert set(verdicts.values()) - {Verdict.NOT_APPLICABLE} == {Verdict.PASS}

@@ -131,7 +131,7 @@ async def test_who_remembers_passes(name: str, tmp_path: Path) -> None:
 
 
 async def test_a_delivery_that_a_restart_forgets_breaks_its_row(tmp_path: Path) -> None:
-    """What was answered with 500 before the restart is not made again, although the schedule says so."""
+    """What was answered with 500 before the restart is not sent again, although the schedule promises it."""
     row_verdicts, _ = await judged_over(AGAIN, tmp_path, forget_deliveries)
     assert breached(row_verdicts) == {"WH-DELIV-05"}
 

@@ -151,7 +151,7 @@ def _late(clock: Path, sign: Callable[[Attempt], str]) -> Callable[[Attempt], st
 
 
 async def test_a_time_of_before_the_clock_was_moved_is_no_breach(tmp_path: Path) -> None:
-    """A delivery is under way when the test clock is moved: it bears the earlier time, and no row is broken."""
+    """A delivery is under way when the test clock is moved: it has the earlier time, and no row is broken."""
     verdicts, _ = await run_check(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", sign_attempt)))
     assert breached(verdicts) == set()
 
@@ -204,7 +204,7 @@ async def test_a_usual_signed_string_is_found_where_none_is_declared(tmp_path: P
 
 
 async def test_a_secret_that_is_decoded_is_open_until_it_is_bound(tmp_path: Path) -> None:
-    """Whose MAC is keyed with what the secret decodes to fails nothing, and passes as soon as the profile says so."""
+    """A MAC with the decoded secret as its key fails nothing, and passes if the profile binds that."""
 
     def elsewhere(text: str) -> str:
         return text.replace('defaults = "reference"', 'defaults = "none"\nservice_word = "Weldproof"')
