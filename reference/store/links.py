@@ -194,7 +194,7 @@ class Links:
         self._word = word
 
     async def prepare(self) -> None:
-        """Create the missing tables, also those of payments, and list what an earlier version sold without listing it."""
+        """Create the missing tables, also those of payments, and list earlier sales."""
         await self._database.create(METADATA)
         since = int(time.time()) - used_transfers.EARLIER_SALES_SECONDS
         await used_transfers.list_earlier_sales(self._database, _EARLIER_SALES, since=since)

@@ -21,7 +21,7 @@ from reference.store.rail_tables import settlements
 class Fate(StrEnum):
     """The outcome of a settlement.
 
-    `open`: not final yet. `settled`: it moved the money. `overtaken`: mined as failed, because a stranger had submitted the
+    `open`: not final yet. `settled`: it moved the money. `overtaken`: mined as failed, because a stranger had used the
     same authorization first. `failed`: mined as failed, and nothing moved. `void`: another transaction used its nonce.
     """
 
