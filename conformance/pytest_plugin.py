@@ -261,12 +261,12 @@ class RequirementItem(pytest.Item):
 
 def _describe_breach(summary: Summary, row: RowResult, reason: str, report: str) -> str:
     """Return a breach in words: the requirement, the findings with their exchanges, and how to reproduce them."""
-    from conformance.report.conclusion import standing  # noqa: PLC0415 - as above
+    from conformance.report.conclusion import describe_standing  # noqa: PLC0415 - as above
     from conformance.report.detail import finding_text  # noqa: PLC0415 - as above
     from conformance.report.replay_line import Replays  # noqa: PLC0415 - as above
     from conformance.text.untrusted import visible  # noqa: PLC0415 - as above
 
-    parts = [f"{row.id}: {row.requirement.sentence}\n{standing(row)}\n{reason}"]
+    parts = [f"{row.id}: {row.requirement.sentence}\n{describe_standing(row)}\n{reason}"]
     parts += [finding_text(one, summary, Replays(report, own_run=True)) for one in row.against[:_SHOWN_FINDINGS]]
     if len(row.against) > _SHOWN_FINDINGS:
         parts.append(f"and {len(row.against) - _SHOWN_FINDINGS} more")

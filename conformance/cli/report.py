@@ -24,7 +24,7 @@ from conformance.report.conclusion import WORDS, headline
 from conformance.report.har import archive
 from conformance.report.matrix import BY
 from conformance.report.matrix import matrix as side_by_side
-from conformance.report.merging import MergeFault, merged
+from conformance.report.merging import MergeFault, merge_parts
 from conformance.report.summary import LogFault, Summary, summarise
 from conformance.text.files import LARGEST_REPORT, read_file, refuse_link
 from conformance.text.json_safe import json_safe
@@ -218,7 +218,7 @@ def merge(ctx: click.Context, runs: Sequence[Path], kinds: Sequence[str], report
     if report_dir.resolve() in {(path if path.is_dir() else path.parent).resolve() for path in runs}:
         raise UsageFault(f"--report-dir: {report_dir} is the folder of one of the parts; give another folder")
     try:
-        whole = merged(parts)
+        whole = merge_parts(parts)
         summary = summarise(whole)
         log = events.EventLog(report_dir / events.LOG)
         for event in whole:
@@ -230,7 +230,7 @@ def merge(ctx: click.Context, runs: Sequence[Path], kinds: Sequence[str], report
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as fault:
         words = str(fault) if isinstance(fault, MergeFault | LogFault) else f"{type(fault).__name__}: {fault}"
         raise UsageFault(f"cannot merge: {one_line(words)}") from fault
-    console.show(summary, written=[report_dir / events.LOG, *paths], verbose=verbose)
+    console.show(summary, report_files=[report_dir / events.LOG, *paths], verbose=verbose)
     ctx.exit(summary.exit_code or 0)
 
 
@@ -309,7 +309,7 @@ def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None
     click.echo()
     unselected_changes = [change for change in changes if change.unselected]
     for change in changes:
-        if change.compared:
+        if change.is_compared:
             _show_change(change)
     for name, ids in judged_only(changes).items():
         if ids:
@@ -317,7 +317,7 @@ def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None
         for change in changes:
             if change.id in ids:
                 _show_change(change)
-    worse, differing_count = sum(change.worse for change in changes), sum(change.compared for change in changes)
+    worse, differing_count = sum(change.worse for change in changes), sum(change.is_compared for change in changes)
     for name, count in (
         ("before", _count_missing(unselected_changes, "before")),
         ("after", _count_missing(unselected_changes, "after")),
@@ -325,7 +325,7 @@ def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None
         if count:
             click.echo(f"{count} requirements were not selected in the run {name} and are not compared")
     click.echo(f"{judged_by_both(old, new)} requirements were judged in both runs")
-    lost_count = sum(change.worse and not change.compared for change in changes)
+    lost_count = sum(change.worse and not change.is_compared for change in changes)
     also = f"; {lost_count} worse because they are not judged any more" if lost_count else ""
     click.echo(
         (

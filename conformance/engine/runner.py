@@ -182,7 +182,7 @@ class Run:
                     text=f"another run is under way against {', '.join(taken)}: {_DISTURBANCE_REASON}",
                 )
             wait = self.profile.budgets.other_run
-            async with wait_alone(self.profile.shared, wait, self._log_waiting) as busy:
+            async with wait_alone(self.profile.shared_resources, wait, self._log_waiting) as busy:
                 if busy:
                     self._leave_undecided(busy)
                     return self._close()

@@ -19,10 +19,14 @@ def contradictions(header: Mapping[str, Any], body: Mapping[str, Any]) -> list[s
     """Return in what a body contradicts the header, in words; nothing where they are of different versions."""
     if header.get("x402Version") != body.get("x402Version"):
         return []
-    ours, others = _offers(header), _offers(body)
-    if ours and others and not ours.keys() & others.keys():
+    header_offers, body_offers = _offers(header), _offers(body)
+    if header_offers and body_offers and not header_offers.keys() & body_offers.keys():
         return ["header and body have no network in common"]
-    return [text for place in ours.keys() & others.keys() for text in _differences(place, ours[place], others[place])]
+    return [
+        text
+        for place in header_offers.keys() & body_offers.keys()
+        for text in _differences(place, header_offers[place], body_offers[place])
+    ]
 
 
 def _differences(place: tuple[Any, Any], header: list[tuple[Any, ...]], body: list[tuple[Any, ...]]) -> Iterator[str]:
@@ -32,10 +36,14 @@ def _differences(place: tuple[Any, Any], header: list[tuple[Any, ...]], body: li
     has_gaps = False
     for number, name in enumerate(_TERMS):
         # A term that one copy leaves out contradicts nothing: a body may call the price `maxAmountRequired`.
-        named, repeated = ([one[number] for one in offers if one[number] is not None] for offers in (header, body))
-        has_gaps = has_gaps or len(named) < len(header) or len(repeated) < len(body)
-        if not all(one in named for one in repeated) and not all(one in repeated for one in named):
-            yield f"{name} on {place[1]!r:.80} is {named[0]!r:.80} in the header and {repeated[0]!r:.80} in the body"
+        header_values, body_values = (
+            [one[number] for one in offers if one[number] is not None] for offers in (header, body)
+        )
+        has_gaps = has_gaps or len(header_values) < len(header) or len(body_values) < len(body)
+        if not all(one in header_values for one in body_values) and not all(
+            one in body_values for one in header_values
+        ):
+            yield f"{name} on {place[1]!r:.80} is {header_values[0]!r:.80} in the header and {body_values[0]!r:.80} in the body"
             return
     if not has_gaps:
         yield f"the offers on {place[1]!r:.80} combine asset, payTo and amount differently in header and body"
@@ -43,12 +51,12 @@ def _differences(place: tuple[Any, Any], header: list[tuple[Any, ...]], body: li
 
 def _offers(document: Mapping[str, Any]) -> _Offers:
     accepts = document.get("accepts")
-    found: _Offers = {}
+    offers: _Offers = {}
     for offer in accepts if isinstance(accepts, list) else ():
         if isinstance(offer, dict):
             place = (_plain(offer.get("scheme")), _plain(offer.get("network")))
-            found.setdefault(place, []).append(tuple(_plain(offer.get(name)) for name in _TERMS))
-    return found
+            offers.setdefault(place, []).append(tuple(_plain(offer.get(name)) for name in _TERMS))
+    return offers
 
 
 def _plain(value: Any) -> Any:

@@ -18,8 +18,8 @@ import base58
 import msgpack
 
 from conformance.oracles.addresses import is_address
+from conformance.oracles.challenge_schema import atomic_amount
 from conformance.oracles.welds.solana.accounts import TOKEN_PROGRAM, associated_account, text_of
-from conformance.oracles.x402 import atomic_amount
 
 # A hash of words: a key that gives these 32 bytes is not known.
 _NO_ACCOUNT: Final = hashlib.sha256(b"an account without a key").digest()
@@ -38,7 +38,7 @@ def forged_payments(offers: Sequence[Mapping[str, Any]], resource: Any) -> dict[
         offers: Offers of a 402; the first of scheme `exact` on each family counts.
         resource: The 402's own member of that name, which a payment repeats.
     """
-    made: dict[str, str] = {}
+    payments: dict[str, str] = {}
     families: set[str] = set()
     for offer in offers:
         network = offer.get("network")
@@ -49,8 +49,8 @@ def forged_payments(offers: Sequence[Mapping[str, Any]], resource: Any) -> dict[
         if payload is not None:
             families.add(family)
             document = {"x402Version": 2, "resource": resource, "accepted": offer, "payload": payload}
-            made[str(network)] = base64.b64encode(json.dumps(document).encode()).decode("ascii")
-    return made
+            payments[str(network)] = base64.b64encode(json.dumps(document).encode()).decode("ascii")
+    return payments
 
 
 def _evm(offer: Mapping[str, Any]) -> Payload:
@@ -71,10 +71,10 @@ def _solana(offer: Mapping[str, Any]) -> Payload | None:
     extra = offer.get("extra")
     fees = extra.get("feePayer") if isinstance(extra, dict) else None
     amount, mint, payee = atomic_amount(offer.get("amount")), offer.get("asset"), offer.get("payTo")
-    named = [one for one in (fees, mint, payee) if isinstance(one, str) and is_address("solana", one)]
-    if amount is None or amount >= _UINT64 or len(named) < 3:
+    addresses = [one for one in (fees, mint, payee) if isinstance(one, str) and is_address("solana", one)]
+    if amount is None or amount >= _UINT64 or len(addresses) < 3:
         return None
-    fee_payer, mint, payee = named
+    fee_payer, mint, payee = addresses
     owner = text_of(_NO_ACCOUNT)
     source, destination = associated_account(owner, mint), associated_account(payee, mint)
     accounts = [fee_payer, owner, source, destination, mint, _COMPUTE_BUDGET, TOKEN_PROGRAM]
@@ -122,18 +122,18 @@ def _algorand(offer: Mapping[str, Any]) -> Payload | None:
     }
     # The encoding leaves out what is zero.
     members = {name: value for name, value in transfer.items() if value}
-    signed = msgpack.packb({"sig": b"\x11" * 64, "txn": members}, use_bin_type=True)
-    return {"paymentGroup": [base64.b64encode(signed).decode("ascii")], "paymentIndex": 0}
+    signed_transaction = msgpack.packb({"sig": b"\x11" * 64, "txn": members}, use_bin_type=True)
+    return {"paymentGroup": [base64.b64encode(signed_transaction).decode("ascii")], "paymentIndex": 0}
 
 
 def _genesis_hash(network: str) -> bytes:
     """Return 32 bytes that begin as the genesis hash does; CAIP-2 names a network by its first 24 bytes."""
     reference = network.partition(":")[2]
     try:
-        known = base64.urlsafe_b64decode(reference + "=" * (-len(reference) % 4))
+        prefix = base64.urlsafe_b64decode(reference + "=" * (-len(reference) % 4))
     except ValueError:
-        known = b""
-    return known[:32].ljust(32, b"\x11")
+        prefix = b""
+    return prefix[:32].ljust(32, b"\x11")
 
 
 _FORGERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Payload | None]]] = {

@@ -11,8 +11,8 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from conformance.engine.quick_selection import select_quick_checks
-from conformance.first_look.permit import OnlyReading, is_tried
-from conformance.first_look.recognised import Recognised, bases, recognise
+from conformance.first_look.permit import ReadOnlyPolicy, is_tried
+from conformance.first_look.recognised import ServerView, bases, recognise
 from conformance.first_look.spellings import try_spellings
 from conformance.first_look.x402_rules import Judged, judge
 from conformance.http.client import Client, Counter, Names, Unreachable
@@ -34,11 +34,11 @@ _WORKERS = 8
 # What a run that is cut short needs at most to come to its end.
 _ENDING_SECONDS = 2.4
 _SHORTEST_SECONDS = 0.5
-JUDGED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
+DECIDED_VERDICTS = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class LookSettings:
     """How a server is asked: by which method its address, how long, by whose certificates, and from which seed."""
 
     method: str = "GET"
@@ -60,21 +60,21 @@ class Look:
         seconds: How long it took.
     """
 
-    seen: Recognised
+    server: ServerView
     rules: tuple[Judged, ...]
     summary: Summary | None
     profile: Profile | None
     seconds: float
 
     @cached_property
-    def judged(self) -> tuple[RowResult, ...]:
+    def judged_rows(self) -> tuple[RowResult, ...]:
         """The requirements that were tried and came to something, in the ledger's order."""
-        return tuple(row for row in self._rows if row.verdict in JUDGED)
+        return tuple(row for row in self._rows if row.verdict in DECIDED_VERDICTS)
 
     @cached_property
-    def open(self) -> tuple[RowResult, ...]:
+    def open_rows(self) -> tuple[RowResult, ...]:
         """The requirements that apply and were not judged."""
-        outside = {*JUDGED, Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED, Verdict.ERROR}
+        outside = {*DECIDED_VERDICTS, Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED, Verdict.ERROR}
         return tuple(row for row in self._rows if row.verdict not in outside)
 
     @property
@@ -83,8 +83,8 @@ class Look:
 
     def count(self, *verdicts: Verdict) -> int:
         """Return how many requirements and rules have one of these verdicts."""
-        found = [*(row.verdict for row in self._rows), *(rule.verdict for rule in self.rules)]
-        return sum(verdict in verdicts for verdict in found)
+        verdicts_found = [*(row.verdict for row in self._rows), *(rule.verdict for rule in self.rules)]
+        return sum(verdict in verdicts for verdict in verdicts_found)
 
     @property
     def exit_code(self) -> Exit:
@@ -96,7 +96,7 @@ class Look:
         return Exit.PASSED if self.count(Verdict.PASS, Verdict.WARN) else Exit.NO_VERDICT
 
 
-async def look(url: str, asking: Asking, started: float) -> Look:
+async def look(url: str, settings: LookSettings, started_at: float) -> Look:
     """Look at a server.
 
     Args:
@@ -109,68 +109,72 @@ async def look(url: str, asking: Asking, started: float) -> Look:
         Throttled: It answers nobody at this rate.
     """
     names = Names()
-    permits = {base: OnlyReading(base) for base in bases(url)}
+    permits = {base: ReadOnlyPolicy(base) for base in bases(url)}
     transport = HttpTransport(
-        seconds=asking.timeout, requests_per_second=0, connections=_WORKERS, tls=make_context(asking.tls)
+        seconds=settings.timeout, requests_per_second=0, connections=_WORKERS, tls=make_context(settings.tls)
     )
-    seen = Recognised(url, next(iter(permits)))
+    server = ServerView(url, next(iter(permits)))
     async with transport:
         client = Client(transport, EventLog(), "check", names, Counter())
         try:
             # On a busy machine the command may have taken most of its time to begin.
-            async with asyncio.timeout(max(asking.seconds / 2, started + asking.seconds - time.monotonic())):
-                await recognise(client, permits, seen, asking.method)
+            async with asyncio.timeout(max(settings.seconds / 2, started_at + settings.seconds - time.monotonic())):
+                await recognise(client, permits, server, settings.method)
         except TimeoutError:
-            if not seen.answered:
-                raise Unreachable(f"no answer within {asking.seconds:g} s") from None
-            seen.trouble.append(f"the answer was not complete after {asking.seconds:g} s")
-        await _spelled(client, seen, asking)
-    rules = () if seen.challenge is None else judge(seen.challenge)
-    if not seen.surfaces:
-        return Look(seen, rules, None, None, time.monotonic() - started)
-    profile = profile_of(seen, asking)
-    left = max(_SHORTEST_SECONDS, started + asking.seconds - _ENDING_SECONDS - time.monotonic())
-    summary = await _run(profile, permits[seen.base], asking.seed, names, left)
-    return Look(seen, rules, summary, profile, time.monotonic() - started)
+            if not server.answer_text:
+                raise Unreachable(f"no answer within {settings.seconds:g} s") from None
+            server.trouble.append(f"the answer was not complete after {settings.seconds:g} s")
+        await _try_other_spellings(client, server, settings)
+    rules = () if server.challenge is None else judge(server.challenge)
+    if not server.surfaces:
+        return Look(server, rules, None, None, time.monotonic() - started_at)
+    profile = profile_of(server, settings)
+    seconds_left = max(_SHORTEST_SECONDS, started_at + settings.seconds - _ENDING_SECONDS - time.monotonic())
+    summary = await _run_checks(profile, permits[server.base], settings.seed, names, seconds_left)
+    return Look(server, rules, summary, profile, time.monotonic() - started_at)
 
 
-async def _spelled(client: Client, seen: Recognised, asking: Asking) -> None:
+async def _try_other_spellings(client: Client, server: ServerView, settings: LookSettings) -> None:
     """Try other spellings of the address that is sold, in a third of the time."""
-    if seen.challenge is None:
+    if server.challenge is None:
         return
-    url, parts = seen.challenge.url, urlsplit(seen.challenge.url)
-    pace, tls = _rate(url), make_context(asking.tls)
+    url, parts = server.challenge.url, urlsplit(server.challenge.url)
+    pace, tls = _rate(url), make_context(settings.tls)
     origin = f"{parts.scheme}://{parts.netloc}"
-    transport = RawTransport(origin, seconds=asking.timeout, requests_per_second=pace, tls=tls, has_whole_requests=True)
+    transport = RawTransport(
+        origin, seconds=settings.timeout, requests_per_second=pace, tls=tls, has_whole_requests=True
+    )
     raw = client.with_transport(transport)
     try:
-        async with asyncio.timeout(asking.seconds / 3):
-            seen.challenge = replace(seen.challenge, spelled=await try_spellings(raw, url))
+        async with asyncio.timeout(settings.seconds / 3):
+            server.challenge = replace(server.challenge, spelled=await try_spellings(raw, url))
     except (TimeoutError, Inconclusive):
-        seen.trouble.append("not all other spellings of its path were tried")
+        server.trouble.append("not all other spellings of its path were tried")
 
 
 def _rate(url: str) -> float:
     return 0.0 if urlsplit(url).hostname in _LOOPBACK else _RATE
 
 
-def profile_of(seen: Recognised, asking: Asking) -> Profile:
+def profile_of(server: ServerView, settings: LookSettings) -> Profile:
     """Return the profile that describes a server, as `init` would write it, without any chain node."""
-    text = render(seen.found, {}, {}, Pace(requests_per_second=_rate(seen.base), workers=_WORKERS), {}, asking.tls)
-    profile = parse(text, source=seen.base)
-    return profile.model_copy(update={"budgets": Budgets(request=asking.timeout, fuzz=1.0)})
+    text = render(
+        server.findings, {}, {}, Pace(requests_per_second=_rate(server.base), workers=_WORKERS), {}, settings.tls
+    )
+    profile = parse(text, source=server.base)
+    return profile.model_copy(update={"budgets": Budgets(request=settings.timeout, fuzz=1.0)})
 
 
-async def _run(profile: Profile, permit: OnlyReading, seed: int, names: Names, seconds: float) -> Summary:
+async def _run_checks(profile: Profile, permit: ReadOnlyPolicy, seed: int, names: Names, seconds: float) -> Summary:
     # Every check of the suite comes along, which takes longer than most looks do.
     from conformance.engine.runner import Plan, Run, select_checks  # noqa: PLC0415
 
     surfaces = {*profile.claims.surfaces, "shared"}
     rows = tuple(row for row in load() if row.surface in surfaces)
     checks = [one for one in await asyncio.to_thread(select_checks, rows, profile) if is_tried(one)]
-    tried = select_quick_checks(checks, seed)
+    quick_look = select_quick_checks(checks, seed)
     log = EventLog()
-    plan = Plan(rows=rows, checks=tried.checks, quick=tried, seed=seed, workers=_WORKERS)
+    plan = Plan(rows=rows, checks=quick_look.checks, quick=quick_look, seed=seed, workers=_WORKERS)
     task = asyncio.ensure_future(Run(plan, profile, log, names=names, permit=permit).execute())
     try:
         await asyncio.wait([task], timeout=seconds)
@@ -185,11 +189,11 @@ async def _run(profile: Profile, permit: OnlyReading, seed: int, names: Names, s
 
 def by_needs(rows: tuple[RowResult, ...]) -> Mapping[str, tuple[RowResult, ...]]:
     """Return requirements by what judging them takes that a first look has not, in words."""
-    found: dict[str, list[RowResult]] = {}
+    rows_by_need: dict[str, list[RowResult]] = {}
     for row in rows:
         words = next((text for code, text in _TAKES if code in row.requirement.needs), _OTHERWISE)
-        found.setdefault(words, []).append(row)
-    return {words: tuple(one) for words, one in found.items()}
+        rows_by_need.setdefault(words, []).append(row)
+    return {words: tuple(one) for words, one in rows_by_need.items()}
 
 
 _OTHERWISE = "more than these seconds, or a call that might create something"

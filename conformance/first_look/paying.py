@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.first_look.look import Look
-from conformance.oracles.x402 import atomic_amount
+from conformance.oracles.challenge_schema import atomic_amount
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import Network, network_named
@@ -42,12 +42,12 @@ class Paying:
         return bool(self.networks) and not self.on_main_networks
 
 
-def paying(look: Look) -> Paying | None:
+def estimate_payment(look: Look) -> Paying | None:
     """Return what paying would add, None where it adds nothing."""
-    rows = sum("C" in row.requirement.needs and set(row.requirement.needs) <= _BY_PAYING for row in look.open)
-    if not rows or look.seen.challenge is None:
+    rows = sum("C" in row.requirement.needs and set(row.requirement.needs) <= _BY_PAYING for row in look.open_rows)
+    if not rows or look.server.challenge is None:
         return None
-    offers = {lane: one for one in look.seen.challenge.offers if (lane := lane_of(one)) is not None}
+    offers = {lane: one for one in look.server.challenge.offers if (lane := lane_of(one)) is not None}
     networks = {lane: known for lane, one in offers.items() if (known := network_named(one.get("network"))) is not None}
     prices = {lane: _price(one) for lane, one in offers.items()}
     known_prices = {lane: price for lane, price in prices.items() if price is not None}
@@ -56,5 +56,5 @@ def paying(look: Look) -> Paying | None:
 
 
 def _price(offer: Mapping[str, Any]) -> int | None:
-    told = offer.get("amount", offer.get("maxAmountRequired"))
-    return atomic_amount(told)
+    amount = offer.get("amount", offer.get("maxAmountRequired"))
+    return atomic_amount(amount)

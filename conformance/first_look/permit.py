@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from conformance.discovery.rail import PAID_PREFIX
 from conformance.discovery.operation_presence import NOWHERE
+from conformance.discovery.rail import PAID_PREFIX
 from conformance.engine.check import Check
 from conformance.engine.exclusive import Exclusive
 from conformance.ledger import load
@@ -21,7 +21,7 @@ _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 # Operations that keep nothing of what they are sent.
 _STATELESS: Final = (RECEIPT_VERIFY, VERIFY, EXPLAIN, SIGN, NOWHERE)
 # Operations that create, which tell by what they say of an empty object that they are there.
-_CREATING: Final = (LINKS, RESOURCES, SCREEN)
+_CREATE_PATHS: Final = (LINKS, RESOURCES, SCREEN)
 _EMPTY: Final = frozenset({b"", b"{}"})
 
 
@@ -29,7 +29,7 @@ class NotSent(Inconclusive):
     """A check wanted to send what a first look never sends."""
 
 
-class OnlyReading:
+class ReadOnlyPolicy:
     """Lets through what reads, what is refused for want of a payment, and what only computes; everything else stays.
 
     Nobody's payment is ever there to be sent: a first look has no chain node and no account.
@@ -38,7 +38,7 @@ class OnlyReading:
     def __init__(self, base: str) -> None:
         """Take the address of the server, without a slash at its end."""
         self._stateless = {base + path for path in _STATELESS}
-        self._creating = {base + path for path in _CREATING}
+        self._creating = {base + path for path in _CREATE_PATHS}
         self._paid = base + PAID_PREFIX
         self._sold: set[str] = set()
 
@@ -67,14 +67,14 @@ class OnlyReading:
         )
 
 
-def is_tried(one: Check) -> bool:
+def is_tried(check: Check) -> bool:
     """Return whether a first look tries a check.
 
     Each of its rows must be one that is decided without credential, payment, receiver, time and programs, and it must
     disturb nobody and send nothing at random.
     """
-    needs = {need for row in one.rows for need in load()[row].needs}
-    at_once = one.exclusive is Exclusive.NOTHING and not one.self_contained and one.quick.way not in _FOR_RUNS
+    needs = {need for row in check.rows for need in load()[row].needs}
+    at_once = check.exclusive is Exclusive.NOTHING and not check.self_contained and check.quick.way not in _FOR_RUNS
     return needs <= _WITHOUT_MEANS and at_once
 
 

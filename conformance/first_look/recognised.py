@@ -11,8 +11,8 @@ from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.operation_presence import describe_foreign_answer
 from conformance.discovery.rail import Operation, catalog_urls, listing_urls, paid_operations
 from conformance.first_look.forged_payment import forged_payments
-from conformance.first_look.permit import OnlyReading
-from conformance.first_look.x402_answer import Challenged, challenged
+from conformance.first_look.permit import ReadOnlyPolicy
+from conformance.first_look.x402_answer import ChallengeAnswer, read_challenge
 from conformance.http.client import Answer, Client, JsonFault, Unreachable
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent.paths import VERIFY
@@ -33,7 +33,7 @@ _MOST_TRIED: Final = 8
 
 
 @dataclass(slots=True)
-class Recognised:
+class ServerView:
     """A server as it shows itself.
 
     Attributes:
@@ -49,21 +49,21 @@ class Recognised:
     url: str
     base: str
     surfaces: dict[str, str] = field(default_factory=dict)
-    found: dict[str, Any] = field(default_factory=dict)
-    challenge: Challenged | None = None
-    answered: str = ""
+    findings: dict[str, Any] = field(default_factory=dict)
+    challenge: ChallengeAnswer | None = None
+    answer_text: str = ""
     trouble: list[str] = field(default_factory=list)
 
 
 def bases(url: str) -> tuple[str, ...]:
     """Return below which addresses surfaces are looked for: the one that was given, and its host's."""
     parts = urlsplit(url)
-    given = url.partition("?")[0].partition("#")[0].rstrip("/")
-    return tuple(dict.fromkeys((given, f"{parts.scheme}://{parts.netloc}")))
+    given_base = url.partition("?")[0].partition("#")[0].rstrip("/")
+    return tuple(dict.fromkeys((given_base, f"{parts.scheme}://{parts.netloc}")))
 
 
-async def recognise(client: Client, permits: Mapping[str, OnlyReading], seen: Recognised, method: str) -> None:
-    """Ask a server what it is, and keep in `seen` what it shows.
+async def recognise(client: Client, permits: Mapping[str, ReadOnlyPolicy], server: ServerView, method: str) -> None:
+    """Ask a server what it is, and keep in `server` what it shows.
 
     Args:
         client: Sends and records.
@@ -74,90 +74,90 @@ async def recognise(client: Client, permits: Mapping[str, OnlyReading], seen: Re
     Raises:
         Unreachable: It gave no answer at all.
     """
-    given, *others = permits
-    url = seen.url
-    client.permit = permits[given]
+    given_base, *other_bases = permits
+    url = server.url
+    client.permit = permits[given_base]
     if method != "GET":
-        permits[given].sells(url)
+        permits[given_base].sells(url)
     first = await client.call(method, url, json_body={} if method == "POST" else None)
-    seen.answered = describe_foreign_answer(first)
+    server.answer_text = describe_foreign_answer(first)
     if _is_challenge(first):
-        seen.challenge = challenged(method, url, first)
+        server.challenge = read_challenge(method, url, first)
     # An address that is sold is no address of a surface: that is its host's.
-    for base in others or [given] if seen.challenge is not None else [given, *others]:
-        seen.base = base
+    for base in other_bases or [given_base] if server.challenge is not None else [given_base, *other_bases]:
+        server.base = base
         client.permit = permits[base]
-        await _surfaces(client, seen)
-        if seen.surfaces:
+        await _surfaces(client, server)
+        if server.surfaces:
             break
-    permit = permits[seen.base]
+    permit = permits[server.base]
     client.permit = permit
-    rail = seen.found.get("rail")
-    if seen.challenge is None and rail is not None:
-        await _asked(seen, _of_rail(client, seen, rail["operations"][0]))
-    if seen.challenge is None:
-        await _asked(seen, _of_documents(client, permit, seen))
-    if seen.challenge is not None:
+    rail = server.findings.get("rail")
+    if server.challenge is None and rail is not None:
+        await _run_probe(server, _of_rail(client, server, rail["operations"][0]))
+    if server.challenge is None:
+        await _run_probe(server, _of_documents(client, permit, server))
+    if server.challenge is not None:
         if method != "GET":
-            permit.sells(seen.challenge.url)
-        await _asked(seen, _junk(client, seen))
+            permit.sells(server.challenge.url)
+        await _run_probe(server, _junk(client, server))
 
 
-async def _surfaces(client: Client, seen: Recognised) -> None:
-    base = seen.base
-    gateway = await _asked(seen, probe_gateway(client, base, {}, screen=False))
+async def _surfaces(client: Client, server: ServerView) -> None:
+    base = server.base
+    gateway = await _run_probe(server, probe_gateway(client, base, {}, screen=False))
     if gateway is not None:
-        seen.found["gateway"] = gateway
+        server.findings["gateway"] = gateway
         path = RECEIPT_VERIFY if gateway.receipts_only else LINKS
-        seen.surfaces["gateway"] = f"it has POST {path}, which answers in JSON and differently from other paths"
-    rail = await _asked(seen, probe_rail(client, base))
+        server.surfaces["gateway"] = f"it has POST {path}, which answers in JSON and differently from other paths"
+    rail = await _run_probe(server, probe_rail(client, base))
     if rail is not None:
-        seen.found["rail"] = rail
+        server.findings["rail"] = rail
         paths = [one.path for one in rail["operations"]]
-        seen.surfaces["rail"] = f"its documents list {len(paths)} paid operations, such as {paths[0]}"
-    agent = await _asked(seen, probe_agent(client, base))
+        server.surfaces["rail"] = f"its documents list {len(paths)} paid operations, such as {paths[0]}"
+    agent = await _run_probe(server, probe_agent(client, base))
     if agent is not None:
-        seen.found["agent"] = agent
-        seen.surfaces["agent"] = f"it has POST {VERIFY}"
-    hub = await _asked(seen, probe_hub(client, base))
+        server.findings["agent"] = agent
+        server.surfaces["agent"] = f"it has POST {VERIFY}"
+    hub = await _run_probe(server, probe_hub(client, base))
     if hub is not None:
-        seen.found["control_plane"] = hub
-        seen.surfaces["control_plane"] = f"GET {PKS} answers with a trust set"
+        server.findings["control_plane"] = hub
+        server.surfaces["control_plane"] = f"GET {PKS} answers with a trust set"
 
 
-async def _asked(seen: Recognised, probe: Awaitable[T]) -> T | None:
+async def _run_probe(server: ServerView, probe: Awaitable[T]) -> T | None:
     """Return what a probe found, None where it came to no end; why not is kept."""
     try:
         return await probe
     except (Unreachable, Inconclusive, JsonFault) as fault:
-        seen.trouble.append(str(fault))
+        server.trouble.append(str(fault))
         return None
 
 
-async def _of_rail(client: Client, seen: Recognised, operation: Operation) -> None:
+async def _of_rail(client: Client, server: ServerView, operation: Operation) -> None:
     answer = await client.call("POST", operation.url, json_body=operation.body)
     if _is_challenge(answer):
-        seen.challenge = challenged("POST", operation.url, answer)
+        server.challenge = read_challenge("POST", operation.url, answer)
 
 
-async def _of_documents(client: Client, permit: OnlyReading, seen: Recognised) -> None:
+async def _of_documents(client: Client, permit: ReadOnlyPolicy, server: ServerView) -> None:
     """Look for an address that is sold: one of which the server says so, else one of those that anybody may read."""
-    documents = {path: (await client.call("GET", seen.base + path)).read_object() for path in _DOCUMENTS}
-    sold = dict.fromkeys(_listed(seen.base, documents))
-    for _, url in sold:
+    documents = {path: (await client.call("GET", server.base + path)).read_object() for path in _DOCUMENTS}
+    sold_calls = dict.fromkeys(_sold_calls(server.base, documents))
+    for _, url in sold_calls:
         permit.sells(url)
-    readable = dict.fromkeys(("GET", url) for url in _readable(seen.base, documents[_OPENAPI]))
-    for method, url in [*{**sold, **readable}][:_MOST_TRIED]:
+    readable = dict.fromkeys(("GET", url) for url in _readable(server.base, documents[_OPENAPI]))
+    for method, url in [*{**sold_calls, **readable}][:_MOST_TRIED]:
         answer = await client.call(method, url, json_body={} if method == "POST" else None)
-        if answer.status == _NO_SUCH_METHOD and (method, url) in sold:
+        if answer.status == _NO_SUCH_METHOD and (method, url) in sold_calls:
             method = "POST"  # noqa: PLW2901 - a catalog tells no method
             answer = await client.call(method, url, json_body={})
         if _is_challenge(answer):
-            seen.challenge = challenged(method, url, answer)
+            server.challenge = read_challenge(method, url, answer)
             return
 
 
-def _listed(base: str, documents: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
+def _sold_calls(base: str, documents: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield method and address of what is sold, on this host alone."""
     openapi, catalog, listing = (documents[path] for path in _DOCUMENTS)
     for path, method in paid_operations(apply_server_paths(openapi, base)):
@@ -183,9 +183,9 @@ def _readable(base: str, openapi: Mapping[str, Any]) -> Iterator[str]:
             yield base + path
 
 
-async def _junk(client: Client, seen: Recognised) -> None:
+async def _junk(client: Client, server: ServerView) -> None:
     """Ask with a payment that cannot be read, and with one for each family of chains that no account signed."""
-    challenge = seen.challenge
+    challenge = server.challenge
     if challenge is None or challenge.in_header is None:
         return
     method, url = challenge.method, challenge.url
@@ -196,8 +196,8 @@ async def _junk(client: Client, seen: Recognised) -> None:
         return answer.status
 
     challenge = replace(challenge, to_unreadable=await status("this is not base64!"))
-    made = forged_payments(challenge.offers, challenge.member("resource"))
-    seen.challenge = replace(challenge, to_forged={network: await status(made[network]) for network in made})
+    payments = forged_payments(challenge.offers, challenge.member("resource"))
+    server.challenge = replace(challenge, to_forged={network: await status(payments[network]) for network in payments})
 
 
 def _is_challenge(answer: Answer) -> bool:

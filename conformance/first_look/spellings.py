@@ -31,7 +31,7 @@ _DOUBTFUL: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class SpellingResult:
     """What of a paid path is served without a payment, in words.
 
     Attributes:
@@ -43,7 +43,7 @@ class Spelled:
     doubtful: tuple[str, ...]
 
 
-async def try_spellings(client: Client, url: str) -> Spelled | None:
+async def try_spellings(client: Client, url: str) -> SpellingResult | None:
     """Return which spellings of an address are served; None where GET is not charged for there.
 
     Args:
@@ -57,16 +57,16 @@ async def try_spellings(client: Client, url: str) -> Spelled | None:
         return None
     control = f"{path.rstrip('/').rpartition('/')[0]}/{_NO_PAGE}"
     spellings, controls = path_spellings(path), path_spellings(control)
-    found = await run_concurrently(
+    results = await run_concurrently(
         (trial.is_served(path, target, controls[what]) for what, target in spellings.items()), at_once=_AT_ONCE
     )
-    served = [what for what, is_served in zip(spellings, found, strict=True) if is_served]
+    served_names = [what for what, is_served in zip(spellings, results, strict=True) if is_served]
     heads = await trial.served_heads(
-        path, {what: spellings[what] for what in spellings if what not in served}, controls
+        path, {what: spellings[what] for what in spellings if what not in served_names}, controls
     )
-    texts = {what: f"GET {spellings[what]} ({what}) is served" for what in served}
-    doubtful = [texts[what] for what in served if what in _DOUBTFUL]
-    return Spelled(tuple(texts[what] for what in served if what not in _DOUBTFUL), (*doubtful, *heads))
+    texts = {what: f"GET {spellings[what]} ({what}) is served" for what in served_names}
+    doubtful = [texts[what] for what in served_names if what in _DOUBTFUL]
+    return SpellingResult(tuple(texts[what] for what in served_names if what not in _DOUBTFUL), (*doubtful, *heads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,11 @@ class _Trial:
         answer = await self._answer("GET", target)
         if answer is None or not _is_goods(answer):
             return False
-        other = await self._answer("GET", control)
-        if other is not None and _is_goods(other) and _media(other) == _media(answer):
+        control_answer = await self._answer("GET", control)
+        if control_answer is not None and _is_goods(control_answer) and _media(control_answer) == _media(answer):
             return False
-        again = await self._answer("GET", target)
-        return again is not None and _is_goods(again) and await self.is_charged("GET", path)
+        second_answer = await self._answer("GET", target)
+        return second_answer is not None and _is_goods(second_answer) and await self.is_charged("GET", path)
 
     async def served_heads(
         self, path: str, spellings: Mapping[str, str], controls: Mapping[str, str]
@@ -99,13 +99,13 @@ class _Trial:
         if plain is None or _is_success(plain):
             return () if plain is None else (f"HEAD {path} is answered {plain.status}",)
         answers = await run_concurrently((self._answer("HEAD", one) for one in spellings.values()), at_once=_AT_ONCE)
-        found = []
-        for (what, target), answer in zip(spellings.items(), answers, strict=True):
+        texts = []
+        for (name, target), answer in zip(spellings.items(), answers, strict=True):
             if answer is not None and _is_success(answer):
-                other = await self._answer("HEAD", controls[what])
-                if other is None or not _is_success(other):
-                    found.append(f"HEAD {target} ({what}) is answered {answer.status}")
-        return tuple(found)
+                control_answer = await self._answer("HEAD", controls[name])
+                if control_answer is None or not _is_success(control_answer):
+                    texts.append(f"HEAD {target} ({name}) is answered {answer.status}")
+        return tuple(texts)
 
     async def _answer(self, method: str, target: str) -> Answer | None:
         try:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from conformance.first_look.x402_answer import Challenged
-from conformance.oracles.x402 import atomic_amount
+from conformance.first_look.x402_answer import ChallengeAnswer
+from conformance.oracles.challenge_schema import atomic_amount
 
 CAUSE: Final = "terms of version 1"
 FIX: Final = (
@@ -17,14 +17,14 @@ FIX: Final = (
 _BARE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
-def explained_by_version(answer: Challenged) -> frozenset[str]:
+def explained_by_version(answer: ChallengeAnswer) -> frozenset[str]:
     """Return ids of the rules that an answer breaks because its terms are of version 1, none where they are not."""
     if not answer.is_version_one:
         return frozenset()
     return frozenset(name for name, is_cause in _RULES.items() if is_cause(answer))
 
 
-def _each(answer: Challenged, holds: Callable[[Mapping[str, Any]], bool]) -> bool:
+def _all_offers(answer: ChallengeAnswer, holds: Callable[[Mapping[str, Any]], bool]) -> bool:
     return bool(answer.offers) and all(map(holds, answer.offers))
 
 
@@ -38,10 +38,10 @@ def _has_old_amount(offer: Mapping[str, Any]) -> bool:
 
 
 # Version 1 has no header, the resource as a text in each offer, networks by bare names, and maxAmountRequired.
-_RULES: Final[Mapping[str, Callable[[Challenged], bool]]] = {
+_RULES: Final[Mapping[str, Callable[[ChallengeAnswer], bool]]] = {
     "X402-02": lambda _: True,
     "X402-04": lambda _: True,
     "X402-05": lambda answer: answer.member("resource") is None,
-    "X402-08": lambda answer: _each(answer, _is_bare),
-    "X402-09": lambda answer: _each(answer, _has_old_amount),
+    "X402-08": lambda answer: _all_offers(answer, _is_bare),
+    "X402-09": lambda answer: _all_offers(answer, _has_old_amount),
 }

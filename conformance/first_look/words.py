@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from conformance.first_look.look import Look, by_needs
-from conformance.first_look.paying import Paying, paying
-from conformance.first_look.x402_rules import UNVERIFIED, Judged
+from conformance.first_look.paying import Paying, estimate_payment
+from conformance.first_look.x402_rules import NOT_VERIFIED, Judged
 from conformance.ledger import load
 from conformance.outcome import Verdict
 from conformance.report.conclusion import SURFACES
@@ -36,37 +36,37 @@ def usdc(units: int) -> str:
 
 def grade(look: Look) -> str:
     """Return what the look comes to, in a sentence that says no more than was looked at."""
-    tried = look.count(Verdict.PASS, Verdict.FAIL, Verdict.WARN)
-    broken, weak = look.count(Verdict.FAIL), look.count(Verdict.WARN)
+    tried_count = look.count(Verdict.PASS, Verdict.FAIL, Verdict.WARN)
+    broken_count, warning_count = look.count(Verdict.FAIL), look.count(Verdict.WARN)
     causes = Counter(one.cause for one in look.rules if one.cause is not None)
-    ids = [one.rule.id for one in look.rules if one.found.startswith(UNVERIFIED)]
-    unverified = f"; not verified: {', '.join(ids)}" if ids else ""
+    ids = [one.rule.id for one in look.rules if one.found.startswith(NOT_VERIFIED)]
+    unverified_text = f"; not verified: {', '.join(ids)}" if ids else ""
     if look.count(Verdict.ERROR):
         return "none: the suite itself is at fault"
-    if not tried:
+    if not tried_count:
         return "none: no demand could be judged"
-    if broken:
+    if broken_count:
         details = "".join(f", {count} of them by one cause, {cause}" for cause, count in causes.items())
-        details += f", and {weak} that it should keep" if weak else ""
-        return f"broken: it breaks {broken} of {tried} demands that were tried{details}{unverified}"
-    if weak:
-        return f"sound except for {weak} of {tried} demands, which it should keep but need not{unverified}"
-    return f"sound as far as can be seen without paying: no breach in {tried} demands that were tried{unverified}"
+        details += f", and {warning_count} that it should keep" if warning_count else ""
+        return f"broken: it breaks {broken_count} of {tried_count} demands that were tried{details}{unverified_text}"
+    if warning_count:
+        return f"sound except for {warning_count} of {tried_count} demands, which it should keep but need not{unverified_text}"
+    return f"sound as far as can be seen without paying: no breach in {tried_count} demands that were tried{unverified_text}"
 
 
 def lines(look: Look) -> Iterator[tuple[str, str]]:
     """Yield each line with its style: `title`, `ok`, `fail`, `warn`, `dim` or empty."""
     yield from _seems(look)
     if look.rules:
-        challenge = look.seen.challenge
+        challenge = look.server.challenge
         where = "" if challenge is None else f" ({challenge.method} {one_line(challenge.url, 200)})"
         yield "", ""
         yield f"What x402 version 2 and its clients demand of a 402{where}", "title"
         yield from _rules(look.rules)
-    if look.judged:
+    if look.judged_rows:
         yield "", ""
         yield "Requirements that can be judged without paying, a part of each", "title"
-        for row in look.judged:
+        for row in look.judged_rows:
             yield from _row(look, row)
     yield from _not_judged(look)
     yield "", ""
@@ -77,19 +77,19 @@ def lines(look: Look) -> Iterator[tuple[str, str]]:
 
 
 def _seems(look: Look) -> Iterator[tuple[str, str]]:
-    seen = look.seen
-    yield f"{one_line(seen.url, 300)} seems to be", "title"
-    for surface, why in seen.surfaces.items():
-        yield f"  {SURFACES[surface]} at {one_line(seen.base, 200)}: {one_line(why, 300)}", ""
-    if seen.challenge is not None:
+    server = look.server
+    yield f"{one_line(server.url, 300)} seems to be", "title"
+    for surface, why in server.surfaces.items():
+        yield f"  {SURFACES[surface]} at {one_line(server.base, 200)}: {one_line(why, 300)}", ""
+    if server.challenge is not None:
         yield f"  {one_line(kind(look), 400)}", ""
-    for trouble in seen.trouble:
+    for trouble in server.trouble:
         yield f"  not tested completely: {one_line(trouble, 400)}", "warn"
 
 
 def kind(look: Look) -> str:
     """Return what sells here, by its 402."""
-    challenge = look.seen.challenge
+    challenge = look.server.challenge
     if challenge is None:
         return "no x402 server"
     if challenge.is_version_one:
@@ -110,29 +110,32 @@ def kind(look: Look) -> str:
 
 def _rules(rules: Sequence[Judged]) -> Iterator[tuple[str, str]]:
     """Yield the rules; those that are broken by one cause are listed together, with their one remedy, at the first."""
-    listed: set[str] = set()
-    for one in rules:
-        if one.cause is None:
-            yield from _rule(one)
-        elif one.cause not in listed:
-            listed.add(one.cause)
-            group = [other for other in rules if other.cause == one.cause]
-            yield f"  FAIL  one cause, {one.cause}: {', '.join(other.rule.id for other in group)}", "fail"
-            for other in group:
-                yield f"        {other.rule.id}  {other.rule.sentence}", ""
-                yield f"        found     {one_line(other.found, 400)}", ""
-            yield f"        fix    {one.fix}", ""
+    listed_causes: set[str] = set()
+    for judged_rule in rules:
+        if judged_rule.cause is None:
+            yield from _rule(judged_rule)
+        elif judged_rule.cause not in listed_causes:
+            listed_causes.add(judged_rule.cause)
+            group = [grouped_rule for grouped_rule in rules if grouped_rule.cause == judged_rule.cause]
+            yield (
+                f"  FAIL  one cause, {judged_rule.cause}: {', '.join(grouped_rule.rule.id for grouped_rule in group)}",
+                "fail",
+            )
+            for grouped_rule in group:
+                yield f"        {grouped_rule.rule.id}  {grouped_rule.rule.sentence}", ""
+                yield f"        found     {one_line(grouped_rule.found, 400)}", ""
+            yield f"        fix    {judged_rule.fix}", ""
 
 
-def _rule(judged: Judged) -> Iterator[tuple[str, str]]:
-    rule = judged.rule
-    if judged.verdict in _WORDS:
-        yield f"  {_WORDS[judged.verdict]:4}  {rule.id}  {rule.sentence}", _style(judged.verdict)
+def _rule(judged_rule: Judged) -> Iterator[tuple[str, str]]:
+    rule = judged_rule.rule
+    if judged_rule.verdict in _WORDS:
+        yield f"  {_WORDS[judged_rule.verdict]:4}  {rule.id}  {rule.sentence}", _style(judged_rule.verdict)
     else:
-        yield f"  -     {rule.id}  {rule.sentence}: {judged.found}", "dim"
-    if judged.verdict in {Verdict.FAIL, Verdict.WARN}:
-        yield f"        found  {one_line(judged.found, 400)}", ""
-        yield f"        fix    {judged.fix} ({rule.source})", ""
+        yield f"  -     {rule.id}  {rule.sentence}: {judged_rule.found}", "dim"
+    if judged_rule.verdict in {Verdict.FAIL, Verdict.WARN}:
+        yield f"        found  {one_line(judged_rule.found, 400)}", ""
+        yield f"        fix    {judged_rule.fix} ({rule.source})", ""
 
 
 def _row(look: Look, row: RowResult) -> Iterator[tuple[str, str]]:
@@ -153,10 +156,10 @@ def _style(verdict: Verdict) -> str:
 
 
 def _not_judged(look: Look) -> Iterator[tuple[str, str]]:
-    if look.open:
+    if look.open_rows:
         yield "", ""
         yield "Not judged, and what is needed", "title"
-        for words, rows in by_needs(look.open).items():
+        for words, rows in by_needs(look.open_rows).items():
             yield f"  {len(rows):3}  {words} ({_groups(tuple(row.id for row in rows))})", ""
     if reasons := dict(not_applying(look)):
         yield "", ""
@@ -169,12 +172,12 @@ def _not_judged(look: Look) -> Iterator[tuple[str, str]]:
 
 def is_stock(look: Look) -> bool:
     """Return whether the server sells by x402 as its specification has it, without a weld."""
-    challenge = look.seen.challenge
+    challenge = look.server.challenge
     return (
         challenge is not None
         and bool(challenge.offers)
         and not challenge.is_welded
-        and "rail" not in look.seen.surfaces
+        and "rail" not in look.server.surfaces
     )
 
 
@@ -184,8 +187,8 @@ def not_applying(look: Look) -> Iterator[tuple[str, tuple[str, ...]]]:
         return
     rail = tuple(row.id for row in load() if row.surface == "rail")
     yield "its offers carry no extra.payment_reference, so that no payment is bound to its challenge", rail
-    others = tuple(row.id for row in load() if row.surface not in {"rail", "shared", *look.seen.surfaces})
-    yield "no gateway, agent, control plane or webhooks were found", others
+    other_rows = tuple(row.id for row in load() if row.surface not in {"rail", "shared", *look.server.surfaces})
+    yield "no gateway, agent, control plane or webhooks were found", other_rows
 
 
 def _groups(ids: tuple[str, ...]) -> str:
@@ -195,11 +198,11 @@ def _groups(ids: tuple[str, ...]) -> str:
 
 def next_steps(look: Look) -> Iterator[str]:
     """Yield what else could be judged, and how."""
-    adds = paying(look)
+    adds = estimate_payment(look)
     if adds is not None:
         yield would_pay(adds)
-    base = look.seen.base
-    if "gateway" in look.seen.surfaces:
+    base = look.server.base
+    if "gateway" in look.server.surfaces:
         yield f"To judge more, give a tenant's key: weldproof init {base} --tenant ID=VARIABLE, then weldproof run."
     elif look.summary is not None:
         yield f"For a verdict, run the suite: weldproof init {base}, then weldproof run."
@@ -221,15 +224,15 @@ def would_pay(adds: Paying) -> str:
 
 def as_json(look: Look) -> dict[str, Any]:
     """Return the look as a JSON object."""
-    seen, adds = look.seen, paying(look)
-    challenge = seen.challenge
+    server, adds = look.server, estimate_payment(look)
+    challenge = server.challenge
     return {
-        "url": seen.url,
+        "url": server.url,
         "seconds": round(look.seconds, 3),
         "exit_code": int(look.exit_code),
         "grade": grade(look),
-        "surfaces": [{"surface": name, "url": seen.base, "why": why} for name, why in seen.surfaces.items()],
-        "trouble": seen.trouble,
+        "surfaces": [{"surface": name, "url": server.base, "why": why} for name, why in server.surfaces.items()],
+        "trouble": server.trouble,
         "x402": None
         if challenge is None
         else {
@@ -239,9 +242,9 @@ def as_json(look: Look) -> dict[str, Any]:
             "welded": challenge.is_welded,
             "rules": [one.as_json() for one in look.rules],
         },
-        "requirements": [_row_json(look, row) for row in look.judged],
+        "requirements": [_row_json(look, row) for row in look.judged_rows],
         "not_judged": [
-            {"takes": words, "rows": [row.id for row in rows]} for words, rows in by_needs(look.open).items()
+            {"takes": words, "rows": [row.id for row in rows]} for words, rows in by_needs(look.open_rows).items()
         ],
         "not_applicable": [{"reason": reason, "rows": list(ids)} for reason, ids in not_applying(look)],
         "paying": None if adds is None else {"rows": adds.rows, "units": adds.units, "test_networks": adds.is_free},
@@ -250,10 +253,10 @@ def as_json(look: Look) -> dict[str, Any]:
 
 
 def _row_json(look: Look, row: RowResult) -> dict[str, Any]:
-    told = {"id": row.id, "verdict": row.verdict.value, "level": row.requirement.level}
+    members = {"id": row.id, "verdict": row.verdict.value, "level": row.requirement.level}
     findings = []
-    for one in row.against:
-        exchange = None if look.summary is None else look.summary.exchanges.get(one.exchange or 0)
+    for finding in row.against:
+        exchange = None if look.summary is None else look.summary.exchanges.get(finding.exchange or 0)
         curl = None if exchange is None else exchange.command(4000)
-        findings.append({"expected": one.expected, "found": one.found, "fix": one.hint, "curl": curl})
-    return {**told, "sentence": row.requirement.sentence, "findings": findings}
+        findings.append({"expected": finding.expected, "found": finding.found, "fix": finding.hint, "curl": curl})
+    return {**members, "sentence": row.requirement.sentence, "findings": findings}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from conformance.first_look.spellings import Spelled
+from conformance.first_look.spellings import SpellingResult
 from conformance.http.client import Answer
 from conformance.oracles.profile_json import by_value, refuse_constant, unique_members
 
@@ -19,7 +19,7 @@ _STANDARD: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Challenged:
+class ChallengeAnswer:
     """What a call without a payment was answered.
 
     Attributes:
@@ -42,7 +42,7 @@ class Challenged:
     in_header: Mapping[str, Any] | None
     header_fault: str | None
     in_body: Mapping[str, Any] | None
-    spelled: Spelled | None = None
+    spellings: SpellingResult | None = None
     to_unreadable: int | None = None
     to_forged: Mapping[str, int] = field(default_factory=dict)
 
@@ -87,7 +87,7 @@ class Challenged:
         return self.headers.get(header.lower(), ())
 
 
-def challenged(method: str, url: str, answer: Answer) -> Challenged:
+def read_challenge(method: str, url: str, answer: Answer) -> ChallengeAnswer:
     """Return an answer as a client of x402 reads it."""
     headers: dict[str, tuple[str, ...]] = {}
     for name, value in answer.headers.items():
@@ -96,7 +96,7 @@ def challenged(method: str, url: str, answer: Answer) -> Challenged:
     document, fault = decoded(values[0]) if values else (None, None)
     body = answer.read_object()
     in_body = body if "accepts" in body or "x402Version" in body else None
-    return Challenged(method, url, answer.status, headers, document, fault, in_body)
+    return ChallengeAnswer(method, url, answer.status, headers, document, fault, in_body)
 
 
 def decoded(value: str) -> tuple[Mapping[str, Any] | None, str | None]:

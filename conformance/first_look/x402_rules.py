@@ -14,9 +14,9 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from conformance.first_look import version_one
 from conformance.first_look.contradictions import contradictions
-from conformance.first_look.x402_answer import Challenged
+from conformance.first_look.x402_answer import ChallengeAnswer
 from conformance.oracles.addresses import is_address, is_caip2
-from conformance.oracles.x402 import atomic_amount
+from conformance.oracles.challenge_schema import atomic_amount
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.text.untrusted import one_line
@@ -29,7 +29,7 @@ EXACT: Final = "x402 version 2, scheme exact"
 # What the token contract itself has as its EIP-712 domain; a signature for another domain settles nothing.
 _DOMAINS: Final[Mapping[str, tuple[str, str]]] = {"eip155:8453": ("USD Coin", "2"), "eip155:84532": ("USDC", "2")}
 # How a rule begins that could not be decided from outside.
-UNVERIFIED: Final = "not verified: "
+NOT_VERIFIED: Final = "not verified: "
 _LONGEST_HEADER: Final = 8000
 _EVM: Final = "eip155"
 _USDC_NAMES: Final = frozenset({"USDC", "USD Coin"})
@@ -68,7 +68,7 @@ class Rule:
     level: Literal["MUST", "SHOULD"]
     source: str
     fix: str
-    faults: Callable[[Challenged], Faults]
+    faults: Callable[[ChallengeAnswer], Faults]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Judged:
 RULES: Final[list[Rule]] = []
 
 
-def judge(answer: Challenged) -> tuple[Judged, ...]:
+def judge(answer: ChallengeAnswer) -> tuple[Judged, ...]:
     """Return every rule with its verdict on one answer."""
     explained = version_one.explained_by_version(answer)
     judged = (_judged(rule, answer) for rule in RULES)
@@ -108,14 +108,14 @@ def judge(answer: Challenged) -> tuple[Judged, ...]:
     )
 
 
-def _judged(rule: Rule, answer: Challenged) -> Judged:
+def _judged(rule: Rule, answer: ChallengeAnswer) -> Judged:
     if answer.document is None and rule.id not in _WITHOUT_DOCUMENT:
         return Judged(rule, Verdict.INCONCLUSIVE, "no document of x402 defines it")
     faults = rule.faults(answer)
     if faults is None:
         return Judged(rule, Verdict.NOT_APPLICABLE, "does not apply here")
     if isinstance(faults, Unverified):
-        return Judged(rule, Verdict.INCONCLUSIVE, one_line(f"{UNVERIFIED}{faults.why}", 400))
+        return Judged(rule, Verdict.INCONCLUSIVE, one_line(f"{NOT_VERIFIED}{faults.why}", 400))
     if not faults:
         return Judged(rule, Verdict.PASS)
     return Judged(rule, Verdict.FAIL if rule.level == "MUST" else Verdict.WARN, one_line("; ".join(faults), 400))
@@ -123,10 +123,10 @@ def _judged(rule: Rule, answer: Challenged) -> Judged:
 
 def rule(
     number: int, sentence: str, source: str, fix: str, level: Literal["MUST", "SHOULD"] = "MUST"
-) -> Callable[[Callable[[Challenged], Faults]], Callable[[Challenged], Faults]]:
+) -> Callable[[Callable[[ChallengeAnswer], Faults]], Callable[[ChallengeAnswer], Faults]]:
     """Register a function as a rule."""
 
-    def register(function: Callable[[Challenged], Faults]) -> Callable[[Challenged], Faults]:
+    def register(function: Callable[[ChallengeAnswer], Faults]) -> Callable[[ChallengeAnswer], Faults]:
         RULES.append(Rule(f"X402-{number:02}", sentence, level, source, fix, function))
         return function
 
@@ -139,7 +139,7 @@ def rule(
     TRANSPORT,
     "Answer 402, even if the request also lacks something else.",
 )
-def _status(answer: Challenged) -> Faults:
+def _status(answer: ChallengeAnswer) -> Faults:
     return [] if answer.status == 402 else [f"answered {answer.status}"]
 
 
@@ -149,7 +149,7 @@ def _status(answer: Challenged) -> Faults:
     TRANSPORT,
     "Send the header: clients read terms of version 2 only there and cannot pay without it.",
 )
-def _header(answer: Challenged) -> Faults:
+def _header(answer: ChallengeAnswer) -> Faults:
     count = len(answer.values("PAYMENT-REQUIRED"))
     if count == 1:
         return []
@@ -163,7 +163,7 @@ def _header(answer: Challenged) -> Faults:
     TRANSPORT,
     "Encode the UTF-8 JSON with the standard alphabet (+ and /) and its padding; base64url breaks clients.",
 )
-def _encoding(answer: Challenged) -> Faults:
+def _encoding(answer: ChallengeAnswer) -> Faults:
     if not answer.values("PAYMENT-REQUIRED"):
         return None
     return [] if answer.header_fault is None else [answer.header_fault]
@@ -172,7 +172,7 @@ def _encoding(answer: Challenged) -> Faults:
 @rule(
     4, "x402Version is the number 2", SPEC, "Send the number 2: a text is another type, and 1 means another protocol."
 )
-def _version(answer: Challenged) -> Faults:
+def _version(answer: ChallengeAnswer) -> Faults:
     version = answer.member("x402Version")
     return [] if type(version) is int and version == 2 else [f"x402Version is {_describe(version)}"]
 
@@ -183,7 +183,7 @@ def _version(answer: Challenged) -> Faults:
     SPEC,
     "Add resource with the address that was called; TypeScript clients refuse terms without it.",
 )
-def _resource(answer: Challenged) -> Faults:
+def _resource(answer: ChallengeAnswer) -> Faults:
     resource = answer.member("resource")
     if not isinstance(resource, dict):
         return [f"resource is {_describe(resource)}"]
@@ -192,7 +192,7 @@ def _resource(answer: Challenged) -> Faults:
 
 
 @rule(6, "accepts is an array of at least one offer, each an object", SPEC, "List at least one way to pay.")
-def _accepts(answer: Challenged) -> Faults:
+def _accepts(answer: ChallengeAnswer) -> Faults:
     accepts = answer.member("accepts")
     if not isinstance(accepts, list):
         return [f"accepts is {_describe(accepts)}"]
@@ -202,7 +202,7 @@ def _accepts(answer: Challenged) -> Faults:
 
 
 @rule(7, "Each offer names its scheme", SPEC, 'Send scheme as a text such as "exact".')
-def _scheme(answer: Challenged) -> Faults:
+def _scheme(answer: ChallengeAnswer) -> Faults:
     return _each(answer, "scheme", lambda one, _: isinstance(one, str) and one != "")
 
 
@@ -212,7 +212,7 @@ def _scheme(answer: Challenged) -> Faults:
     SPEC,
     'Send network as namespace:reference, such as "eip155:8453" for Base; "base" is how version 1 named it.',
 )
-def _network(answer: Challenged) -> Faults:
+def _network(answer: ChallengeAnswer) -> Faults:
     return _each(answer, "network", lambda one, _: isinstance(one, str) and is_caip2(one))
 
 
@@ -222,14 +222,14 @@ def _network(answer: Challenged) -> Faults:
     SPEC,
     'Send amount as "10000" for 0.01 USDC: not a number, without fraction and exponent.',
 )
-def _amount(answer: Challenged) -> Faults:
+def _amount(answer: ChallengeAnswer) -> Faults:
     if answer.offers and all("amount" not in one and "maxAmountRequired" in one for one in answer.offers):
         return ["amount is missing, and maxAmountRequired, the name in version 1, is present"]
     return _each(answer, "amount", lambda one, _: atomic_amount(one) is not None)
 
 
 @rule(10, "Each offer names its asset", SPEC, "Send the token's contract, mint or asset id as a text.")
-def _asset(answer: Challenged) -> Faults:
+def _asset(answer: ChallengeAnswer) -> Faults:
     return _each(answer, "asset", _is_asset)
 
 
@@ -239,7 +239,7 @@ def _asset(answer: Challenged) -> Faults:
     SPEC,
     "Send payTo as an address that can be paid there.",
 )
-def _payee(answer: Challenged) -> Faults:
+def _payee(answer: ChallengeAnswer) -> Faults:
     return _each(answer, "payTo", _is_payee)
 
 
@@ -249,12 +249,12 @@ def _payee(answer: Challenged) -> Faults:
     SPEC,
     "Send a JSON number such as 60; Python clients refuse fractions and texts.",
 )
-def _timeout(answer: Challenged) -> Faults:
+def _timeout(answer: ChallengeAnswer) -> Faults:
     return _each(answer, "maxTimeoutSeconds", lambda one, _: _is_whole(one) and one > 0)
 
 
 @rule(13, "extra, where an offer has it, is an object", SPEC, "Send an object, or leave extra out.")
-def _extra(answer: Challenged) -> Faults:
+def _extra(answer: ChallengeAnswer) -> Faults:
     return _each(answer, "extra", lambda one, _: one is None or isinstance(one, dict))
 
 
@@ -264,7 +264,7 @@ def _extra(answer: Challenged) -> Faults:
     EXACT,
     "Add extra.name and extra.version with the values of the token's contract: a client cannot sign without them.",
 )
-def _domain(answer: Challenged) -> Faults:
+def _domain(answer: ChallengeAnswer) -> Faults:
     offers = _signed_for_the_token(answer)
     if not offers:
         return None
@@ -283,7 +283,7 @@ def _domain(answer: Challenged) -> Faults:
     "Take name and version from the contract: USDC calls itself `USD Coin` on Base and `USDC` on Base Sepolia. A "
     "signature for another domain can never be settled.",
 )
-def _known_domain(answer: Challenged) -> Faults:
+def _known_domain(answer: ChallengeAnswer) -> Faults:
     offers = _signed_for_the_token(answer)
     if not offers:
         return None
@@ -309,7 +309,7 @@ def _known_domain(answer: Challenged) -> Faults:
     EXACT,
     "Add the account that pays the fees: Solana clients cannot build the transaction without it.",
 )
-def _fee_payer(answer: Challenged) -> Faults:
+def _fee_payer(answer: ChallengeAnswer) -> Faults:
     offers = _exact(answer, _SOLANA)
     if not offers:
         return None
@@ -319,7 +319,7 @@ def _fee_payer(answer: Challenged) -> Faults:
 
 
 @rule(17, "error and extensions, where they are there, are a text and an object", SPEC, "Send the types of the table.")
-def _optional(answer: Challenged) -> Faults:
+def _optional(answer: ChallengeAnswer) -> Faults:
     error, extensions = answer.member("error"), answer.member("extensions")
     wrong = [] if error is None or isinstance(error, str) else [f"error is {_describe(error)}"]
     right = extensions is None or isinstance(extensions, dict)
@@ -333,7 +333,7 @@ def _optional(answer: Challenged) -> Faults:
     "Put the same terms into the body as into the header, or no terms. The body may contain more than the header.",
     "SHOULD",
 )
-def _one_story(answer: Challenged) -> Faults:
+def _one_story(answer: ChallengeAnswer) -> Faults:
     header, body = answer.in_header, answer.in_body
     if header is None or body is None or header.get("x402Version") != body.get("x402Version"):
         return None
@@ -347,7 +347,7 @@ def _one_story(answer: Challenged) -> Faults:
     "Send Cache-Control: no-store with every 402.",
     "SHOULD",
 )
-def _cache(answer: Challenged) -> Faults:
+def _cache(answer: ChallengeAnswer) -> Faults:
     value = ", ".join(answer.values("Cache-Control"))
     directives = {part.partition("=")[0].strip().lower() for part in value.split(",")}
     return [] if directives & _NO_KEEPING else [f"Cache-Control is {value!r}" if value else "there is no Cache-Control"]
@@ -360,7 +360,7 @@ def _cache(answer: Challenged) -> Faults:
     "Shorten descriptions and examples in extensions: longer fields break clients of Python and Node.js.",
     "SHOULD",
 )
-def _length(answer: Challenged) -> Faults:
+def _length(answer: ChallengeAnswer) -> Faults:
     values = answer.values("PAYMENT-REQUIRED")
     if not values:
         return None
@@ -375,7 +375,7 @@ def _length(answer: Challenged) -> Faults:
     "Add Access-Control-Expose-Headers: PAYMENT-REQUIRED, PAYMENT-RESPONSE.",
     "SHOULD",
 )
-def _exposed(answer: Challenged) -> Faults:
+def _exposed(answer: ChallengeAnswer) -> Faults:
     if not answer.values("Access-Control-Allow-Origin"):
         return None
     names = {
@@ -390,7 +390,7 @@ def _exposed(answer: Challenged) -> Faults:
     TRANSPORT,
     "Refuse an unreadable PAYMENT-SIGNATURE with 400 or 402.",
 )
-def _unreadable(answer: Challenged) -> Faults:
+def _unreadable(answer: ChallengeAnswer) -> Faults:
     if answer.to_unreadable is None:
         return None
     return [] if 400 <= answer.to_unreadable < 500 else [f"answered {answer.to_unreadable}"]
@@ -402,7 +402,7 @@ def _unreadable(answer: Challenged) -> Faults:
     EXACT,
     "Verify the signature before you serve, by the facilitator or in your server.",
 )
-def _forged(answer: Challenged) -> Faults:
+def _forged(answer: ChallengeAnswer) -> Faults:
     if not answer.to_forged:
         return None
     served = [f"{network}: served with {status}" for network, status in answer.to_forged.items() if status < 300]
@@ -424,7 +424,7 @@ def _forged(answer: Challenged) -> Faults:
     "Name the contract, mint or id of the token on the offer's network. A client signs for that network, where the "
     "other network's token does not exist.",
 )
-def _own_token(answer: Challenged) -> Faults:
+def _own_token(answer: ChallengeAnswer) -> Faults:
     named = [(place, one, network_named(one.get("network"))) for place, one in _numbered(answer)]
     known = [(place, one, network) for place, one, network in named if network is not None]
     if not known:
@@ -442,7 +442,7 @@ def _own_token(answer: Challenged) -> Faults:
     "scheme exact of x402 version 2, and the token's contract: USDC refuses a transfer to itself",
     "Send your account as payTo. A payment to the contract is lost or is never settled.",
 )
-def _payee_is_no_token(answer: Challenged) -> Faults:
+def _payee_is_no_token(answer: ChallengeAnswer) -> Faults:
     if not answer.offers:
         return None
     paid = [(place, one.get("payTo"), one.get("asset")) for place, one in _numbered(answer)]
@@ -460,7 +460,7 @@ def _payee_is_no_token(answer: Challenged) -> Faults:
     "Send the price in atomic units, or serve the call without a 402: a payment of 0 pays for nothing.",
     "SHOULD",
 )
-def _price(answer: Challenged) -> Faults:
+def _price(answer: ChallengeAnswer) -> Faults:
     return _each(answer, "amount", lambda one, _: atomic_amount(one) != 0)
 
 
@@ -471,7 +471,7 @@ def _price(answer: Challenged) -> Faults:
     "Send the address that the client called; behind a proxy, the public one.",
     "SHOULD",
 )
-def _called(answer: Challenged) -> Faults:
+def _called(answer: ChallengeAnswer) -> Faults:
     resource = answer.member("resource")
     url = resource.get("url") if isinstance(resource, dict) else None
     if not isinstance(url, str) or not url:
@@ -490,8 +490,8 @@ def _called(answer: Challenged) -> Faults:
     TRANSPORT + ", and RFC 3986 on paths that name one resource",
     "Require the payment after routing, for the route that was matched, and not by the text of the path before it.",
 )
-def _spelled(answer: Challenged) -> Faults:
-    return None if answer.spelled is None else list(answer.spelled.free)
+def _spelled(answer: ChallengeAnswer) -> Faults:
+    return None if answer.spellings is None else list(answer.spellings.free)
 
 
 @rule(
@@ -501,33 +501,33 @@ def _spelled(answer: Challenged) -> Faults:
     "Require the payment for every method, and also for the path with a slash at its end or in other letter case.",
     "SHOULD",
 )
-def _nearly_spelled(answer: Challenged) -> Faults:
-    return None if answer.spelled is None else list(answer.spelled.doubtful)
+def _nearly_spelled(answer: ChallengeAnswer) -> Faults:
+    return None if answer.spellings is None else list(answer.spellings.doubtful)
 
 
 _WITHOUT_DOCUMENT: Final = frozenset({"X402-01", "X402-02", "X402-03", "X402-19", "X402-20", "X402-21", "X402-22"})
 
 
-def _each(answer: Challenged, name: str, holds: Callable[[Any, Mapping[str, Any]], bool]) -> Faults:
+def _each(answer: ChallengeAnswer, name: str, holds: Callable[[Any, Mapping[str, Any]], bool]) -> Faults:
     if not answer.offers:
         return None
     wrong = [(place, one) for place, one in _numbered(answer) if not holds(one.get(name), one)]
     return [f"accepts[{place}].{name} is {_describe(one.get(name))}" for place, one in wrong]
 
 
-def _numbered(answer: Challenged) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _numbered(answer: ChallengeAnswer) -> Iterator[tuple[int, Mapping[str, Any]]]:
     accepts = answer.member("accepts")
     for place, one in enumerate(accepts if isinstance(accepts, list) else []):
         if isinstance(one, dict):
             yield place, one
 
 
-def _exact(answer: Challenged, namespace: str) -> Sequence[tuple[int, Mapping[str, Any]]]:
+def _exact(answer: ChallengeAnswer, namespace: str) -> Sequence[tuple[int, Mapping[str, Any]]]:
     offers = ((place, one) for place, one in _numbered(answer) if one.get("scheme") == "exact")
     return [(place, one) for place, one in offers if _namespace(one) == namespace]
 
 
-def _signed_for_the_token(answer: Challenged) -> Sequence[tuple[int, Mapping[str, Any]]]:
+def _signed_for_the_token(answer: ChallengeAnswer) -> Sequence[tuple[int, Mapping[str, Any]]]:
     """Return the EVM offers whose payment is signed for the token's own domain: transfers by EIP-3009, the default."""
     methods = {None, "eip3009"}
     return [(place, one) for place, one in _exact(answer, _EVM) if _transfer_method(one) in methods]

@@ -20,7 +20,15 @@ from conformance.http.transport import HttpTransport
 from conformance.http.trust import make_context
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
-from conformance.receipts.obtaining import BESIDE, CANNOT, Party, Taken, bought, offered, screening
+from conformance.receipts.obtaining import (
+    BESIDE,
+    OBSTACLES,
+    ObtainedReceipt,
+    Party,
+    buy_and_take,
+    request_offer,
+    screen_and_take,
+)
 from conformance.receipts.offline.comparing import Circumstances, compare, members
 from conformance.receipts.offline.comparison_rules import TITLES
 from conformance.report.side_by_side import Side
@@ -35,7 +43,7 @@ Sides = tuple[Side, Side]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ReceiptComparison:
     """Compares receipts of a run's target with another target's, after the checks of the run.
 
     Attributes:
@@ -44,7 +52,7 @@ class Beside:
         lanes: Only these lanes, when given.
     """
 
-    other: Profile
+    other_target: Profile
     surfaces: frozenset[str]
     lanes: Sequence[str] = ()
 
@@ -57,165 +65,192 @@ class Beside:
             log: The run's log.
             is_stopped: Whether the run stopped at a breach, so that nothing is called any more.
         """
-        names = _names(session.profile, self.other)
-        told = _Telling((Side(names[0]), Side(names[1])), log, client.names)
+        names = _names(session.profile, self.other_target)
+        writer = _ComparisonWriter((Side(names[0]), Side(names[1])), log, client.names)
         if is_stopped:
-            told.missing(_RECEIPTS, None, "the run stopped at the first requirement that fails")
+            writer.add_missing(_RECEIPTS, None, "the run stopped at the first requirement that fails")
             return
         transport = HttpTransport(
-            seconds=self.other.budgets.request,
-            requests_per_second=self.other.pace.requests_per_second,
+            seconds=self.other_target.budgets.request,
+            requests_per_second=self.other_target.pace.requests_per_second,
             connections=128,
-            tls=make_context(self.other.tls),
+            tls=make_context(self.other_target.tls),
         )
         async with transport:
-            its = client.with_transport(transport)
-            other = Session(self.other, its, client.names, session.seed, _PREFIX, session.wallet)
-            left, right = Party(names[0], session, client, log), Party(names[1], other, its, log)
+            other_client = client.with_transport(transport)
+            other_session = Session(
+                self.other_target, other_client, client.names, session.seed, _PREFIX, session.wallet
+            )
+            left_party, right_party = (
+                Party(names[0], session, client, log),
+                Party(names[1], other_session, other_client, log),
+            )
             try:
-                await other.open()
-                await _Comparing(left, right, self.surfaces, self.lanes, told).everything()
+                await other_session.open()
+                await _TargetComparison(left_party, right_party, self.surfaces, self.lanes, writer).compare_all()
             except ProfileError as fault:
-                told.missing(_RECEIPTS, None, f"{names[1]}: {fault}")
+                writer.add_missing(_RECEIPTS, None, f"{names[1]}: {fault}")
             except Exception as fault:  # noqa: BLE001 - a fault of the suite here must not cost the run its verdicts
                 log.add("note", check=BESIDE, text=client.names.redact(traceback.format_exc()))
-                told.missing(_RECEIPTS, None, f"a fault of the suite: {type(fault).__name__}: {fault}")
+                writer.add_missing(_RECEIPTS, None, f"a fault of the suite: {type(fault).__name__}: {fault}")
             finally:
-                await other.close()
+                await other_session.close()
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
+class _ComparisonWriter:
     """Writes comparisons into the log, secrets and live values taken out once they have been compared."""
 
     sides: Sides
     log: EventLog
     names: Names
 
-    def missing(self, call: str, lane: str | None, reason: str, sides: Sides | None = None) -> None:
+    def add_missing(self, call: str, lane: str | None, reason: str, sides: Sides | None = None) -> None:
         """Say that there is nothing to compare, and why."""
         self._add(call, lane, sides or self.sides, reason, None, [])
 
-    def compared(self, call: str, lane: str | None, both: tuple[Taken, Taken], paths: tuple[str, str]) -> None:
+    def add_comparison(
+        self, call: str, lane: str | None, two_receipts: tuple[ObtainedReceipt, ObtainedReceipt], paths: tuple[str, str]
+    ) -> None:
         """Compare two receipts, or say which one is missing."""
-        one, other = both
-        sides = one.side, other.side
-        if one.receipt is None or other.receipt is None:
-            faults = [f"{taken.side.name}: {taken.side.fault}" for taken in both if taken.receipt is None]
-            self.missing(call, lane, "; ".join(faults), sides)
+        first, second = two_receipts
+        sides = first.side, second.side
+        if first.receipt is None or second.receipt is None:
+            faults = [f"{taken.side.name}: {taken.side.fault}" for taken in two_receipts if taken.receipt is None]
+            self.add_missing(call, lane, "; ".join(faults), sides)
             return
-        places = one.request_at, other.request_at
-        both_there = places == (_REQUEST_HASH, _REQUEST_HASH) and one.recipe is not None and other.recipe is not None
-        recipes = (str(one.recipe), str(other.recipe)) if both_there else None
+        places = first.request_at, second.request_at
+        both_there = places == (_REQUEST_HASH, _REQUEST_HASH) and first.recipe is not None and second.recipe is not None
+        recipes = (str(first.recipe), str(second.recipe)) if both_there else None
         payments: Literal["two", "unknown"] = "unknown" if lane is None else "two"
-        found = compare(one.receipt, other.receipt, Circumstances(payments, recipes, paths, places))
-        self._add(call, lane, sides, None, found.grade.value, members(found))
+        comparison = compare(first.receipt, second.receipt, Circumstances(payments, recipes, paths, places))
+        self._add(call, lane, sides, None, comparison.grade.value, members(comparison))
 
     def _add(
         self,
         call: str,
         lane: str | None,
         sides: Sides,
-        missing: str | None,
+        reason: str | None,
         grade: str | None,
         claims: Sequence[Mapping[str, Any]],
     ) -> None:
-        told = {"call": call, "left": asdict(sides[0]), "right": asdict(sides[1]), "missing": missing, "claims": claims}
-        self.log.add("comparison", lane=lane, grade=grade, **self._redacted(told))
+        sides_and_claims = {
+            "call": call,
+            "left": asdict(sides[0]),
+            "right": asdict(sides[1]),
+            "missing": reason,
+            "claims": claims,
+        }
+        self.log.add("comparison", lane=lane, grade=grade, **self._redact(sides_and_claims))
 
-    def _redacted(self, value: Any) -> Any:
+    def _redact(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.names.redact(value)
         if isinstance(value, Mapping):
-            return {name: self._redacted(member) for name, member in value.items()}
-        return [self._redacted(one) for one in value] if isinstance(value, list | tuple) else value
+            return {name: self._redact(member) for name, member in value.items()}
+        return [self._redact(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparing:
+class _TargetComparison:
     """One comparison of two targets."""
 
-    left: Party
-    right: Party
+    left_party: Party
+    right_party: Party
     surfaces: frozenset[str]
     lanes: Sequence[str]
-    told: _Telling
+    writer: _ComparisonWriter
 
-    async def everything(self) -> None:
+    async def compare_all(self) -> None:
         """Compare the receipts of every surface that both claim."""
-        shared = False
+        has_shared_surface = False
         for surface, call in _SURFACES.items():
-            lacking = [one.name for one in self._parties if not one.profile.claims_surface(surface)]
-            shared |= not lacking
-            if len(lacking) == 1:
-                self.told.missing(call, None, f"{lacking[0]} does not claim the surface {surface}")
-            elif not lacking and surface not in self.surfaces:
-                self.told.missing(call, None, f"the run has no row of the surface {surface}")
-            elif not lacking:
-                await (self._paid_calls() if surface == "rail" else self._screening())
-        if not shared:
-            self.told.missing(_RECEIPTS, None, "no surface that emits receipts, rail or gateway, is claimed by both")
+            without_surface = [one.name for one in self._parties if not one.profile.claims_surface(surface)]
+            has_shared_surface |= not without_surface
+            if len(without_surface) == 1:
+                self.writer.add_missing(call, None, f"{without_surface[0]} does not claim the surface {surface}")
+            elif not without_surface and surface not in self.surfaces:
+                self.writer.add_missing(call, None, f"the run has no row of the surface {surface}")
+            elif not without_surface:
+                await (self._compare_paid_calls() if surface == "rail" else self._compare_screenings())
+        if not has_shared_surface:
+            self.writer.add_missing(
+                _RECEIPTS, None, "no surface that emits receipts, rail or gateway, is claimed by both"
+            )
 
     @property
     def _parties(self) -> tuple[Party, Party]:
-        return self.left, self.right
+        return self.left_party, self.right_party
 
-    async def _paid_calls(self) -> None:
+    async def _compare_paid_calls(self) -> None:
         """Buy each call that both sell, lanes side by side, the calls of a lane one after the other."""
         operations = []
         for party in self._parties:
             try:
                 operations.append(party.session.catalog.operations)
             except Inconclusive as reason:
-                self.told.missing(_SURFACES["rail"], None, f"{party.name}: {reason}")
+                self.writer.add_missing(_SURFACES["rail"], None, f"{party.name}: {reason}")
                 return
         calls, lanes = list(self._calls(*operations)), list(self._shared_lanes())
 
         async def on(lane: str) -> None:
             fault = await self._unpayable(lane)
-            for one, other in calls:
+            for first, second in calls:
                 if fault is not None:
-                    self.told.missing(_call(one), lane, fault)
+                    self.writer.add_missing(_call(first), lane, fault)
                     continue
-                await self._paid_call(one, other, lane)
+                await self._compare_paid_call(first, second, lane)
 
         async with asyncio.TaskGroup() as group:
             for lane in lanes:
                 group.create_task(on(lane))
 
-    async def _paid_call(self, one: Operation, other: Operation, lane: str) -> None:
+    async def _compare_paid_call(self, first: Operation, second: Operation, lane: str) -> None:
         """Buy one call of both with the same body, which the run's own target says; neither, where one offers none."""
-        left, right = await asyncio.gather(
-            offered(self.left, one, lane, one.body), offered(self.right, other, lane, one.body)
+        left_offer, right_offer = await asyncio.gather(
+            request_offer(self.left_party, first, lane, first.body),
+            request_offer(self.right_party, second, lane, first.body),
         )
-        if left.quote is None or right.quote is None:
-            faults = [f"{offer.side.name}: {offer.side.fault}" for offer in (left, right) if offer.quote is None]
-            self.told.missing(_call(one), lane, "; ".join(faults), (left.side, right.side))
+        if left_offer.quote is None or right_offer.quote is None:
+            faults = [
+                f"{offer.side.name}: {offer.side.fault}" for offer in (left_offer, right_offer) if offer.quote is None
+            ]
+            self.writer.add_missing(_call(first), lane, "; ".join(faults), (left_offer.side, right_offer.side))
             return
-        both, paths = await asyncio.gather(bought(left), bought(right)), (one.path, other.path)
-        self.told.compared(_call(one), lane, both, paths)
+        two_receipts, paths = (
+            await asyncio.gather(buy_and_take(left_offer), buy_and_take(right_offer)),
+            (first.path, second.path),
+        )
+        self.writer.add_comparison(_call(first), lane, two_receipts, paths)
         # The interface knows no attestation, so two answers without one lack nothing.
-        if any(taken.attestation is not None for taken in both):
-            attested = both[0].attested(), both[1].attested()
-            self.told.compared(f"{_call(one)}: {TITLES['settlement_attestation']}", lane, attested, paths)
+        if any(taken.attestation is not None for taken in two_receipts):
+            attestations = two_receipts[0].attestation_or_fault(), two_receipts[1].attestation_or_fault()
+            self.writer.add_comparison(f"{_call(first)}: {TITLES['settlement_attestation']}", lane, attestations, paths)
 
-    def _calls(self, ones: Sequence[Operation], others: Sequence[Operation]) -> Iterator[tuple[Operation, Operation]]:
+    def _calls(
+        self, left_operations: Sequence[Operation], right_operations: Sequence[Operation]
+    ) -> Iterator[tuple[Operation, Operation]]:
         """Yield the operations of both that are the same service: by its role, else by its path."""
-        waiting = {_service(one): one for one in others}
-        for one in ones:
-            if (other := waiting.pop(_service(one), None)) is not None:
-                yield one, other
+        unmatched = {_service(operation): operation for operation in right_operations}
+        for operation in left_operations:
+            if (match := unmatched.pop(_service(operation), None)) is not None:
+                yield operation, match
             else:
-                self.told.missing(_call(one), None, f"{self.right.name} lists no paid call for {_service(one)}")
-        for one in waiting.values():
-            self.told.missing(_call(one), None, f"{self.left.name} lists no paid call for {_service(one)}")
+                self.writer.add_missing(
+                    _call(operation), None, f"{self.right_party.name} lists no paid call for {_service(operation)}"
+                )
+        for operation in unmatched.values():
+            self.writer.add_missing(
+                _call(operation), None, f"{self.left_party.name} lists no paid call for {_service(operation)}"
+            )
 
     def _shared_lanes(self) -> Iterator[str]:
-        claimed = [lane for party in self._parties for lane in party.profile.claims.lanes]
-        for lane in dict.fromkeys(lane for lane in claimed if not self.lanes or lane in self.lanes):
-            lacking = [party.name for party in self._parties if lane not in party.profile.claims.lanes]
-            if lacking:
-                self.told.missing(_SURFACES["rail"], lane, f"{lacking[0]} does not claim the lane {lane}")
+        claimed_lanes = [lane for party in self._parties for lane in party.profile.claims.lanes]
+        for lane in dict.fromkeys(lane for lane in claimed_lanes if not self.lanes or lane in self.lanes):
+            without_lane = [party.name for party in self._parties if lane not in party.profile.claims.lanes]
+            if without_lane:
+                self.writer.add_missing(_SURFACES["rail"], lane, f"{without_lane[0]} does not claim the lane {lane}")
             else:
                 yield lane
 
@@ -225,20 +260,22 @@ class _Comparing:
         for party in self._parties:
             try:
                 await party.session.payers.for_rail(lane)
-            except CANNOT as reason:
+            except OBSTACLES as reason:
                 faults.append(f"{party.name}: {reason}")
         return "; ".join(faults) or None
 
-    async def _screening(self) -> None:
+    async def _compare_screenings(self) -> None:
         """Screen the same address at both."""
         call = _SURFACES["gateway"]
-        body = self.left.profile.gateway_bindings.screen_body
+        body = self.left_party.profile.gateway_bindings.screen_body
         unbound = [one.name for one in self._parties if one.profile.gateway_bindings.screen_body is None]
         if body is None or unbound:
-            self.told.missing(call, None, f"unbound: no [gateway] screen_body of {' and '.join(unbound)}")
+            self.writer.add_missing(call, None, f"unbound: no [gateway] screen_body of {' and '.join(unbound)}")
             return
-        both = await asyncio.gather(screening(self.left, body), screening(self.right, body))
-        self.told.compared(call, None, both, (SCREEN, SCREEN))
+        two_receipts = await asyncio.gather(
+            screen_and_take(self.left_party, body), screen_and_take(self.right_party, body)
+        )
+        self.writer.add_comparison(call, None, two_receipts, (SCREEN, SCREEN))
 
 
 def _call(operation: Operation) -> str:
@@ -249,13 +286,13 @@ def _service(operation: Operation) -> str:
     return operation.role or operation.path
 
 
-def _names(one: Profile, other: Profile) -> tuple[str, str]:
+def _names(first: Profile, second: Profile) -> tuple[str, str]:
     """Return the names of two targets, distinguished by their addresses if the names are equal."""
-    left, right = one.target.name, other.target.name
-    if left != right:
-        return left, right
-    left, right = (f"{profile.target.name} at {_host(profile)}" for profile in (one, other))
-    return (left, right) if left != right else (f"{left}, once", f"{right}, again")
+    first_name, second_name = first.target.name, second.target.name
+    if first_name != second_name:
+        return first_name, second_name
+    first_name, second_name = (f"{profile.target.name} at {_host(profile)}" for profile in (first, second))
+    return (first_name, second_name) if first_name != second_name else (f"{first_name}, once", f"{second_name}, again")
 
 
 def _host(profile: Profile) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.oracles.forging import Signer
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.jose import CompactJws, parse
 
 
@@ -68,17 +68,17 @@ class Material:
     @classmethod
     def of(cls, platform: str | None, jwks: Any, rng: random.Random) -> Material:
         """Make material of a platform receipt, or of the profile's compliance receipt without one."""
-        one, two, three = (Signer(rng.randbytes(32), f"third-{place}") for place in (1, 2, 3))
+        first, second, third = (Signer(rng.randbytes(32), f"third-{place}") for place in (1, 2, 3))
         token = None if platform is None else parse(platform)
         header = {"alg": "EdDSA", "typ": "JWT"} if token is None else _without_kid(token)
         payload = PROFILE_PAYLOAD if token is None else token.payload
-        return cls(platform, jwks, payload, header, (one, two, three), rng)
+        return cls(platform, jwks, payload, header, (first, second, third), rng)
 
     @property
     def claims(self) -> dict[str, Any]:
         """The payload's members."""
-        found: dict[str, Any] = json.loads(self.payload)
-        return found
+        members: dict[str, Any] = json.loads(self.payload)
+        return members
 
     def by(self, signer: Signer, kid: str | None = None, payload: bytes | None = None, **header: Any) -> str:
         """Return a receipt signed by a third party, under its own `kid` unless another is given."""

@@ -14,12 +14,12 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.http.client import Client, JsonFault, Unreachable
 from conformance.log.events import EventLog
-from conformance.oracles import hashing, jose
+from conformance.oracles import hash_recipes, jose
 from conformance.oracles.keys import Ed25519Key, keys_of_jwks
 from conformance.outcome import Inconclusive
 from conformance.receipts.offline.comparison_rules import likely_kind
-from conformance.receipts.offline.parsing import Receipt, UnreadableReceipt, taken_apart
-from conformance.receipts.verifier import published, receipt_in, screened
+from conformance.receipts.offline.parsing import Receipt, UnreadableReceipt, parse_receipt
+from conformance.receipts.verifier import fetch_key_document, receipt_in, screen_person
 from conformance.report.side_by_side import Side
 from conformance.surfaces.gateway.calls import SCREEN
 from conformance.surfaces.rail.keys import published_keys
@@ -28,7 +28,7 @@ from conformance.surfaces.rail.receipts import claims_of, receipt_of, request_ha
 from conformance.target import Profile, ProfileError
 
 BESIDE: Final = "beside"
-CANNOT: Final = (Inconclusive, Unreachable, JsonFault, ProfileError)
+OBSTACLES: Final = (Inconclusive, Unreachable, JsonFault, ProfileError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Party:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ObtainedReceipt:
     """The receipt that a target answered with.
 
     Attributes:
@@ -75,14 +75,14 @@ class Taken:
     receipt: Receipt | None = None
     recipe: str | None = None
     request_at: str | None = None
-    attestation: Taken | None = None
+    attestation: ObtainedReceipt | None = None
 
-    def attested(self) -> Taken:
+    def attestation_or_fault(self) -> ObtainedReceipt:
         """Return the attestation, or an entry that reports that it is missing."""
-        lacking = replace(
+        side_without = replace(
             self.side, place=None, verified=None, receipt=None, fault="its answer contains no attestation"
         )
-        return self.attestation or Taken(lacking)
+        return self.attestation or ObtainedReceipt(side_without)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,81 +106,84 @@ async def _judge_nothing(case: Case) -> None:
     """Two targets are compared, not judged."""
 
 
-async def offered(party: Party, operation: Operation, lane: str, body: Any) -> Offer:
+async def request_offer(party: Party, operation: Operation, lane: str, body: Any) -> Offer:
     """Ask for the price of one call on a lane; an obstacle becomes the side's fault."""
     side, case = Side(party.name, operation.url), party.case("rail", lane)
     try:
         keys = await party.session.find_once("beside: keys of the rail", lambda: published_keys(case))
         quote = await challenge(case, operation, body=body)
         quote.entry(lane)
-    except CANNOT as reason:
+    except OBSTACLES as reason:
         return Offer(case, replace(side, fault=str(reason)))
     return Offer(case, side, quote, keys[0] or keys[1])
 
 
-async def bought(offer: Offer) -> Taken:
+async def buy_and_take(offer: Offer) -> ObtainedReceipt:
     """Pay for an offered call and take its payable receipt, with the attestation that comes along.
 
     An obstacle becomes the side's fault.
     """
     side = offer.side
     if offer.quote is None:
-        return Taken(side)
+        return ObtainedReceipt(side)
     try:
-        served = await buy(offer.case, offer.quote, offer.case.lane)
-        side = replace(side, exchange=served.answer.n)
-        place, token = receipt_of(offer.case, served)
-    except CANNOT as reason:
-        return Taken(replace(side, fault=str(reason)))
-    taken = replace(
-        _taken(replace(side, place=place), token, offer.keys), attestation=_attestation(side, served, offer.keys)
+        purchase = await buy(offer.case, offer.quote, offer.case.lane)
+        side = replace(side, exchange=purchase.answer.n)
+        place, token = receipt_of(offer.case, purchase)
+    except OBSTACLES as reason:
+        return ObtainedReceipt(replace(side, fault=str(reason)))
+    obtained = replace(
+        _take_receipt(replace(side, place=place), token, offer.keys),
+        attestation=_attestation(side, purchase, offer.keys),
     )
-    if taken.receipt is None:
-        return taken
-    recipe, claim = _binding(served, taken.receipt.claims)
-    return replace(taken, recipe=recipe, request_at=claim)
+    if obtained.receipt is None:
+        return obtained
+    recipe, claim = _find_request_binding(purchase, obtained.receipt.claims)
+    return replace(obtained, recipe=recipe, request_at=claim)
 
 
-async def screening(party: Party, body: Mapping[str, Any]) -> Taken:
+async def screen_and_take(party: Party, body: Mapping[str, Any]) -> ObtainedReceipt:
     """Screen a person and take the receipt; an obstacle becomes the side's fault."""
     side, case = Side(party.name, party.session.gateway + SCREEN), party.case("gateway")
     try:
-        keys = keys_of_jwks(await published(case))
-        answer = await screened(case, body)
+        keys = keys_of_jwks(await fetch_key_document(case))
+        answer = await screen_person(case, body)
         side = replace(side, exchange=answer.n)
-        found = receipt_in(case, answer)
-    except CANNOT as reason:
-        return Taken(replace(side, fault=str(reason)))
-    if found is None:
-        return Taken(replace(side, fault=f"the screening was answered {answer.status} without a receipt"))
-    return _taken(replace(side, place=found[0]), found[1], keys)
+        place_and_token = receipt_in(case, answer)
+    except OBSTACLES as reason:
+        return ObtainedReceipt(replace(side, fault=str(reason)))
+    if place_and_token is None:
+        return ObtainedReceipt(replace(side, fault=f"the screening was answered {answer.status} without a receipt"))
+    return _take_receipt(replace(side, place=place_and_token[0]), place_and_token[1], keys)
 
 
-def _attestation(side: Side, served: Purchase, keys: Sequence[Ed25519Key]) -> Taken | None:
+def _attestation(side: Side, purchase: Purchase, keys: Sequence[Ed25519Key]) -> ObtainedReceipt | None:
     """Take the settlement attestation of a paid answer: the first token that is one, and was not in the request."""
-    sent = json.dumps(served.challenge.body)
-    for place, token in jose.tokens_in(served.answer.read_object(), served.answer.headers):
-        if likely_kind(claims_of(token)) == "settlement_attestation" and token not in sent:
-            return _taken(replace(side, place=place), token, keys)
+    request_text = json.dumps(purchase.challenge.body)
+    for place, token in jose.tokens_in(purchase.answer.read_object(), purchase.answer.headers):
+        if likely_kind(claims_of(token)) == "settlement_attestation" and token not in request_text:
+            return _take_receipt(replace(side, place=place), token, keys)
     return None
 
 
-def _taken(side: Side, token: str, keys: Sequence[Ed25519Key]) -> Taken:
+def _take_receipt(side: Side, token: str, keys: Sequence[Ed25519Key]) -> ObtainedReceipt:
     try:
         jose.verify(token, keys)
         side = replace(side, verified=True, receipt=token)
     except jose.JwsFault as fault:
         side = replace(side, verified=False, fault=str(fault), receipt=token)
     try:
-        return Taken(side, taken_apart(token))
+        return ObtainedReceipt(side, parse_receipt(token))
     except UnreadableReceipt as fault:
-        return Taken(replace(side, fault=f"the receipt cannot be read: {fault}"))
+        return ObtainedReceipt(replace(side, fault=f"the receipt cannot be read: {fault}"))
 
 
-def _binding(served: Purchase, claims: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def _find_request_binding(purchase: Purchase, claims: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Return the recipe by which a claim binds the request that was sent, and the claim's dotted name, or two None."""
-    for name, digests in request_hashes(served.operation, served.challenge.body, served.challenge.accepts).items():
-        place = hashing.find_claim(claims, digests)
+    for name, digests in request_hashes(
+        purchase.operation, purchase.challenge.body, purchase.challenge.accepts
+    ).items():
+        place = hash_recipes.find_claim(claims, digests)
         if place is not None:
             return name, place
     return None, None

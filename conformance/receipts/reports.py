@@ -36,7 +36,7 @@ def _features(report: Mapping[str, Any], depth: int = _DEPTH, prefix: str = "") 
 _LISTS = ("an empty list", "a list of something")
 
 
-def telling(passes: Sequence[Mapping[str, Any]], fails: Sequence[Mapping[str, Any]]) -> str | None:
+def find_verdict_member(passes: Sequence[Mapping[str, Any]], fails: Sequence[Mapping[str, Any]]) -> str | None:
     """Return a member that distinguishes pass from fail reports: no value is in both, and one side has only one value.
 
     An absent member counts as null. Members that differ from answer to answer, such as ids, are ignored, and so are
@@ -60,28 +60,28 @@ def _key(value: Any) -> tuple[str, Any]:
     return type(value).__name__, value
 
 
-def code_member(fails: Sequence[Mapping[str, Any]], known: Sequence[str] | None) -> str | None:
+def code_member(fails: Sequence[Mapping[str, Any]], known_codes: Sequence[str] | None) -> str | None:
     """Return the member that contains the typed code in most fail reports, or None.
 
     Args:
         fails: Fail reports of different faults.
         known: The nine codes, where the profile binds them.
     """
-    seen: dict[str, list[str]] = {}
-    for one in fails:
-        for name, value in leaves(one):
-            if isinstance(value, str) and (value in known if known is not None else _CODE.fullmatch(value)):
-                seen.setdefault(name, []).append(value)
-    if not seen:
+    values_by_member: dict[str, list[str]] = {}
+    for report in fails:
+        for name, value in leaves(report):
+            if isinstance(value, str) and (value in known_codes if known_codes is not None else _CODE.fullmatch(value)):
+                values_by_member.setdefault(name, []).append(value)
+    if not values_by_member:
         return None
 
     def rank(name: str) -> tuple[bool, bool, int, int]:
-        values, last = seen[name], name.rpartition(".")[2].lower()
+        values, last = values_by_member[name], name.rpartition(".")[2].lower()
         many = 1 < len(set(values)) <= _MOST_CODES
         return many, "code" in last, len(values), -len(name)
 
-    best = max(seen, key=rank)
-    return best if len(set(seen[best])) > 1 or known is not None else None
+    best = max(values_by_member, key=rank)
+    return best if len(set(values_by_member[best])) > 1 or known_codes is not None else None
 
 
 _MOST_CODES = 32

@@ -37,7 +37,7 @@ _USUAL_HASH_MEMBER = "expected_payment_hash"
 _KEY_PATHS = ("/.well-known/jwks.json", "/jwks.json", "/.well-known/jwks", "/v1/jwks", "/v1/jwks.json", "/v1/keys")
 # 120 calls a minute are allowed, and limit rows need their share.
 _SPACING_SECONDS = 0.55
-_FOUND = "receipt verifier"
+_DISCOVERY_KEY = "receipt verifier"
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Verifier:
     member: str
     material: Material
     judges_structure: bool
-    spaced: bool
+    is_spaced: bool
     hash_member: str | None = None
     names_deployed: bool = False
     _next: float = field(default=0.0)
@@ -64,14 +64,14 @@ class Verifier:
     async def present(self, case: Case, vector: Vector, *, headers: Mapping[str, str] | None = None) -> Answer:
         """Present a vector and return the answer; its payment hash has the usual member's name if no name is bound."""
         await self._turn()
-        expected = self.hash_member or _USUAL_HASH_MEMBER
-        return await present(case, self.member, vector, headers=headers, hash_member=expected)
+        hash_member_name = self.hash_member or _USUAL_HASH_MEMBER
+        return await present(case, self.member, vector, headers=headers, hash_member=hash_member_name)
 
     def can_ask(self, vector: Vector) -> bool:
         """Return whether everything that a vector says has a name at this target."""
         return vector.expected_payment_hash is None or self.hash_member is not None
 
-    def wanted(self, vectors: list[Vector]) -> list[Vector]:
+    def select_vectors(self, vectors: list[Vector]) -> list[Vector]:
         """Return the vectors that judge this target."""
         return [one for one in vectors if self.can_ask(one) and self._judged_by(one)]
 
@@ -79,7 +79,7 @@ class Verifier:
         return self.names_deployed if vector.deployed else self.judges_structure or not vector.pinned
 
     async def _turn(self) -> None:
-        if self.spaced:
+        if self.is_spaced:
             now = time.monotonic()
             self._next = max(now, self._next) + _SPACING_SECONDS
             await asyncio.sleep(self._next - _SPACING_SECONDS - now)
@@ -100,8 +100,8 @@ async def present(
     if vector.expected_payment_hash is not None:
         body[hash_member] = vector.expected_payment_hash
     name_texts(case, body, "RECEIPT")
-    sent = case.session.tenants.headers() if headers is None else headers
-    return await target_of(case)("POST", RECEIPT_VERIFY, json_body=body, headers=sent)
+    header_fields = case.session.tenants.headers() if headers is None else headers
+    return await target_of(case)("POST", RECEIPT_VERIFY, json_body=body, headers=header_fields)
 
 
 def name_texts(case: Case, value: Any, name: str) -> None:
@@ -118,31 +118,31 @@ def name_texts(case: Case, value: Any, name: str) -> None:
             name_texts(case, member, name)
 
 
-async def verifier(case: Case) -> Verifier:
+async def find_verifier(case: Case) -> Verifier:
     """Return the target's verifier, found once a run.
 
     Raises:
         Inconclusive: No member that carries the receipt is bound, and none was found by trying.
     """
-    found: Verifier = await case.session.find_once(_FOUND, lambda: _find(case))
-    return found
+    discovered_verifier: Verifier = await case.session.find_once(_DISCOVERY_KEY, lambda: _find(case))
+    return discovered_verifier
 
 
 async def _find(case: Case) -> Verifier:
     platform = await _platform_receipt(case)
-    material = Material.of(platform, await published(case), random.Random(case.session.nonce))  # noqa: S311 - throwaway keys
-    bindings, spaced = case.profile.gateway_bindings, case.profile.pace.requests_per_second > 0
+    material = Material.of(platform, await fetch_key_document(case), random.Random(case.session.nonce))  # noqa: S311 - throwaway keys
+    bindings, is_spaced = case.profile.gateway_bindings, case.profile.pace.requests_per_second > 0
     name_texts(case, [platform, *(one.jwk for one in material.third)], "RECEIPT")
     member = bindings.receipt_member or await _member(case, material)
     codes = bindings.receipt_codes
-    deployed = codes is not None and {*codes} == {*STEPS}
-    return Verifier(member, material, codes is not None, spaced, bindings.receipt_hash_member, deployed)
+    names_deployed = codes is not None and {*codes} == {*STEPS}
+    return Verifier(member, material, codes is not None, is_spaced, bindings.receipt_hash_member, names_deployed)
 
 
 async def _member(case: Case, material: Material) -> str:
     """Return the first usual name under which a true receipt passes."""
-    one = material.third[0]
-    trials = [Vector("probe", "", material.by(one), keys(one), valid=True)]
+    signer = material.third[0]
+    trials = [Vector("probe", "", material.by(signer), keys(signer), valid=True)]
     if material.platform is not None:
         trials.insert(0, Vector("probe", "", material.platform, valid=True))
     for vector in trials:
@@ -153,14 +153,14 @@ async def _member(case: Case, material: Material) -> str:
     raise Inconclusive("unbound: no usual member carries the receipt; bind [gateway] receipt_member")
 
 
-async def published(case: Case) -> Any:
+async def fetch_key_document(case: Case) -> Any:
     """Return the gateway's key document as it is, None when none is found.
 
     Raises:
         Unreachable: The target does not answer.
     """
-    bound = case.profile.gateway_bindings.jwks_path
-    for path in (bound,) if bound is not None else _KEY_PATHS:
+    bound_path = case.profile.gateway_bindings.jwks_path
+    for path in (bound_path,) if bound_path is not None else _KEY_PATHS:
         answer = await target_of(case)("GET", path)
         if answer.status == 200 and keys_of_jwks(answer.read_object()):
             return answer.read_object()
@@ -178,46 +178,46 @@ async def _platform_receipt(case: Case) -> str | None:
     if bindings.screen_body is None:
         return None
     try:
-        found = receipt_in(case, await screened(case))
+        place_and_token = receipt_in(case, await screen_person(case))
     except (Inconclusive, Unreachable):
         return None
-    return None if found is None else found[1]
+    return None if place_and_token is None else place_and_token[1]
 
 
-async def screened(case: Case, body: Mapping[str, Any] | None = None) -> Answer:
+async def screen_person(case: Case, body: Mapping[str, Any] | None = None) -> Answer:
     """Screen a person, with the profile's body unless another is given.
 
     Raises:
         Inconclusive: The profile binds no body.
     """
-    bound = body or case.profile.gateway_bindings.screen_body
-    if bound is None:
+    screening_body = body or case.profile.gateway_bindings.screen_body
+    if screening_body is None:
         raise Inconclusive("unbound: no body is known that can be screened; bind [gateway] screen_body")
     headers = case.session.tenants.headers()
-    return await target_of(case)("POST", SCREEN, json_body=dict(bound), headers=headers)
+    return await target_of(case)("POST", SCREEN, json_body=dict(screening_body), headers=headers)
 
 
 def receipt_in(case: Case, answer: Answer) -> tuple[str, str] | None:
     """Return the receipt of a screening's answer as (place, token); None when it has none."""
-    bound = case.profile.gateway_bindings.screen_receipt_member
-    found = jose.tokens_in(answer.read_object(), answer.headers)
-    wanted = [one for one in found if bound is None or one[0] == f"body:{bound}"]
-    if wanted:
-        name_texts(case, wanted[0][1], "RECEIPT")
-    return wanted[0] if wanted else None
+    bound_member = case.profile.gateway_bindings.screen_receipt_member
+    tokens = jose.tokens_in(answer.read_object(), answer.headers)
+    receipts = [one for one in tokens if bound_member is None or one[0] == f"body:{bound_member}"]
+    if receipts:
+        name_texts(case, receipts[0][1], "RECEIPT")
+    return receipts[0] if receipts else None
 
 
-def needs_platform(found: Verifier) -> str:
+def needs_platform(discovered_verifier: Verifier) -> str:
     """Return the platform's receipt.
 
     Raises:
         Inconclusive: The platform issued no receipt.
     """
-    if found.material.platform is None:
+    if discovered_verifier.material.platform is None:
         raise Inconclusive(
             "needs a receipt signed by the platform's key: bind [gateway] screen_body, or give [gateway] receipt_file"
         )
-    return found.material.platform
+    return discovered_verifier.material.platform
 
 
 def describe(answer: Answer) -> str:

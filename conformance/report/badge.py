@@ -25,8 +25,8 @@ _COLOURS: Final[Mapping[int | None, str]] = {
 }
 _CLEAN: Final = "#1a7f4b"
 _BUT_FOR: Final = "#8a5a00"
-_OTHER: Final = "#7a3e9d"
-_COUNTED: Final = {
+_NO_VERDICT_COLOUR: Final = "#7a3e9d"
+_VERDICT_WORDS: Final = {
     Verdict.FAIL: "fail",
     Verdict.WARN: "warn",
     Verdict.INCONCLUSIVE: "undecided",
@@ -50,51 +50,53 @@ def render(events: Iterable[Event]) -> bytes:
     """Return `badge.svg`, UTF-8."""
     summary = summarise(events)
     text = _text(summary)
-    left, right = 10 + 9 * _CHARACTER, 10 + len(text) * _CHARACTER
+    name_width, text_width = 10 + 9 * _CHARACTER, 10 + len(text) * _CHARACTER
     return _SVG.format(
-        width=left + right,
-        left=left,
-        flat=right - 4,
+        width=name_width + text_width,
+        left=name_width,
+        flat=text_width - 4,
         colour=_colour(summary),
         label=escape(f"weldproof: {text}"),
         text=escape(text),
-        name_at=left // 2,
-        name_length=left - 10,
-        text_at=left + right // 2,
-        text_length=right - 10,
+        name_at=name_width // 2,
+        name_length=name_width - 10,
+        text_at=name_width + text_width // 2,
+        text_length=text_width - 10,
     ).encode("utf-8")
 
 
 def _colour(summary: Summary) -> str:
     """Return the colour of the outcome: green only where nothing speaks against it, and nothing was left out."""
     if summary.exit_code == Exit.PASSED and not summary.quick and summary.not_yours is None:
-        whole = summary.is_clean and not _not_run(summary) and not _unchecked(summary)
+        whole = summary.is_clean and not _not_run(summary) and not _skips_certificates(summary)
         return _CLEAN if whole else _BUT_FOR
-    return _OTHER if summary.exit_code == Exit.PASSED else _COLOURS.get(summary.exit_code, _OTHER)
+    return (
+        _NO_VERDICT_COLOUR if summary.exit_code == Exit.PASSED else _COLOURS.get(summary.exit_code, _NO_VERDICT_COLOUR)
+    )
 
 
 def _text(summary: Summary) -> str:
     counts = summary.counts
-    passed = "without a breach" if summary.quick else "pass"
+    pass_words = "without a breach" if summary.quick else "pass"
     # Warnings are counted behind.
-    outcome = [headline(summary).lower().partition(" with ")[0].rstrip(","), f"{counts[Verdict.PASS]} {passed}"]
+    outcome = [headline(summary).lower().partition(" with ")[0].rstrip(","), f"{counts[Verdict.PASS]} {pass_words}"]
     if summary.quick and summary.exit_code == Exit.PASSED:
         outcome = [QUICK_LOOK.lower(), "no verdict"]
-    parts = outcome + [f"{counts[one]} {words}" for one, words in _COUNTED.items() if counts[one]]
+    parts = outcome + [f"{counts[one]} {words}" for one, words in _VERDICT_WORDS.items() if counts[one]]
     parts += [f"{_not_run(summary)} not run"] if _not_run(summary) else []
-    parts += ["certificates not checked"] if _unchecked(summary) else []
-    whose = "" if summary.not_yours is None else f"{one_line(summary.not_yours, 40)}: "
-    return f"{whose}{', '.join(parts)}"
+    parts += ["certificates not checked"] if _skips_certificates(summary) else []
+    target_prefix = "" if summary.not_yours is None else f"{one_line(summary.not_yours, 40)}: "
+    return f"{target_prefix}{', '.join(parts)}"
 
 
 def _not_run(summary: Summary) -> int:
     """Return how many requirements of what the operator claims were not selected, or are of a lane left out."""
-    claimed = {*summary.claims.get("surfaces", ()), "shared"}
-    selected = {row.id for row in summary.rows}
+    claimed_surfaces = {*summary.claims.get("surfaces", ()), "shared"}
+    selected_ids = {row.id for row in summary.rows}
     lanes = frozenset(summary.options.get("lanes") or summary.claims.get("lanes", ()))
     ledger = load().at_version(int(summary.options.get("ledger") or NEWEST))
-    unselected = sum(row.surface in claimed and row.id not in selected for row in ledger)
-    return unselected + sum(
+    unselected_count = sum(row.surface in claimed_surfaces and row.id not in selected_ids for row in ledger)
+    return unselected_count + sum(
         row.verdict is Verdict.NOT_APPLICABLE and _of_lanes_left_out(row.requirement, summary, lanes)
         for row in summary.rows
     )
@@ -102,9 +104,9 @@ def _not_run(summary: Summary) -> int:
 
 def _of_lanes_left_out(row: Requirement, summary: Summary, lanes: frozenset[str]) -> bool:
     """Return whether a row names a lane, and all that the operator claims of its lanes were left out."""
-    claimed = {lane for lane in summary.claims.get("lanes", ()) if decided_on(row, lane)}
-    return row.lane is not None and bool(claimed) and claimed.isdisjoint(lanes)
+    claimed_lanes = {lane for lane in summary.claims.get("lanes", ()) if decided_on(row, lane)}
+    return row.lane is not None and bool(claimed_lanes) and claimed_lanes.isdisjoint(lanes)
 
 
-def _unchecked(summary: Summary) -> bool:
+def _skips_certificates(summary: Summary) -> bool:
     return ("tls.insecure", "true") in summary.non_defaults

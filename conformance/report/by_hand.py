@@ -44,23 +44,24 @@ class ByHand:
     origins: frozenset[str]
     variables: frozenset[str]
     reasons: Mapping[str, str]
-    ended: bool
-    changed: Mapping[str, int]
+    has_ended: bool
+    first_changes: Mapping[str, int]
 
     @classmethod
-    def of(cls, started: Event, exchanges: Iterable[Event] = ()) -> Self:
+    def of(cls, start_event: Event, exchanges: Iterable[Event] = ()) -> Self:
         """Read a `run.started` event, and the run's exchanges; one from before it named variables names none."""
-        changed: dict[str, int] = {}
-        for one in exchanges:
-            if one["request"]["method"] not in _SAFE and _succeeded(one):
-                changed.setdefault(str(one.get("check", "")), int(one["n"]))
-        options = started["options"]
+        first_changes: dict[str, int] = {}
+        for exchange in exchanges:
+            if exchange["request"]["method"] not in _SAFE and _is_success(exchange):
+                first_changes.setdefault(str(exchange.get("check", "")), int(exchange["n"]))
+        options = start_event["options"]
         return cls(
-            origins=frozenset(_origin(str(url)) for url in started["target"]["surfaces"].values()),
-            variables=frozenset(filter(_READERS.fullmatch, map(str, started.get("variables", ())))),
-            reasons={str(check): str(reason) for check, reason in started.get("not_alone", {}).items()},
-            ended=any(options.get(name) for name in _OWN_STACK) or _KINDS.match(str(options.get("chains"))) is not None,
-            changed=changed,
+            origins=frozenset(_origin(str(url)) for url in start_event["target"]["surfaces"].values()),
+            variables=frozenset(filter(_READERS.fullmatch, map(str, start_event.get("variables", ())))),
+            reasons={str(check): str(reason) for check, reason in start_event.get("not_alone", {}).items()},
+            has_ended=any(options.get(name) for name in _OWN_STACK)
+            or _KINDS.match(str(options.get("chains"))) is not None,
+            first_changes=first_changes,
         )
 
     def line(self, event: Event) -> str:
@@ -72,40 +73,44 @@ class ByHand:
         request = event["request"]
         if event["event"] == "arrival":
             yield "the target sent this request, and the suite answered it"
-        if self.ended:
+        if self.has_ended:
             yield "the reference that the run started has ended"
         if not request.get("whole", True):
             yield "its body is too long or is not text, and was not recorded byte by byte"
         yield from _unlike_curl(request)
         unknown = sorted(_variables(request) - self.variables)
         if unknown:
-            yield f"only a run knows {_listed(f'${name}' for name in unknown)}"
+            yield f"only a run knows {_join_words(f'${name}' for name in unknown)}"
         if _origin(str(request["url"])) not in self.origins:
             yield "it was not sent to a surface of the target, but to an address that the check started or found"
-        if event["request"]["method"] in _SAFE and _succeeded(event) and self._came_late(event):
+        if event["request"]["method"] in _SAFE and _is_success(event) and self._came_late(event):
             yield "the check changes the state of the target before this request"
-        if _named_what_it_made(event):
+        if _creates_named_object(event):
             yield "the object that it created exists now, under the same id"
         if (reason := self.reasons.get(str(event.get("check", "")))) is not None:
             yield reason
 
     def _came_late(self, event: Event) -> bool:
-        first = self.changed.get(str(event.get("check", "")))
+        first = self.first_changes.get(str(event.get("check", "")))
         return first is not None and first < int(event["n"])
 
 
-def _succeeded(exchange: Event) -> bool:
+def _is_success(exchange: Event) -> bool:
     response = exchange["response"]
     return response is not None and 200 <= int(response["status"]) < 300
 
 
-def _named_what_it_made(exchange: Event) -> bool:
+def _creates_named_object(exchange: Event) -> bool:
     """Return whether a request gave the id of what was created, as RFC 9110 (15.3.2) has 201: that exists once."""
     response = exchange["response"]
     if response is None or int(response["status"]) != 201:
         return False
-    asked, made = (_members(text) for text in (exchange["request"]["body"], response["body"]))
-    return any(name in asked and asked[name] == made[name] for name in made if name == "id" or name.endswith("_id"))
+    request_members, response_members = (_members(text) for text in (exchange["request"]["body"], response["body"]))
+    return any(
+        name in request_members and request_members[name] == response_members[name]
+        for name in response_members
+        if name == "id" or name.endswith("_id")
+    )
 
 
 def _members(text: str | None) -> Mapping[str, Any]:
@@ -128,9 +133,9 @@ def _origin(url: str) -> str:
 def _unlike_curl(request: Mapping[str, Any]) -> Iterator[str]:
     """Yield why curl would send something else."""
     names = [str(name).strip().lower() for name, _ in request["headers"]]
-    framed = sorted(_FRAMING.intersection(names))
-    if framed:
-        yield f"it needs a special connection, for {_listed(framed)}"
+    framing_fields = sorted(_FRAMING.intersection(names))
+    if framing_fields:
+        yield f"it needs a special connection, for {_join_words(framing_fields)}"
     if names.count("host") > 1:
         yield "curl cannot send two Host fields"
     if any(sign <= " " or sign == "\x7f" for sign in request["url"]) or "#" in request["url"]:
@@ -147,6 +152,6 @@ def _variables(request: Mapping[str, Any]) -> set[str]:
     return {text[start + 1 : start + length] for text, spans in parts for start, length in spans}
 
 
-def _listed(words: Iterable[str]) -> str:
+def _join_words(words: Iterable[str]) -> str:
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

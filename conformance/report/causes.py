@@ -21,13 +21,13 @@ from conformance.text.untrusted import one_line
 from conformance.vocabulary.claims import LANES
 
 _REFUSAL: Final = 400
-_VARYING: Final = re.compile(
+_VARIABLE_PARTS: Final = re.compile(
     rf"https?://\S+|/[\w./{{}}<>:%-]+|\b(?:{'|'.join(LANES)})\b|[A-Za-z0-9_+=-]{{20,}}|\b\d+(?:\.\d+)?\b"
 )
 _ROW: Final = re.compile(r"\b(?:GW|RAIL|AGENT|CP|WH|X)-[A-Z0-9]+-\d{2}\b")
 _LONGEST: Final = 400
 # A finding of fewer letters, such as `None` or `402`, says nothing without what was expected.
-_TELLING: Final = 12
+_SHORTEST_FINDING: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Cause:
 
 
 def with_causes(
-    rows: Sequence[RowResult], exchanges: Mapping[int, Exchange], judged: Mapping[str, int]
+    rows: Sequence[RowResult], exchanges: Mapping[int, Exchange], judgement_places: Mapping[str, int]
 ) -> tuple[RowResult, ...]:
     """Return the rows, each that needs attention with its cause in words and that cause's place among all.
 
@@ -53,54 +53,58 @@ def with_causes(
         exchanges: The exchanges that they cite, by number.
         judged: Place in the log of what made a row's verdict, by its id.
     """
-    troubled = {row.id: row for row in rows if row.needs_attention}
-    keys = {row_id: _key(row, exchanges) for row_id, row in troubled.items()}
-    roots = {row_id: _root(row_id, troubled) for row_id in troubled}
-    found: dict[str, list[RowResult]] = {}
-    for row_id, row in troubled.items():
-        found.setdefault(keys[roots[row_id]], []).append(row)
+    attention = {row.id: row for row in rows if row.needs_attention}
+    keys = {row_id: _key(row, exchanges) for row_id, row in attention.items()}
+    roots = {row_id: _root(row_id, attention) for row_id in attention}
+    groups: dict[str, list[RowResult]] = {}
+    for row_id, row in attention.items():
+        groups.setdefault(keys[roots[row_id]], []).append(row)
 
     def at(row: RowResult) -> tuple[bool, int]:
-        return row.verdict not in {Verdict.ERROR, Verdict.FAIL}, judged.get(row.id, len(judged))
+        return row.verdict not in {Verdict.ERROR, Verdict.FAIL}, judgement_places.get(row.id, len(judgement_places))
 
-    told: dict[str, tuple[str | None, int | None]] = {}
-    for place, group in enumerate(sorted(found.values(), key=lambda group: min(map(at, group))), start=1):
+    cause_by_row: dict[str, tuple[str | None, int | None]] = {}
+    for place, group in enumerate(sorted(groups.values(), key=lambda group: min(map(at, group))), start=1):
         own = [row for row in group if roots[row.id] == row.id]
         text = _words(min(own or group, key=at), exchanges)
-        told |= {row.id: (text, place) for row in group}
-    given = ((row, *told.get(row.id, (None, None))) for row in rows)
-    return tuple(replace(row, cause=text, cause_place=place) for row, text, place in given)
+        cause_by_row |= {row.id: (text, place) for row in group}
+    row_causes = ((row, *cause_by_row.get(row.id, (None, None))) for row in rows)
+    return tuple(replace(row, cause=text, cause_place=place) for row, text, place in row_causes)
 
 
 def causes(attention: Iterable[RowResult]) -> tuple[Cause, ...]:
     """Return the rows that need attention by their cause, in the causes' order and each group in its own."""
-    found: dict[int, list[RowResult]] = {}
+    groups: dict[int, list[RowResult]] = {}
     for row in attention:
-        found.setdefault(row.cause_place or 0, []).append(row)
-    return tuple(Cause(rows[0].cause or "", tuple(rows)) for _, rows in sorted(found.items()))
+        groups.setdefault(row.cause_place or 0, []).append(row)
+    return tuple(Cause(rows[0].cause or "", tuple(rows)) for _, rows in sorted(groups.items()))
 
 
-def _root(row_id: str, troubled: Mapping[str, RowResult]) -> str:
+def _root(row_id: str, attention: Mapping[str, RowResult]) -> str:
     """Return the row that a row is open because of, itself where its reason names none that needs attention."""
-    seen = [row_id]
+    visited = [row_id]
     while True:
-        row = troubled[seen[-1]]
+        row = attention[visited[-1]]
         reason = row.reason or "" if row.verdict is Verdict.INCONCLUSIVE else ""
-        onward = next((one for one in _ROW.findall(reason) if one in troubled and one not in seen), None)
+        onward = next((one for one in _ROW.findall(reason) if one in attention and one not in visited), None)
         if onward is None:
-            return seen[-1]
-        seen.append(onward)
+            return visited[-1]
+        visited.append(onward)
 
 
 def _key(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
     finding = row.telling[0] if row.telling else None
     if row.verdict is Verdict.INCONCLUSIVE or finding is None:
-        return f"open: {_alike(row.reason or row.id)}"
+        return f"open: {_without_variable_parts(row.reason or row.id)}"
     refusal = _refusal(exchanges.get(finding.exchange or 0), finding.found)
     if refusal is not None:
         return f"refused: {refusal}"
-    told = finding.found or ""
-    return f"found: {_alike(told)}" if len(told) > _TELLING else f"{_alike(finding.expected)}: {_alike(told)}"
+    finding_text = finding.found or ""
+    return (
+        f"found: {_without_variable_parts(finding_text)}"
+        if len(finding_text) > _SHORTEST_FINDING
+        else f"{_without_variable_parts(finding.expected)}: {_without_variable_parts(finding_text)}"
+    )
 
 
 def _words(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
@@ -111,16 +115,16 @@ def _words(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
     refusal = _refusal(exchanges.get(finding.exchange or 0), finding.found)
     if refusal is not None:
         return f"answered {one_line(refusal, _LONGEST)}"
-    told = finding.found or ""
-    return one_line(f"found {told}" if len(told) > _TELLING else finding.contrast, _LONGEST)
+    finding_text = finding.found or ""
+    return one_line(f"found {finding_text}" if len(finding_text) > _SHORTEST_FINDING else finding.contrast, _LONGEST)
 
 
-def _refusal(exchange: Exchange | None, found: str | None) -> str | None:
+def _refusal(exchange: Exchange | None, finding_text: str | None) -> str | None:
     """Return status and code of a refusal that a finding is about: what was found is that status, or that code."""
-    if exchange is None or exchange.response is None or exchange.response.status < _REFUSAL or found is None:
+    if exchange is None or exchange.response is None or exchange.response.status < _REFUSAL or finding_text is None:
         return None
     status, code = str(exchange.response.status), _code(exchange.response.body)
-    if status not in found and (code is None or code not in found):
+    if status not in finding_text and (code is None or code not in finding_text):
         return None
     return status if code is None else f"{status} {code}"
 
@@ -139,5 +143,5 @@ def _code(body: str) -> str | None:
     return None
 
 
-def _alike(text: str) -> str:
-    return _VARYING.sub("…", one_line(text, 2 * _LONGEST))
+def _without_variable_parts(text: str) -> str:
+    return _VARIABLE_PARTS.sub("…", one_line(text, 2 * _LONGEST))

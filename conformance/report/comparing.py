@@ -9,7 +9,7 @@ from typing import Final
 from conformance.outcome import Verdict
 from conformance.report.summary import Summary
 
-JUDGED: Final = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
+DECIDED_VERDICTS: Final = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
 _WORST_FIRST: Final = (
     Verdict.ERROR,
     Verdict.FAIL,
@@ -21,7 +21,7 @@ _WORST_FIRST: Final = (
     Verdict.PASS,
 )
 # Options of `weldproof run` that choose rows.
-_SELECTING: Final = ("ids", "surfaces", "levels", "lanes", "addon", "shard")
+_SELECTION_OPTIONS: Final = ("ids", "surfaces", "levels", "lanes", "addon", "shard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class Change:
     unselected: bool = False
 
     @property
-    def compared(self) -> bool:
+    def is_compared(self) -> bool:
         """Whether both runs judged the row: it passed, failed or warned in each."""
-        return {self.before, self.after} <= JUDGED
+        return {self.before, self.after} <= DECIDED_VERDICTS
 
     @property
     def judged_once(self) -> bool:
         """Whether one run judged the row and the other, which was asked for it, did not."""
-        return not self.unselected and (self.before in JUDGED) is not (self.after in JUDGED)
+        return not self.unselected and (self.before in DECIDED_VERDICTS) is not (self.after in DECIDED_VERDICTS)
 
     @property
     def worse(self) -> bool:
@@ -59,26 +59,26 @@ class Change:
         One that the operator did not select is not, nor one that neither run judged: what is compared is what was
         looked at.
         """
-        looked_at = self.before in JUDGED or self.after in JUDGED
+        looked_at = self.before in DECIDED_VERDICTS or self.after in DECIDED_VERDICTS
         return looked_at and not self.unselected and _rank(self.after) < _rank(self.before)
 
 
 def compare(before: Summary, after: Summary) -> tuple[Change, ...]:
     """Return the rows whose verdict differs, what became worse first, else in the order of the runs."""
     old, new = ({row.id: row for row in run.rows} for run in (before, after))
-    found = []
+    changes = []
     for row_id in {**old, **new}:
         requirement = (new.get(row_id) or old[row_id]).requirement
         was, now = (run[row_id].verdict if row_id in run else None for run in (old, new))
         if was is not now:
             part = None in (was, now) and _selection(before) != _selection(after)
-            found.append(Change(row_id, requirement.sentence, was, now, unselected=part))
-    return tuple(sorted(found, key=lambda change: not change.worse))
+            changes.append(Change(row_id, requirement.sentence, was, now, unselected=part))
+    return tuple(sorted(changes, key=lambda change: not change.worse))
 
 
 def judged_by_both(before: Summary, after: Summary) -> int:
     """Return how many rows passed, failed or warned in each of two runs."""
-    first, second = ({row.id for row in run.rows if row.verdict in JUDGED} for run in (before, after))
+    first, second = ({row.id for row in run.rows if row.verdict in DECIDED_VERDICTS} for run in (before, after))
     return len(first & second)
 
 
@@ -86,8 +86,8 @@ def judged_only(changes: Iterable[Change]) -> dict[str, tuple[str, ...]]:
     """Return the ids of the rows that only the run `before`, and only the run `after`, judged where both could."""
     once = [change for change in changes if change.judged_once]
     return {
-        "before": tuple(change.id for change in once if change.before in JUDGED),
-        "after": tuple(change.id for change in once if change.after in JUDGED),
+        "before": tuple(change.id for change in once if change.before in DECIDED_VERDICTS),
+        "after": tuple(change.id for change in once if change.after in DECIDED_VERDICTS),
     }
 
 
@@ -95,6 +95,8 @@ def _rank(verdict: Verdict | None) -> int:
     return len(_WORST_FIRST) - 2 if verdict is None else _WORST_FIRST.index(verdict)
 
 
-def _selection(run: Summary) -> dict[str, object]:
+def _selection(summary: Summary) -> dict[str, object]:
     """Return what of the suite a run was asked for."""
-    return {name: run.options[name] for name in _SELECTING if run.options.get(name)} | {"quick": run.quick}
+    return {name: summary.options[name] for name in _SELECTION_OPTIONS if summary.options.get(name)} | {
+        "quick": summary.quick
+    }

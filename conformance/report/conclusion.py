@@ -38,8 +38,8 @@ _EXPECTATIONS: Final[Mapping[str, str]] = {
     "expired": "on the expected-failure list, but the entry has expired",
 }
 # Of what the client says where there was no answer.
-_REFUSED: Final = "cannot connect to"
-_LATE: Final = "answer within"
+_NO_CONNECTION: Final = "cannot connect to"
+_NO_ANSWER_IN_TIME: Final = "answer within"
 QUICK_LOOK: Final = "Quick look"
 # Added to every result of a target whose identity was not checked.
 UNCHECKED: Final = (
@@ -63,11 +63,11 @@ def headline(summary: Summary) -> str:
         return word
     if summary.quick:
         return QUICK_LOOK
-    known = len(summary.known_failures)
-    warned = sum(row.verdict is Verdict.WARN and row.expected_failure is None for row in summary.rows)
-    beside = [f"but for {_number(known, 'known failure')}"] if known else []
-    beside += [f"with {_number(warned, 'warning')}"] if warned else []
-    return " ".join([word, ", ".join(beside)]) if beside else word
+    known_count = len(summary.known_failures)
+    warning_count = sum(row.verdict is Verdict.WARN and row.expected_failure is None for row in summary.rows)
+    additions = [f"but for {_number(known_count, 'known failure')}"] if known_count else []
+    additions += [f"with {_number(warning_count, 'warning')}"] if warning_count else []
+    return " ".join([word, ", ".join(additions)]) if additions else word
 
 
 def words(summary: Summary) -> Mapping[Verdict, str]:
@@ -78,8 +78,8 @@ def words(summary: Summary) -> Mapping[Verdict, str]:
 def sentence(summary: Summary) -> str:
     """Return the verdict as one sentence that never says more than was looked at."""
     counts = summary.counts
-    judged = counts[Verdict.PASS] + counts[Verdict.FAIL] + counts[Verdict.WARN]
-    parts = [_passed(summary, judged) if judged else "No requirement was judged"]
+    judged_count = counts[Verdict.PASS] + counts[Verdict.FAIL] + counts[Verdict.WARN]
+    parts = [_pass_sentence(summary, judged_count) if judged_count else "No requirement was judged"]
     for verdict, words in (
         (Verdict.FAIL, "fail"),
         (Verdict.WARN, "warn"),
@@ -89,64 +89,64 @@ def sentence(summary: Summary) -> str:
     ):
         if counts[verdict]:
             parts.append(f"{counts[verdict]} {words}")
-    known = sum(row.expected_failure == "expected" for row in summary.rows)
-    unexpected = sum(row.expected_failure in UNEXPECTED for row in summary.rows)
-    if known:
-        parts.append(f"{known} on the expected-failure list")
-    if unexpected:
-        parts.append(f"{unexpected} that the expected-failure list does not excuse any more")
-    ending = "" if summary.finished else " The log ends before the end of the run."
+    known_count = sum(row.expected_failure == "expected" for row in summary.rows)
+    unexpected_count = sum(row.expected_failure in UNEXPECTED for row in summary.rows)
+    if known_count:
+        parts.append(f"{known_count} on the expected-failure list")
+    if unexpected_count:
+        parts.append(f"{unexpected_count} that the expected-failure list does not excuse any more")
+    remarks = "" if summary.finished else " The log ends before the end of the run."
     if summary.interrupted:
-        ending = " The run was interrupted, and requirements that it did not reach have no verdict."
+        remarks = " The run was interrupted, and requirements that it did not reach have no verdict."
     if ("tls.insecure", "true") in summary.non_defaults:
-        ending += f" {UNCHECKED}"
+        remarks += f" {UNCHECKED}"
     if summary.options.get("shard"):
-        ending += f" This is part {one_line(str(summary.options['shard']), 20)} of a run: `weldproof report merge`."
+        remarks += f" This is part {one_line(str(summary.options['shard']), 20)} of a run: `weldproof report merge`."
     if summary.unanswered:
-        ending += _unanswered(summary)
-    ending += _also_seen(summary)
+        remarks += _explain_no_answer(summary)
+    remarks += _also_seen(summary)
     if summary.not_yours is not None:
-        ending += f" {nothing_of_yours(summary.not_yours)}"
-    return f"{_quickly(summary)}{', '.join(parts)}.{ending}"
+        remarks += f" {nothing_of_yours(summary.not_yours)}"
+    return f"{_quick_result(summary)}{', '.join(parts)}.{remarks}"
 
 
 def _also_seen(summary: Summary) -> str:
     """Return which requirements that were not selected were seen broken: the run reported them when they occurred."""
-    seen = ", ".join(f"{name} {WORDS[verdict]}" for name, verdict in summary.also_seen.items())
-    return f" Also seen, not selected: {seen}." if seen else ""
+    broken_rows = ", ".join(f"{name} {WORDS[verdict]}" for name, verdict in summary.also_seen.items())
+    return f" Also seen, not selected: {broken_rows}." if broken_rows else ""
 
 
-def _unanswered(summary: Summary) -> str:
+def _explain_no_answer(summary: Summary) -> str:
     """Return why nothing gave an answer, and what to do."""
     addresses = one_line(" or ".join(dict.fromkeys(summary.surfaces.values())), 400)
     reasons = one_line("; ".join(summary.unanswered_because), 600)
-    ending = f" Nothing at {addresses} gave an answer: {reasons}."
-    if _REFUSED in reasons:
-        ending += " Is the server running, and is that its address?"
-    if _LATE in reasons:
-        ending += " If the server is slow, give a longer --timeout."
-    return ending
+    remarks = f" Nothing at {addresses} gave an answer: {reasons}."
+    if _NO_CONNECTION in reasons:
+        remarks += " Is the server running, and is that its address?"
+    if _NO_ANSWER_IN_TIME in reasons:
+        remarks += " If the server is slow, give a longer --timeout."
+    return remarks
 
 
-def nothing_of_yours(what: str) -> str:
-    """Return the sentence of a run that judged `what` of the suite's own, and nothing of the operator's."""
-    return f"Nothing of yours was judged: the target was {one_line(what, 100)}."
+def nothing_of_yours(target_text: str) -> str:
+    """Return the sentence of a run that judged `target_text` of the suite's own, and nothing of the operator's."""
+    return f"Nothing of yours was judged: the target was {one_line(target_text, 100)}."
 
 
-def _passed(summary: Summary, judged: int) -> str:
-    passed = summary.counts[Verdict.PASS]
+def _pass_sentence(summary: Summary, judged_count: int) -> str:
+    pass_count = summary.counts[Verdict.PASS]
     if summary.quick:
-        return f"{passed} of {_number(judged, 'tried requirement')} without a breach"
-    return f"{passed} of {_number(judged, 'judged requirement')} {'passes' if judged == 1 else 'pass'}"
+        return f"{pass_count} of {_number(judged_count, 'tried requirement')} without a breach"
+    return f"{pass_count} of {_number(judged_count, 'judged requirement')} {'passes' if judged_count == 1 else 'pass'}"
 
 
-def _quickly(summary: Summary) -> str:
+def _quick_result(summary: Summary) -> str:
     """Return the result of a quick look, to be put before its counts: what it found, and that it is no verdict."""
     if not summary.quick or not summary.finished:
         return ""
     nothing = "a part of what was tried warns" if summary.counts[Verdict.WARN] else "no breach found in what was tried"
-    found = {Exit.PASSED: nothing, Exit.FAILED: "it breaks the requirements below"}
-    outcome = found.get(Exit(summary.exit_code or 0), "not all of it could be tried")
+    outcomes = {Exit.PASSED: nothing, Exit.FAILED: "it breaks the requirements below"}
+    outcome = outcomes.get(Exit(summary.exit_code or 0), "not all of it could be tried")
     text = f"{outcome}; run without --quick for a verdict. "
     # If the headline already says so, the words would appear twice.
     return text[0].upper() + text[1:] if headline(summary) == QUICK_LOOK else f"{QUICK_LOOK}: {text}"
@@ -154,8 +154,8 @@ def _quickly(summary: Summary) -> str:
 
 def rests_on(summary: Summary) -> tuple[str, ...]:
     """Return the basis of the verdict in sentences: claims, what they exclude, values that are not defaults."""
-    claimed = [f"{name} {', '.join(members) or 'none'}" for name, members in summary.claims.items()]
-    lines = [f"Claimed: {one_line('; '.join(claimed) or 'nothing', 1000)}."]
+    claim_texts = [f"{name} {', '.join(members) or 'none'}" for name, members in summary.claims.items()]
+    lines = [f"Claimed: {one_line('; '.join(claim_texts) or 'nothing', 1000)}."]
     counts = summary.counts
     if counts[Verdict.NOT_APPLICABLE]:
         lines.append(
@@ -170,13 +170,13 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
         lines += [f"Not shown of {', '.join(ids)}: {one_line(why, 400)}." for why, ids in summary.not_shown.items()]
     if summary.untried:
         lines.append(f"Not tried: {one_line('; '.join(summary.untried), 1000)}.")
-    for said, count in sorted(_findings_of(summary, ON_WORD).items()):
-        lines.append(f"{_number(count, 'requirement')} judged on the operator's statement that {said}.")
+    for statement, count in sorted(_findings_of(summary, ON_WORD).items()):
+        lines.append(f"{_number(count, 'requirement')} judged on the operator's statement that {statement}.")
     for name, count in sorted(_findings_of(summary, STAND_IN).items()):
         lines.append(f"{_number(count, 'requirement')} judged on {name}, because your profile names none.")
     if summary.non_defaults:
-        changed = _number(len(summary.non_defaults), "value")
-        lines.append(f"{changed} of the target profile not at the default.")
+        value_count = _number(len(summary.non_defaults), "value")
+        lines.append(f"{value_count} of the target profile not at the default.")
     else:
         lines.append("Every value of the target profile is the default.")
     return tuple(lines)
@@ -194,15 +194,17 @@ def _shortened_lines(summary: Summary) -> list[str]:
 
 def _by_what(summary: Summary, word: str) -> list[str]:
     by_what: dict[str, list[str]] = {}
-    for one in summary.shortened:
-        by_what.setdefault(one_line(one.what, 200), []).append(f"{one_line(one.check, 100)} {one.tried} of {one.of}")
+    for trial in summary.shortened:
+        by_what.setdefault(one_line(trial.what, 200), []).append(
+            f"{one_line(trial.check, 100)} {trial.tried} of {trial.of}"
+        )
     return [f"{word}, {what}: {', '.join(tried)}." for what, tried in by_what.items()]
 
 
 def _findings_of(summary: Summary, member: str) -> Counter[str]:
     """Return the values of a member of the findings' `where`, each with its number of requirements."""
-    found = ({one.where[member] for one in row.findings if member in one.where} for row in summary.rows)
-    return Counter(name for names in found for name in names)
+    values_by_row = ({one.where[member] for one in row.findings if member in one.where} for row in summary.rows)
+    return Counter(name for names in values_by_row for name in names)
 
 
 def expectation(row: RowResult) -> str | None:
@@ -210,15 +212,15 @@ def expectation(row: RowResult) -> str | None:
     return None if row.expected_failure is None else _EXPECTATIONS.get(row.expected_failure, row.expected_failure)
 
 
-def standing(row: RowResult) -> str:
+def describe_standing(row: RowResult) -> str:
     """Return where a requirement comes from, how much it weighs, and the clauses that it rests on, in words."""
     weight = "decides the verdict" if row.requirement.decides else "warns only"
-    named = ", ".join(clause.id for clause in clauses_of(row.id))
-    weighed = f"{row.requirement.section} · {row.requirement.level}, {row.requirement.basis} · {weight}"
-    return f"{weighed} · specification {named}" if named else weighed
+    clause_ids = ", ".join(clause.id for clause in clauses_of(row.id))
+    basis_text = f"{row.requirement.section} · {row.requirement.level}, {row.requirement.basis} · {weight}"
+    return f"{basis_text} · specification {clause_ids}" if clause_ids else basis_text
 
 
-def started(summary: Summary) -> str:
+def start_time(summary: Summary) -> str:
     """Return when the run began, in UTC."""
     return f"{dt.datetime.fromtimestamp(summary.started_at, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
 

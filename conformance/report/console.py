@@ -15,14 +15,14 @@ from conformance.outcome import Exit, Verdict
 from conformance.report.causes import Cause
 from conformance.report.conclusion import (
     WORDS,
+    describe_standing,
     duration,
     expectation,
     headline,
     nothing_of_yours,
     rests_on,
     sentence,
-    standing,
-    started,
+    start_time,
     words,
 )
 from conformance.report.detail import finding_text
@@ -53,7 +53,7 @@ SHOWN_IDS: Final = 12
 def show(
     summary: Summary,
     *,
-    written: Sequence[Path] = (),
+    report_files: Sequence[Path] = (),
     report: str | None = None,
     own_run: bool = False,
     console: Terminal | None = None,
@@ -74,12 +74,12 @@ def show(
         BrokenPipeError: The reader of the output closed it before its end.
     """
     console = console or Terminal()
-    report = report or (str(written[0].parent) if written else "REPORT")
+    report = report or (str(report_files[0].parent) if report_files else "REPORT")
     if summary.not_yours is not None:
         console.print((nothing_of_yours(summary.not_yours), "bold yellow"))
     _groups(console, summary, verbose=verbose)
     for cause in reversed(summary.causes):
-        _caused(console, summary, cause, Replays(report, own_run), SHOWN_FINDINGS[verbose])
+        _show_cause(console, summary, cause, Replays(report, own_run), SHOWN_FINDINGS[verbose])
     _inconclusive(console, summary)
     _absent(console, summary, verbose=verbose)
     _slowest(console, summary)
@@ -88,7 +88,7 @@ def show(
         if note.check == WHOLE_RUN:
             console.print((f"\n{one_line(note.text, 600)}", "yellow"))
     _basis(console, summary, verbose=verbose)
-    for path in written:
+    for path in report_files:
         console.print((f"  {path}", "dim"))
     _verdict(console, summary)
 
@@ -99,22 +99,24 @@ def _heading(console: Terminal, text: str) -> None:
 
 def _groups(console: Terminal, summary: Summary, *, verbose: bool) -> None:
     """Print a line of counts for each group; groups of which no row applies are left out unless `verbose`."""
-    shown = [verdict for verdict, count in summary.counts.items() if count]
+    shown_verdicts = [verdict for verdict, count in summary.counts.items() if count]
     styles = {**STYLES, Verdict.PASS: ""} if summary.quick else STYLES
-    styled = [styles[verdict] for verdict in shown]
+    column_styles = [styles[verdict] for verdict in shown_verdicts]
     rows = []
     for name, group in summary.groups.items():
         if not verbose and all(row.verdict is Verdict.NOT_APPLICABLE for row in group):
             continue
-        counts = [sum(row.verdict is verdict for row in group) for verdict in shown]
-        rows.append([[(name, "")], *number_cells(styled, counts)])
-    rows.append([[("all", "bold")], *number_cells(styled, [summary.counts[verdict] for verdict in shown])])
-    header = ["group", *(words(summary)[verdict] for verdict in shown)]
+        counts = [sum(row.verdict is verdict for row in group) for verdict in shown_verdicts]
+        rows.append([[(name, "")], *number_cells(column_styles, counts)])
+    rows.append(
+        [[("all", "bold")], *number_cells(column_styles, [summary.counts[verdict] for verdict in shown_verdicts])]
+    )
+    header = ["group", *(words(summary)[verdict] for verdict in shown_verdicts)]
     for line in table(header, rows, console.width, numbers=True):
         console.print(*line)
 
 
-def _caused(console: Terminal, summary: Summary, cause: Cause, replays: Replays, most: int) -> None:
+def _show_cause(console: Terminal, summary: Summary, cause: Cause, replays: Replays, most: int) -> None:
     """Print the breaches of one cause: the first whole, the others in a line, and what could not be decided for it."""
     breaches = [row for row in cause.rows if row.verdict is not Verdict.INCONCLUSIVE]
     if not breaches:
@@ -126,25 +128,25 @@ def _caused(console: Terminal, summary: Summary, cause: Cause, replays: Replays,
         word = (WORDS[row.verdict], STYLES[row.verdict])
         headline = (one_line(f": {row.headline}", 300), "dim")
         console.print(word, "  ", (row.id, "bold"), f"  {row.requirement.sentence}", headline)
-    undecided = [row.id for row in cause.rows if row.verdict is Verdict.INCONCLUSIVE]
-    if undecided:
-        ids = (_ids(undecided), STYLES[Verdict.INCONCLUSIVE])
+    undecided_ids = [row.id for row in cause.rows if row.verdict is Verdict.INCONCLUSIVE]
+    if undecided_ids:
+        ids = (_ids(undecided_ids), STYLES[Verdict.INCONCLUSIVE])
         console.print("undecided for this cause: ", ids)
 
 
 def _breach(console: Terminal, summary: Summary, row: RowResult, replays: Replays, most: int) -> None:
     console.print("\n", (WORDS[row.verdict], STYLES[row.verdict]), "  ", (row.id, "bold"))
     console.print(f"  {row.requirement.sentence}")
-    console.print((f"  {standing(row)}", "dim"))
-    known = expectation(row)
-    if known is not None:
-        console.print((f"  {known}", "yellow"))
-    telling = row.against
-    for finding in telling[:most]:
+    console.print((f"  {describe_standing(row)}", "dim"))
+    expectation_text = expectation(row)
+    if expectation_text is not None:
+        console.print((f"  {expectation_text}", "yellow"))
+    findings = row.against
+    for finding in findings[:most]:
         text = finding_text(finding, summary, replays)
         console.print("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n")))
-    if len(telling) > most:
-        more = f"    and {len(telling) - most} more of this requirement, in the HTML and JSON reports"
+    if len(findings) > most:
+        more = f"    and {len(findings) - most} more of this requirement, in the HTML and JSON reports"
         console.print(("\n" + more, "dim"))
 
 
@@ -190,12 +192,12 @@ def _comparisons(console: Terminal, summary: Summary) -> None:
     rows = []
     for pair in summary.comparisons:
         style = "bold red" if pair.unverified else _GRADE_STYLES.get(pair.grade or "", "magenta")
-        telling = one_line(pair.missing, 400) if pair.missing is not None else ", ".join(pair.mattering_names)
+        detail = one_line(pair.missing, 400) if pair.missing is not None else ", ".join(pair.mattering_names)
         plain = [
             (one_line(pair.call, 80), ""),
             (pair.lane or "", ""),
             (pair.verdict, style),
-            (one_line(telling, 400), ""),
+            (one_line(detail, 400), ""),
         ]
         rows.append([[cell] for cell in plain])
     for line in table(("call", "lane", "verdict", "differences that matter"), rows, console.width):
@@ -217,7 +219,7 @@ def _basis(console: Terminal, summary: Summary, *, verbose: bool) -> None:
     elif summary.non_defaults:
         console.print(("  -v shows these values.", "dim"))
     code = "none" if summary.exit_code is None else str(summary.exit_code)
-    about = f"  {one_line(summary.target, 100)}, seed {summary.seed}, {started(summary)}, {duration(summary)}"
+    about = f"  {one_line(summary.target, 100)}, seed {summary.seed}, {start_time(summary)}, {duration(summary)}"
     console.print((f"{about}, exit code {code}", "dim"))
 
 
@@ -229,5 +231,5 @@ def _verdict(console: Terminal, summary: Summary) -> None:
 
 
 def _ids(ids: Sequence[str]) -> str:
-    shown = ", ".join(ids[:SHOWN_IDS])
-    return shown if len(ids) <= SHOWN_IDS else f"{shown} and {len(ids) - SHOWN_IDS} more"
+    id_list = ", ".join(ids[:SHOWN_IDS])
+    return id_list if len(ids) <= SHOWN_IDS else f"{id_list} and {len(ids) - SHOWN_IDS} more"

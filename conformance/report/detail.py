@@ -34,12 +34,17 @@ def finding_text(finding: Finding, summary: Summary, replays: Replays = READ_LAT
         lines.append(f"fix       {show_shortened(finding.hint, BODY_LIMIT)}")
     exchange = summary.exchanges.get(finding.exchange) if finding.exchange is not None else None
     if exchange is not None:
-        sent, answered = exchange.headings
-        lines += [sent, _indented(exchange.sent(BODY_LIMIT)), answered, _indented(exchange.answered(BODY_LIMIT))]
+        request_heading, response_heading = exchange.headings
+        lines += [
+            request_heading,
+            _indent(exchange.sent(BODY_LIMIT)),
+            response_heading,
+            _indent(exchange.answered(BODY_LIMIT)),
+        ]
         lines.append(f"curl      {exchange.command(BODY_LIMIT * 2)}")
         lines.append(f"replay    {replays.command(summary, exchange.n)}")
     return "\n".join(lines)
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"  {line}" if line else "" for line in text.split("\n"))

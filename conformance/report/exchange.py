@@ -77,8 +77,8 @@ class Exchange:
     @property
     def line(self) -> str:
         """The exchange in one line: `POST /pay/v1/x → 402`."""
-        ending = "no answer" if self.response is None else str(self.response.status)
-        return f"{one_line(self.method, 20)} {one_line(self.path, 120)} → {ending}"
+        status_text = "no answer" if self.response is None else str(self.response.status)
+        return f"{one_line(self.method, 20)} {one_line(self.path, 120)} → {status_text}"
 
     def sent(self, limit: int) -> str:
         """Return the request as HTTP/1.1 would show it, visible, its body cut after `limit` characters."""

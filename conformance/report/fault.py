@@ -15,7 +15,7 @@ FILE = "fault.txt"
 _LIBRARIES = ("aiohttp", "uvloop", "orjson", "cryptography")
 
 
-def text(events: Iterable[Event], words: Sequence[str], names: Names, escaped: BaseException | None = None) -> str:
+def text(events: Iterable[Event], words: Sequence[str], names: Names, fault: BaseException | None = None) -> str:
     """Return the file's text, without secrets.
 
     Args:
@@ -24,8 +24,8 @@ def text(events: Iterable[Event], words: Sequence[str], names: Names, escaped: B
         names: What must not be shown.
         escaped: What ended the run itself; None where checks tripped and the run went on.
     """
-    held = tuple(events)
-    seed = next((event["seed"] for event in held if event["event"] == "run.started"), None)
+    event_list = tuple(events)
+    seed = next((event["seed"] for event in event_list if event["event"] == "run.started"), None)
     lines = [
         "This is a fault of Weldproof itself. It is not a result about the target.",
         f"Please send this file and {LOG}, from the same folder, to the maintainers of Weldproof.",
@@ -34,10 +34,10 @@ def text(events: Iterable[Event], words: Sequence[str], names: Names, escaped: B
         ", ".join(f"{name} {version(name)}" for name in _LIBRARIES),
         f"seed: {'none yet' if seed is None else seed}",
         f"to repeat it: {names.redact(_command(words, seed))}",
-        *_checks(held),
+        *_checks(event_list),
     ]
-    if escaped is not None:
-        trace = names.redact("".join(traceback.format_exception(escaped)))
+    if fault is not None:
+        trace = names.redact("".join(traceback.format_exception(fault)))
         lines += ["", "What ended the run:", trace.rstrip()]
     return "\n".join(lines) + "\n"
 
@@ -52,10 +52,10 @@ def hint(place: str) -> str:
 
 
 def _command(words: Sequence[str], seed: int | None) -> str:
-    told = any(word == "--seed" or word.startswith("--seed=") for word in words)
+    has_seed = any(word == "--seed" or word.startswith("--seed=") for word in words)
     # What follows -- is a command of the operator's own.
     end = words.index("--") if "--" in words else len(words)
-    more = [] if told or seed is None else ["--seed", str(seed)]
+    more = [] if has_seed or seed is None else ["--seed", str(seed)]
     return shlex.join(["weldproof", *words[:end], *more, *words[end:]])
 
 

@@ -29,8 +29,8 @@ class Format:
 
     def render(self, events: Iterable[Event]) -> bytes:
         """Return the file's bytes; the same events always give the same bytes."""
-        rendered: bytes = import_module(f"conformance.report.{self.module}").render(events)
-        return rendered
+        content: bytes = import_module(f"conformance.report.{self.module}").render(events)
+        return content
 
 
 FORMATS: Final[Mapping[str, Format]] = {
@@ -50,9 +50,9 @@ def write(events: Sequence[Event], directory: Path, names: Iterable[str]) -> lis
         The files written, in the order of `names`, each once.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    written = []
+    paths = []
     for name in dict.fromkeys(names):
         path = directory / FORMATS[name].file
         replace_file(path, FORMATS[name].render(events))
-        written.append(path)
-    return written
+        paths.append(path)
+    return paths

@@ -39,7 +39,7 @@ def archive(events: Iterable[Event], check: str | None = None) -> dict[str, Any]
     begin = next((event for event in listed if event["event"] == "run.started"), None)
     if begin is None:
         raise LogFault("the event log has no run.started, so that no run began")
-    started = f"{dt.datetime.fromtimestamp(int(begin['started_at']), dt.UTC):%Y-%m-%dT%H:%M:%S}.000Z"
+    start_time = f"{dt.datetime.fromtimestamp(int(begin['started_at']), dt.UTC):%Y-%m-%dT%H:%M:%S}.000Z"
     told = [event for event in listed if event["event"] in {"exchange", "arrival"}]
     shown = [event for event in told if check is None or _page(event) == check]
     pages = dict.fromkeys(map(_page, shown))
@@ -47,8 +47,8 @@ def archive(events: Iterable[Event], check: str | None = None) -> dict[str, Any]
     log = {
         "version": "1.2",
         "creator": creator,
-        "pages": [{"startedDateTime": started, "id": one, "title": one, "pageTimings": {}} for one in pages],
-        "entries": [_entry(event, started) for event in shown],
+        "pages": [{"startedDateTime": start_time, "id": one, "title": one, "pageTimings": {}} for one in pages],
+        "entries": [_entry(event, start_time) for event in shown],
         "comment": f"run {begin['run_id']}, seed {begin['seed']}; $NAMES replace secrets and live values",
     }
     value: dict[str, Any] = json_safe({"log": log})
@@ -59,12 +59,12 @@ def _page(event: Event) -> str:
     return str(event.get("check") or _ARRIVALS)
 
 
-def _entry(event: Event, started: str) -> dict[str, Any]:
+def _entry(event: Event, start_time: str) -> dict[str, Any]:
     response = event["response"]
     took = 0.0 if response is None else max(0.0, float(response["milliseconds"]))
     entry = {
         "pageref": _page(event),
-        "startedDateTime": started,
+        "startedDateTime": start_time,
         "time": took,
         "request": _request(event["request"]),
         "response": _response(response),

@@ -22,13 +22,13 @@ from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import (
     SURFACES,
     WORDS,
+    describe_standing,
     duration,
     expectation,
     headline,
     rests_on,
     sentence,
-    standing,
-    started,
+    start_time,
     words,
 )
 from conformance.report.detail import place
@@ -122,7 +122,7 @@ def render(events: Iterable[Event]) -> bytes:
         tone=_tone(summary),
         headline=headline(summary),
         sentence=sentence(summary),
-        started=started(summary),
+        started=start_time(summary),
         duration=duration(summary),
         rests_on=rests_on(summary),
         words=words(summary),
@@ -149,11 +149,11 @@ def template(name: str) -> Template:
     environment.filters |= {
         "line": one_line,
         "visible": lambda text: show_shortened(str(text), TEXT_LIMIT),
-        "coded": _coded,
+        "coded": _mark_code,
         "digest": _digest,
         "where": place,
         "expectation": expectation,
-        "standing": standing,
+        "standing": describe_standing,
     }
     environment.globals |= {
         "WORDS": WORDS,
@@ -171,7 +171,7 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(str(text).encode("utf-8")).digest()).decode("ascii")
 
 
-def _coded(text: str) -> Markup:
+def _mark_code(text: str) -> Markup:
     """Return a sentence of the ledger with the texts in backticks as code."""
     parts = one_line(text).split("`")
     if len(parts) % 2 == 0:
@@ -204,7 +204,7 @@ def _cards(surfaces: Iterable[Surface]) -> Iterator[Card]:
 
 def _card(summary: Summary, row: RowResult, shown: set[int]) -> Card:
     telling = row.against if row.needs_attention else ()
-    found = tuple(_shown(finding, summary.exchanges, shown) for finding in telling[:SHOWN_FINDINGS])
+    found = tuple(_excerpt(finding, summary.exchanges, shown) for finding in telling[:SHOWN_FINDINGS])
     return Card(row, _lanes(row), found, max(0, len(telling) - SHOWN_FINDINGS))
 
 
@@ -214,7 +214,7 @@ def _lanes(row: RowResult) -> tuple[str, ...]:
     return tuple(lane for lane in LANES if lane in named or any(name.endswith(f"[{lane}]") for name in row.checks))
 
 
-def _shown(finding: Finding, exchanges: Mapping[int, Exchange], shown: set[int]) -> ShownFinding:
+def _excerpt(finding: Finding, exchanges: Mapping[int, Exchange], shown: set[int]) -> ShownFinding:
     exchange = None if finding.exchange is None else exchanges.get(finding.exchange)
     if exchange is None:
         return ShownFinding(finding, None, None)

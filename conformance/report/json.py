@@ -53,8 +53,8 @@ def encode(value: Mapping[str, Any]) -> bytes:
 @cache
 def schema() -> Mapping[str, Any]:
     """Return the published JSON Schema of `report.json`."""
-    loaded: Mapping[str, Any] = json.loads(files(__package__).joinpath("report.schema.json").read_text("utf-8"))
-    return loaded
+    document_value: Mapping[str, Any] = json.loads(files(__package__).joinpath("report.schema.json").read_text("utf-8"))
+    return document_value
 
 
 def document(summary: Summary) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from conformance.log.events import Event
 from conformance.outcome import Verdict
-from conformance.report.conclusion import expectation, headline, sentence, standing
+from conformance.report.conclusion import describe_standing, expectation, headline, sentence
 from conformance.report.detail import finding_text
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
@@ -57,9 +57,9 @@ def _suite(summary: Summary, name: str, rows: Sequence[RowResult]) -> Element:
 
 def _properties(summary: Summary, rows: Sequence[RowResult]) -> Iterator[tuple[str, str]]:
     yield "conclusion", f"{headline(summary)}: {sentence(summary)}"
-    warned = sum(row.verdict is Verdict.WARN for row in rows)
-    if warned:
-        yield "warnings", str(warned)
+    warning = sum(row.verdict is Verdict.WARN for row in rows)
+    if warning:
+        yield "warnings", str(warning)
     yield "seed", str(summary.seed)
     yield "suite_version", one_line(summary.suite_version, 100)
     if summary.interrupted:
@@ -101,7 +101,7 @@ def _result(summary: Summary, row: RowResult) -> Element | None:
 
 
 def _text(summary: Summary, row: RowResult) -> str:
-    parts = [f"{row.requirement.sentence}\n{standing(row)}"]
+    parts = [f"{row.requirement.sentence}\n{describe_standing(row)}"]
     parts += [finding_text(finding, summary) for finding in row.against[:SHOWN_FINDINGS]]
     if len(row.against) > SHOWN_FINDINGS:
         parts.append(f"and {len(row.against) - SHOWN_FINDINGS} more")

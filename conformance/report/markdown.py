@@ -9,13 +9,13 @@ from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report.conclusion import (
     WORDS,
+    describe_standing,
     duration,
     expectation,
     headline,
     rests_on,
     sentence,
-    standing,
-    started,
+    start_time,
     words,
 )
 from conformance.report.detail import finding_text
@@ -40,7 +40,7 @@ def _head(summary: Summary) -> Iterator[str]:
     yield ""
     yield sentence(summary)
     yield ""
-    yield f"Weldproof {inline(summary.suite_version)}, seed {summary.seed}, {started(summary)}, {duration(summary)}."
+    yield f"Weldproof {inline(summary.suite_version)}, seed {summary.seed}, {start_time(summary)}, {duration(summary)}."
 
 
 def _table(summary: Summary) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _attention(summary: Summary) -> Iterator[str]:
 def _row(summary: Summary, row: RowResult) -> Iterator[str]:
     yield f"\n### {inline(row.id)}: {WORDS[row.verdict]}\n"
     yield f"{inline(row.requirement.sentence)}\n"
-    yield inline(standing(row))
+    yield inline(describe_standing(row))
     known = expectation(row)
     if known is not None:
         yield f"\n{inline(known)}"

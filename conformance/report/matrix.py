@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from conformance.outcome import Verdict
-from conformance.report.comparing import JUDGED
-from conformance.report.conclusion import SURFACES, headline, started, words
+from conformance.report.comparing import DECIDED_VERDICTS
+from conformance.report.conclusion import SURFACES, headline, start_time, words
 from conformance.report.markdown import inline
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary
@@ -61,7 +61,7 @@ class Matrix:
     def as_json(self) -> dict[str, Any]:
         """Return it for programs: `rows` has the cells' texts, `cells` the cells."""
         return {
-            "runs": [asdict(run) for run in self.runs],
+            "runs": [asdict(summary) for summary in self.runs],
             "rows": {name: [cell.text for cell in cells] for name, cells in self.rows.items()},
             "cells": {name: [asdict(cell) for cell in cells] for name, cells in self.rows.items()},
         }
@@ -69,48 +69,52 @@ class Matrix:
 
 def matrix(runs: Sequence[Summary], by: str) -> Matrix:
     """Set runs side by side, a line for each `surface`, `group` or `row` that one of them has."""
-    parted = [_parted(run, BY[by]) for run in runs]
+    parted = [_divide(summary, BY[by]) for summary in runs]
     names = dict.fromkeys(name for found in parted for name in found)
     cell = _verdict_cell if by == "row" else _count_cell
     table = {
-        name: tuple(cell(run, found.get(name, ())) for run, found in zip(runs, parted, strict=True)) for name in names
+        name: tuple(cell(summary, found.get(name, ())) for summary, found in zip(runs, parted, strict=True))
+        for name in names
     }
-    columns = (Column(run.run_id, run.target, headline(run), run.exit_code, started(run)) for run in runs)
+    columns = (
+        Column(summary.run_id, summary.target, headline(summary), summary.exit_code, start_time(summary))
+        for summary in runs
+    )
     return Matrix(tuple(columns), table)
 
 
-def _parted(run: Summary, name: Callable[[RowResult], str]) -> dict[str, list[RowResult]]:
+def _divide(summary: Summary, name: Callable[[RowResult], str]) -> dict[str, list[RowResult]]:
     found: dict[str, list[RowResult]] = {}
-    for row in run.rows:
+    for row in summary.rows:
         found.setdefault(name(row), []).append(row)
     return found
 
 
-def _verdict_cell(run: Summary, rows: Sequence[RowResult]) -> Cell:
-    return Cell(words(run)[rows[0].verdict], tone=_tone(run, rows[0].verdict)) if rows else Cell(NOTHING)
+def _verdict_cell(summary: Summary, rows: Sequence[RowResult]) -> Cell:
+    return Cell(words(summary)[rows[0].verdict], tone=_tone(summary, rows[0].verdict)) if rows else Cell(NOTHING)
 
 
-def _tone(run: Summary, verdict: Verdict) -> Verdict | None:
+def _tone(summary: Summary, verdict: Verdict) -> Verdict | None:
     """Return the colour of a verdict; a quick look that found nothing has no colour."""
-    return None if run.quick and verdict is Verdict.PASS else verdict
+    return None if summary.quick and verdict is Verdict.PASS else verdict
 
 
-def _count_cell(run: Summary, rows: Sequence[RowResult]) -> Cell:
+def _count_cell(summary: Summary, rows: Sequence[RowResult]) -> Cell:
     counts = Counter(row.verdict for row in rows)
-    judged = sum(counts[verdict] for verdict in JUDGED)
+    judged = sum(counts[verdict] for verdict in DECIDED_VERDICTS)
     against = [verdict for verdict in (Verdict.ERROR, *(one for one, _ in _COUNTED)) if counts[verdict]]
     beside = ", ".join(f"{counts[verdict]} {word}" for verdict, word in _COUNTED if counts[verdict])
     if not judged:
         return Cell(NOTHING, beside, against[0] if against else None)
-    return Cell(f"{counts[Verdict.PASS]}/{judged}", beside, against[0] if against else _tone(run, Verdict.PASS))
+    return Cell(f"{counts[Verdict.PASS]}/{judged}", beside, against[0] if against else _tone(summary, Verdict.PASS))
 
 
 def text(table: Matrix, paths: Sequence[str]) -> str:
     """Return the table for a terminal: the runs by number with their outcome, then a line each."""
-    width = max(len(run.headline) for run in table.runs)
+    width = max(len(summary.headline) for summary in table.runs)
     head = [
-        f"{number}  {run.headline:{width}}  {one_line(run.target, 60)}  {path}"
-        for number, (run, path) in enumerate(zip(table.runs, paths, strict=True), start=1)
+        f"{number}  {summary.headline:{width}}  {one_line(summary.target, 60)}  {path}"
+        for number, (summary, path) in enumerate(zip(table.runs, paths, strict=True), start=1)
     ]
     names = max((len(name) for name in table.rows), default=0)
     cells = max((len(cell.text) for line in table.rows.values() for cell in line), default=1)
@@ -124,8 +128,11 @@ def text(table: Matrix, paths: Sequence[str]) -> str:
 
 def markdown(table: Matrix) -> str:
     """Return the table as GitHub-flavoured Markdown."""
-    lines = [f"| | {' | '.join(inline(run.target) for run in table.runs)} |", f"| --- |{' ---: |' * len(table.runs)}"]
-    lines += [f"| **outcome** | {' | '.join(inline(run.headline) for run in table.runs)} |"]
+    lines = [
+        f"| | {' | '.join(inline(summary.target) for summary in table.runs)} |",
+        f"| --- |{' ---: |' * len(table.runs)}",
+    ]
+    lines += [f"| **outcome** | {' | '.join(inline(summary.headline) for summary in table.runs)} |"]
     for name, row in table.rows.items():
         cells = (inline(cell.text) + (f" ({inline(cell.beside)})" if cell.beside else "") for cell in row)
         lines.append(f"| {inline(name)} | {' | '.join(cells)} |")

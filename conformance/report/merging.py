@@ -32,15 +32,15 @@ class _Part:
     events: tuple[Event, ...]
 
     @property
-    def started(self) -> Event:
+    def start_event(self) -> Event:
         return next(event for event in self.events if event["event"] == "run.started")
 
     @property
-    def finished(self) -> Event:
+    def finish_event(self) -> Event:
         return next(event for event in self.events if event["event"] == "run.finished")
 
 
-def merged(runs: Mapping[str, Sequence[Event]]) -> tuple[Event, ...]:
+def merge_parts(runs: Mapping[str, Sequence[Event]]) -> tuple[Event, ...]:
     """Return the event log of the whole run: each exchange with a number of its own, each row as its part judged it.
 
     Args:
@@ -50,18 +50,18 @@ def merged(runs: Mapping[str, Sequence[Event]]) -> tuple[Event, ...]:
         MergeFault: A run is no part, did not end, is of another run, or a part is missing or there twice.
     """
     parts = sorted((_part(name, tuple(events)) for name, events in runs.items()), key=lambda part: part.number)
-    _hold_together(parts)
-    rows = [row for part in parts for row in part.started["rows"]]
-    if doubled := sorted(row for row, count in Counter(rows).items() if count > 1):
-        raise MergeFault(f"more than one part judged {', '.join(doubled[:5])}: these are not parts of one run")
-    return (_started(parts, rows), *_between(parts), *_judged(parts, rows), _finished(parts))
+    _check_same_run(parts)
+    rows = [row for part in parts for row in part.start_event["rows"]]
+    if duplicate_ids := sorted(row for row, count in Counter(rows).items() if count > 1):
+        raise MergeFault(f"more than one part judged {', '.join(duplicate_ids[:5])}: these are not parts of one run")
+    return (_start_event(parts, rows), *_events_between(parts), *_row_events(parts, rows), _finish_event(parts))
 
 
 def _part(name: str, events: tuple[Event, ...]) -> _Part:
-    started = [event for event in events if event["event"] == "run.started"]
-    if not started:
+    start_events = [event for event in events if event["event"] == "run.started"]
+    if not start_events:
         raise MergeFault(f"{name}: no run began")
-    number, _, of = str(started[0]["options"].get("shard", "")).partition("/")
+    number, _, of = str(start_events[0]["options"].get("shard", "")).partition("/")
     if not (number.isdecimal() and of.isdecimal()):
         raise MergeFault(f"{name}: it is not a part of a run by `weldproof run --shard I/N`")
     if not any(event["event"] == "run.finished" for event in events):
@@ -69,38 +69,38 @@ def _part(name: str, events: tuple[Event, ...]) -> _Part:
     return _Part(int(number), int(of), name, events)
 
 
-def _hold_together(parts: Sequence[_Part]) -> None:
+def _check_same_run(parts: Sequence[_Part]) -> None:
     if not parts:
         raise MergeFault("no part was given")
     first = parts[0]
     for part in parts[1:]:
         if part.of != first.of:
             raise MergeFault(f"{first.name} is one of {first.of} parts, {part.name} one of {part.of}")
-        for name, ours, theirs in _differing(first.started, part.started):
+        for name, ours, theirs in _find_differences(first.start_event, part.start_event):
             raise MergeFault(f"{first.name} and {part.name} are of different runs: {name} {ours} and {theirs}")
     counts = Counter(part.number for part in parts)
     for number, count in counts.items():
         if count > 1:
             names = " and ".join(part.name for part in parts if part.number == number)
             raise MergeFault(f"part {number} of {first.of} is given {count} times: {names}")
-    if missing := [str(number) for number in range(1, first.of + 1) if number not in counts]:
-        raise MergeFault(f"of {first.of} parts these are missing: {', '.join(missing)}")
+    if missing_parts := [str(number) for number in range(1, first.of + 1) if number not in counts]:
+        raise MergeFault(f"of {first.of} parts these are missing: {', '.join(missing_parts)}")
 
 
-def _differing(one: Event, other: Event) -> Iterator[tuple[str, object, object]]:
+def _find_differences(first: Event, second: Event) -> Iterator[tuple[str, object, object]]:
     for name in _ALIKE:
-        if one.get(name) != other.get(name):
-            yield name, one.get(name), other.get(name)
-    if one["target"]["name"] != other["target"]["name"]:
-        yield "target", one["target"]["name"], other["target"]["name"]
-    ours, theirs = ({k: v for k, v in each["options"].items() if k not in _OWN} for each in (one, other))
+        if first.get(name) != second.get(name):
+            yield name, first.get(name), second.get(name)
+    if first["target"]["name"] != second["target"]["name"]:
+        yield "target", first["target"]["name"], second["target"]["name"]
+    ours, theirs = ({k: v for k, v in each["options"].items() if k not in _OWN} for each in (first, second))
     for name in sorted({*ours, *theirs}):
         if ours.get(name) != theirs.get(name):
             yield f"option {name}", ours.get(name), theirs.get(name)
 
 
-def _started(parts: Sequence[_Part], rows: Iterable[str]) -> Event:
-    begins = [part.started for part in parts]
+def _start_event(parts: Sequence[_Part], rows: Iterable[str]) -> Event:
+    begins = [part.start_event for part in parts]
     not_yours = {begin.get("not_yours") for begin in begins}
     options = {name: value for name, value in begins[0]["options"].items() if name != "shard"}
     return {
@@ -124,17 +124,17 @@ def _in_order(rows: Iterable[str]) -> list[str]:
 
 def _values(begins: Sequence[Event]) -> Iterator[dict[str, Any]]:
     """Yield each value that is not the default; where machines differ, such as in a port, the values of all."""
-    found: dict[str, list[Any]] = {}
+    values_by_key: dict[str, list[Any]] = {}
     for begin in begins:
-        for one in begin["non_defaults"]:
-            values = found.setdefault(one["key"], [])
-            if one["value"] not in values:
-                values.append(one["value"])
-    for key, values in found.items():
+        for entry in begin["non_defaults"]:
+            values = values_by_key.setdefault(entry["key"], [])
+            if entry["value"] not in values:
+                values.append(entry["value"])
+    for key, values in values_by_key.items():
         yield {"key": key, "value": values[0] if len(values) == 1 else values}
 
 
-def _between(parts: Sequence[_Part]) -> Iterator[Event]:
+def _events_between(parts: Sequence[_Part]) -> Iterator[Event]:
     """Yield what happened in each part, exchanges counted on from part to part."""
     before = 0
     for part in parts:
@@ -142,13 +142,13 @@ def _between(parts: Sequence[_Part]) -> Iterator[Event]:
         for event in part.events:
             if event["event"] in {"run.started", "run.finished", "row"}:
                 continue
-            moved = _counted_on(event, before)
-            last = max(last, moved.get("n", 0))
-            yield moved
+            renumbered = _renumber(event, before)
+            last = max(last, renumbered.get("n", 0))
+            yield renumbered
         before = last
 
 
-def _counted_on(event: Event, by: int) -> Event:
+def _renumber(event: Event, by: int) -> Event:
     """Return an event with the numbers of exchanges that it has or names further on."""
     kind = event["event"]
     if kind in {"exchange", "arrival"}:
@@ -158,30 +158,30 @@ def _counted_on(event: Event, by: int) -> Event:
     return event
 
 
-def _judged(parts: Sequence[_Part], rows: Iterable[str]) -> Iterator[Event]:
-    judged = {event["id"]: event for part in parts for event in part.events if event["event"] == "row"}
+def _row_events(parts: Sequence[_Part], rows: Iterable[str]) -> Iterator[Event]:
+    row_events = {event["id"]: event for part in parts for event in part.events if event["event"] == "row"}
     for row in _in_order(rows):
-        if row not in judged:
+        if row not in row_events:
             raise MergeFault(f"no part contains a verdict of {row}")
-        yield judged[row]
+        yield row_events[row]
 
 
-def _finished(parts: Sequence[_Part]) -> Event:
+def _finish_event(parts: Sequence[_Part]) -> Event:
     rows = [event for part in parts for event in part.events if event["event"] == "row"]
-    ends = [part.finished for part in parts]
-    interrupted = any(end["interrupted"] for end in ends)
+    ends = [part.finish_event for part in parts]
+    is_interrupted = any(end["interrupted"] for end in ends)
     verdicts = (Verdict.PASS if row["expected_failure"] == "expected" else Verdict(row["verdict"]) for row in rows)
     code = exit_code(
         verdicts,
         unexpected_passes=sum(row["expected_failure"] in UNEXPECTED for row in rows),
-        is_interrupted=interrupted,
-        is_strict=bool(parts[0].started["options"].get("strict")),
+        is_interrupted=is_interrupted,
+        is_strict=bool(parts[0].start_event["options"].get("strict")),
     )
     return {
         "event": "run.finished",
         # They ran side by side.
         "seconds": max(float(end["seconds"]) for end in ends),
         "exit_code": int(code),
-        "interrupted": interrupted,
+        "interrupted": is_interrupted,
         "counts": dict(Counter(row["verdict"] for row in rows)),
     }

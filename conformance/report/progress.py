@@ -40,29 +40,29 @@ class State:
         breaches: (row, check) of each breach.
     """
 
-    remaining: Remaining | None = None
+    estimate: Remaining | None = None
     began: float | None = None
-    done: frozenset[str] = frozenset()
-    running: Mapping[str, float] = field(default_factory=dict)
+    finished_checks: frozenset[str] = frozenset()
+    running_checks: Mapping[str, float] = field(default_factory=dict)
     exchanges: int = 0
     breaches: frozenset[tuple[str, str]] = frozenset()
 
     def count(self) -> str:
         """Return how many checks are done, of how many."""
-        total = "" if self.remaining is None else f" of {len(self.remaining)}"
-        return f"{len(self.done)}{total} checks"
+        total = "" if self.estimate is None else f" of {len(self.estimate)}"
+        return f"{len(self.finished_checks)}{total} checks"
 
-    def left(self, now: float) -> str | None:
+    def describe_time_left(self, now: float) -> str | None:
         """Return about how long it will take, or None where nothing can be said."""
-        if self.remaining is None or self.began is None:
+        if self.estimate is None or self.began is None:
             return None
-        running = {check: now - since for check, since in self.running.items()}
-        seconds = self.remaining.seconds(self.done, running, now - self.began)
+        seconds_by_check = {check: now - since for check, since in self.running_checks.items()}
+        seconds = self.estimate.seconds(self.finished_checks, seconds_by_check, now - self.began)
         return None if seconds is None else left_words(seconds)
 
     def slow(self, now: float) -> list[str]:
         """Return the running checks with their seconds, the one that runs longest first."""
-        return [f"{now - since:.0f} s {one_line(check, _NAME)}" for check, since in self.running.items()]
+        return [f"{now - since:.0f} s {one_line(check, _NAME)}" for check, since in self.running_checks.items()]
 
 
 class Progress:
@@ -104,16 +104,16 @@ class Progress:
     def lines(self, width: int) -> tuple[str, ...]:
         """Return what is shown on a terminal, in lines of at most `width` columns."""
         state, now = self._state, self._seconds()
-        parts = [state.count(), state.left(now)]
+        parts = [state.count(), state.describe_time_left(now)]
         if state.breaches:
             # The breaches themselves are listed above; on a narrow terminal their number is left out.
             parts.append(_number(len(state.breaches), "breach", "breaches"))
         if width > _WIDE:
             parts.append(_number(state.exchanges, "exchange", "exchanges"))
-        lines = [_joined([part for part in parts if part], ", ", width)]
-        if state.running:
+        lines = [_join_fitting([part for part in parts if part], ", ", width)]
+        if state.running_checks:
             slow = state.slow(now)
-            lines.append(_joined(slow if width > _WIDE else slow[:1], ", ", width))
+            lines.append(_join_fitting(slow if width > _WIDE else slow[:1], ", ", width))
         return tuple(lines)
 
     def _take(self, event: Event) -> None:
@@ -125,25 +125,25 @@ class Progress:
         if kind == "run.started" and "checks" in event:
             self._state = replace(self._state, remaining=Remaining(event["checks"], int(event["workers"])))
         elif kind in {"check.started", "check.finished"}:
-            self._moved(str(event["check"]), started=kind == "check.started")
+            self._update_check(str(event["check"]), is_start=kind == "check.started")
         elif kind == "exchange":
             self._state = replace(self._state, exchanges=self._state.exchanges + 1)
         elif kind == "judgement":
-            self._judged(event)
+            self._show_breach(event)
         if not self._console.is_terminal and self._seconds() - self._told_at >= SECONDS_A_LINE:
             self._told_at = self._seconds()
             self._console.print(self._line())
 
-    def _moved(self, check: str, *, started: bool) -> None:
+    def _update_check(self, check: str, *, is_start: bool) -> None:
         state, now = self._state, self._seconds()
-        running = {name: since for name, since in state.running.items() if name != check}
-        if started:
+        other_checks = {name: since for name, since in state.running_checks.items() if name != check}
+        if is_start:
             began = now if state.began is None else state.began
-            self._state = replace(state, running={**running, check: now}, began=began)
+            self._state = replace(state, running={**other_checks, check: now}, began=began)
         else:
-            self._state = replace(state, running=running, done=state.done | {check})
+            self._state = replace(state, running=other_checks, done=state.finished_checks | {check})
 
-    def _judged(self, event: Event) -> None:
+    def _show_breach(self, event: Event) -> None:
         verdict = Verdict(event["verdict"])
         key = (str(event["row"]), str(event["check"]))
         if verdict not in {Verdict.FAIL, Verdict.ERROR} or key in self._state.breaches:
@@ -158,18 +158,18 @@ class Progress:
             state.count() + " done",
             _number(state.exchanges, "exchange", "exchanges"),
             _number(len(state.breaches), "breach", "breaches"),
-            state.left(now),
+            state.describe_time_left(now),
         )
         slow = state.slow(now)[:3]
         text = ", ".join(part for part in counts if part)
         return f"{text}; {', '.join(slow)}" if slow else text
 
 
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def _number(count: int, singular: str, plural: str) -> str:
+    return f"{count} {singular if count == 1 else plural}"
 
 
-def _joined(parts: list[str], between: str, width: int) -> str:
+def _join_fitting(parts: list[str], between: str, width: int) -> str:
     """Return as many of the parts as there is room for; the first is shortened where even it has none."""
     text = parts[0]
     for part in parts[1:]:

@@ -14,7 +14,7 @@ from typing import Final
 from conformance.ledger.typical_seconds import typical_seconds
 
 # Part of the whole that must be done before the run's own pace is believed.
-_TELLING: Final = 0.03
+_MINIMUM_PART: Final = 0.03
 # Least seconds of a check. Recorded times are rounded, so that a plan of quick checks alone would otherwise have no
 # length, by which nothing can be divided.
 _LEAST_SECONDS: Final = 0.05
@@ -37,10 +37,10 @@ class Remaining:
     def __init__(
         self, checks: Iterable[Sequence[str]], workers: int, typical: Mapping[str, float] | None = None
     ) -> None:
-        known = typical_seconds() if typical is None else typical
-        usual = median(known.values()) if known else 1.0
+        known_seconds = typical_seconds() if typical is None else typical
+        usual = median(known_seconds.values()) if known_seconds else 1.0
         self._company = {str(check): str(company) for check, company in checks}
-        self._seconds = {check: max(_LEAST_SECONDS, known.get(check, usual)) for check in self._company}
+        self._seconds = {check: max(_LEAST_SECONDS, known_seconds.get(check, usual)) for check in self._company}
         self._workers = max(1, workers)
         self._total = self._length(lambda _: 1.0)
 
@@ -48,7 +48,9 @@ class Remaining:
         """How many checks the run has."""
         return len(self._company)
 
-    def seconds(self, done: frozenset[str], running: Mapping[str, float], elapsed: float) -> float | None:
+    def seconds(
+        self, finished_checks: frozenset[str], running_checks: Mapping[str, float], elapsed_seconds: float
+    ) -> float | None:
         """Return the remaining seconds, or None while too little is done for an estimate.
 
         Args:
@@ -57,20 +59,20 @@ class Remaining:
             elapsed: Seconds since the first check began.
         """
 
-        def left(check: str) -> float:
-            if check in done:
+        def remaining_part(check: str) -> float:
+            if check in finished_checks:
                 return 0.0
             # A check that takes longer than it should is taken to be nearly done, not to be over.
-            return max(0.1, 1 - running.get(check, 0.0) / self._seconds[check])
+            return max(0.1, 1 - running_checks.get(check, 0.0) / self._seconds[check])
 
-        ahead = self._length(left)
+        ahead = self._length(remaining_part)
         behind = self._total - ahead
-        if not done or behind <= 0 or behind < _TELLING * self._total:
+        if not finished_checks or behind <= 0 or behind < _MINIMUM_PART * self._total:
             return None
         # One that sends most of the requests where these are paced may run on long after the others: what ran over its
         # time is taken to need as long again.
-        over = max((ran - self._seconds.get(check, ran) for check, ran in running.items()), default=0.0)
-        return max(ahead * elapsed / behind, over)
+        over = max((ran - self._seconds.get(check, ran) for check, ran in running_checks.items()), default=0.0)
+        return max(ahead * elapsed_seconds / behind, over)
 
     def _length(self, part: Callable[[str], float]) -> float:
         """Return how long what is left of every check takes in the company it keeps."""

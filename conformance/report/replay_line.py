@@ -65,14 +65,14 @@ def target_words(options: Mapping[str, Any], *, own_run: bool) -> Iterator[str]:
         yield "--reference"
     for name, option in _VALUES.items():
         if options.get(name):
-            yield from (option, _shown(name, str(options[name]), own_run=own_run))
+            yield from (option, _value_or_placeholder(name, str(options[name]), own_run=own_run))
     for name, option in _LISTS.items():
         for value in options.get(name) or ():
-            yield from (option, _shown(name, str(value), own_run=own_run))
+            yield from (option, _value_or_placeholder(name, str(value), own_run=own_run))
     if not any(options.get(name) for name in ("own_stack", *_VALUES, *_LISTS)):
         # The run used the profile of its working folder. A replay never uses such a profile by itself, because a folder
         # from another person may contain one.
-        yield from ("--config", _shown("config", WORKING_PROFILE, own_run=own_run))
+        yield from ("--config", _value_or_placeholder("config", WORKING_PROFILE, own_run=own_run))
     for name, option in _CONNECTION.items() if own_run else ():
         if options.get(name):
             yield from (option, word(str(options[name])))
@@ -80,7 +80,7 @@ def target_words(options: Mapping[str, Any], *, own_run: bool) -> Iterator[str]:
         yield "--insecure"
 
 
-def _shown(name: str, value: str, *, own_run: bool) -> str:
+def _value_or_placeholder(name: str, value: str, *, own_run: bool) -> str:
     pattern = _OF_THE_SUITE.get(name)
     if own_run or (pattern is not None and pattern.fullmatch(value)):
         return word(value)

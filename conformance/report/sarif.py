@@ -13,7 +13,7 @@ from typing import Any, Final
 from conformance.ledger.specification import rests_on
 from conformance.log.events import Event
 from conformance.outcome import Verdict
-from conformance.report.conclusion import expectation, headline, sentence, standing
+from conformance.report.conclusion import describe_standing, expectation, headline, sentence
 from conformance.report.detail import finding_text
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
@@ -22,13 +22,13 @@ from conformance.text.untrusted import one_line
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _PROFILE: Final = "weldproof.toml"
-_SHOWN: Final = frozenset({Verdict.FAIL, Verdict.WARN, Verdict.ERROR})
+_RESULT_VERDICTS: Final = frozenset({Verdict.FAIL, Verdict.WARN, Verdict.ERROR})
 
 
 def render(events: Iterable[Event]) -> bytes:
     """Return `report.sarif`, ASCII."""
     summary = summarise(events)
-    rows = [row for row in summary.attention if row.verdict in _SHOWN or summary.breaks(row)]
+    rows = [row for row in summary.attention if row.verdict in _RESULT_VERDICTS or summary.breaks(row)]
     value = json_safe(
         {
             "$schema": SCHEMA,
@@ -66,7 +66,7 @@ def _rule(row: RowResult) -> dict[str, Any]:
     return {
         "id": row.id,
         "shortDescription": {"text": row.requirement.sentence},
-        "fullDescription": {"text": f"{row.requirement.sentence}. {standing(row)}"},
+        "fullDescription": {"text": f"{row.requirement.sentence}. {describe_standing(row)}"},
         **_help(row),
         "properties": {"tags": [row.requirement.surface, row.requirement.level, row.requirement.basis]},
     }

@@ -119,7 +119,9 @@ class SideBySide:
 
 def side_by_side(event: Mapping[str, Any]) -> SideBySide:
     """Return a comparison out of its event in the log."""
-    lane, missing, grade = (None if event[name] is None else str(event[name]) for name in ("lane", "missing", "grade"))
-    left, right = (Side(**event[name]) for name in ("left", "right"))
+    lane, missing_reason, grade = (
+        None if event[name] is None else str(event[name]) for name in ("lane", "missing", "grade")
+    )
+    left_side, right_side = (Side(**event[name]) for name in ("left", "right"))
     claims = tuple(ComparedClaim(**one) for one in event["claims"])
-    return SideBySide(str(event["call"]), lane, left, right, missing, grade, claims)
+    return SideBySide(str(event["call"]), lane, left_side, right_side, missing_reason, grade, claims)

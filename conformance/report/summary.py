@@ -124,16 +124,16 @@ class Summary:
     @property
     def counts(self) -> Mapping[Verdict, int]:
         """The number of rows of each verdict; contains every verdict, in the order of the enumeration."""
-        seen = Counter(row.verdict for row in self.rows)
-        return {verdict: seen[verdict] for verdict in Verdict}
+        numbers = Counter(row.verdict for row in self.rows)
+        return {verdict: numbers[verdict] for verdict in Verdict}
 
     @property
     def groups(self) -> Mapping[str, tuple[RowResult, ...]]:
         """The rows by group, in ledger order."""
-        found: dict[str, list[RowResult]] = defaultdict(list)
+        rows_by_group: dict[str, list[RowResult]] = defaultdict(list)
         for row in self.rows:
-            found[row.group].append(row)
-        return {name: tuple(rows) for name, rows in found.items()}
+            rows_by_group[row.group].append(row)
+        return {name: tuple(rows) for name, rows in rows_by_group.items()}
 
     def breaks(self, row: RowResult) -> bool:
         """Return whether a row by itself fails the run or is a fault of the suite; known breaches do not."""
@@ -148,8 +148,8 @@ class Summary:
     @property
     def is_clean(self) -> bool:
         """Whether the run ended with 0 and no row that decides is broken in any way: the condition for green."""
-        broken = any(row.requirement.decides and row.verdict in {Verdict.FAIL, Verdict.WARN} for row in self.rows)
-        return self.exit_code == Exit.PASSED and not self.quick and not broken
+        is_broken = any(row.requirement.decides and row.verdict in {Verdict.FAIL, Verdict.WARN} for row in self.rows)
+        return self.exit_code == Exit.PASSED and not self.quick and not is_broken
 
     @property
     def attention(self) -> tuple[RowResult, ...]:
@@ -174,17 +174,17 @@ class Summary:
         return self._by_reason(Verdict.LEFT_OUT, "left out by --quick")
 
     def _by_reason(self, verdict: Verdict, otherwise: str) -> Mapping[str, tuple[str, ...]]:
-        found: dict[str, list[str]] = defaultdict(list)
+        ids_by_reason: dict[str, list[str]] = defaultdict(list)
         for row in self.rows:
             if row.verdict is verdict:
-                found[row.reason or otherwise].append(row.id)
-        return {reason: tuple(ids) for reason, ids in found.items()}
+                ids_by_reason[row.reason or otherwise].append(row.id)
+        return {reason: tuple(ids) for reason, ids in ids_by_reason.items()}
 
     def short_trials(self, row: RowResult) -> tuple[str, ...]:
         """Return what was tried in part, or left out by a quick look, of a row that was tried, a sentence each."""
         left_out = {f"{one.check} was {one.expected}" for one in row.findings if one.verdict is Verdict.LEFT_OUT}
-        tried = sorted(left_out) if row.verdict is not Verdict.LEFT_OUT else []
-        return (*tried, *(one.text for one in self.shortened if row.id in one.rows))
+        sentences = sorted(left_out) if row.verdict is not Verdict.LEFT_OUT else []
+        return (*sentences, *(one.text for one in self.shortened if row.id in one.rows))
 
     @property
     def partly(self) -> tuple[str, ...]:
@@ -198,19 +198,19 @@ class Summary:
     @property
     def not_shown(self) -> Mapping[str, tuple[str, ...]]:
         """Why a part of some rows that pass was not shown, to their ids."""
-        found: dict[str, dict[str, None]] = defaultdict(dict)
+        ids_by_reason: dict[str, dict[str, None]] = defaultdict(dict)
         partly = set(self.partly)
         for row in self.rows:
-            for one in row.findings if row.id in partly else ():
-                if one.verdict is Verdict.DOCUMENTED:
-                    found[one.expected][row.id] = None
-        return {reason: tuple(ids) for reason, ids in found.items()}
+            for finding in row.findings if row.id in partly else ():
+                if finding.verdict is Verdict.DOCUMENTED:
+                    ids_by_reason[finding.expected][row.id] = None
+        return {reason: tuple(ids) for reason, ids in ids_by_reason.items()}
 
     @property
     def untried(self) -> tuple[str, ...]:
         """What was not tried because a key of the profile is unbound, with that key; other verdicts are valid."""
-        told = (one.where[NOT_TRIED] for row in self.rows for one in row.findings if NOT_TRIED in one.where)
-        return tuple(sorted(set(told)))
+        keys = (one.where[NOT_TRIED] for row in self.rows for one in row.findings if NOT_TRIED in one.where)
+        return tuple(sorted(set(keys)))
 
     @property
     def slowest(self) -> tuple[CheckTime, ...]:
@@ -254,24 +254,26 @@ class _Reader:
             self._findings[event["row"]].append(_finding(event))
 
     def summary(self) -> Summary:
-        started = self._kinds["run.started"][0]
+        start_event = self._kinds["run.started"][0]
         end = self._kinds["run.finished"][-1] if self._kinds["run.finished"] else {}
-        rows = self._rows(started["rows"])
-        cited = {finding.exchange for row in rows if row.needs_attention for finding in row.findings}
-        recorded = (*self._kinds["exchange"], *self._kinds["arrival"])
-        by_hand = ByHand.of(started, self._kinds["exchange"])
-        exchanges = {event["n"]: Exchange.of(event, by_hand) for event in recorded if event["n"] in cited}
-        rows = with_causes(rows, exchanges, self._judged())
+        rows = self._rows(start_event["rows"])
+        cited_numbers = {finding.exchange for row in rows if row.needs_attention for finding in row.findings}
+        recorded_exchanges = (*self._kinds["exchange"], *self._kinds["arrival"])
+        by_hand = ByHand.of(start_event, self._kinds["exchange"])
+        exchanges = {
+            event["n"]: Exchange.of(event, by_hand) for event in recorded_exchanges if event["n"] in cited_numbers
+        }
+        rows = with_causes(rows, exchanges, self._judgement_places())
         return Summary(
-            run_id=str(started["run_id"]),
-            suite_version=str(started["suite_version"]),
-            seed=int(started["seed"]),
-            target=str(started["target"]["name"]),
-            surfaces={str(name): str(url) for name, url in started["target"]["surfaces"].items()},
-            claims={str(name): tuple(map(str, members)) for name, members in started["claims"].items()},
-            non_defaults=tuple((str(one["key"]), _plain(one["value"])) for one in started["non_defaults"]),
-            options=dict(started["options"]),
-            started_at=int(started["started_at"]),
+            run_id=str(start_event["run_id"]),
+            suite_version=str(start_event["suite_version"]),
+            seed=int(start_event["seed"]),
+            target=str(start_event["target"]["name"]),
+            surfaces={str(name): str(url) for name, url in start_event["target"]["surfaces"].items()},
+            claims={str(name): tuple(map(str, members)) for name, members in start_event["claims"].items()},
+            non_defaults=tuple((str(one["key"]), _plain(one["value"])) for one in start_event["non_defaults"]),
+            options=dict(start_event["options"]),
+            started_at=int(start_event["started_at"]),
             seconds=None if not end else float(end["seconds"]),
             exit_code=None if not end else int(end["exit_code"]),
             interrupted=bool(end.get("interrupted")),
@@ -279,26 +281,26 @@ class _Reader:
             timings=self._timings(),
             notes=tuple(Note(str(event["check"]), str(event["text"])) for event in self._kinds["note"]),
             exchange_count=len(self._kinds["exchange"]),
-            unanswered=bool(unanswered := self._unanswered()),
-            unanswered_because=unanswered,
+            unanswered=bool(no_answer_reasons := self._reasons_without_answer()),
+            unanswered_because=no_answer_reasons,
             exchanges=dict(sorted(exchanges.items())),
             comparisons=self._comparisons(),
-            quick=bool(started.get("quick")),
-            shortened=self._shortened(),
+            quick=bool(start_event.get("quick")),
+            shortened=self._short_trials(),
             also_seen=self._also_seen({row.id for row in rows}),
-            not_yours=None if started.get("not_yours") is None else str(started["not_yours"]),
+            not_yours=None if start_event.get("not_yours") is None else str(start_event["not_yours"]),
         )
 
-    def _judged(self) -> dict[str, int]:
+    def _judgement_places(self) -> dict[str, int]:
         """Return the place in the log of the judgement that a row's verdict first comes from, by the row's id."""
         verdicts = {event["id"]: event["verdict"] for event in self._kinds["row"]}
-        found: dict[str, int] = {}
+        places: dict[str, int] = {}
         for place, event in enumerate(self._kinds["judgement"]):
             if event["verdict"] == verdicts.get(event["row"], event["verdict"]):
-                found.setdefault(event["row"], place)
-        return found
+                places.setdefault(event["row"], place)
+        return places
 
-    def _unanswered(self) -> tuple[str, ...]:
+    def _reasons_without_answer(self) -> tuple[str, ...]:
         """Return why no exchange got an answer; empty if one did, or if no exchange waited for the end of an answer."""
         exchanges = self._kinds["exchange"]
         if any(event["response"] is not None for event in exchanges):
@@ -306,48 +308,52 @@ class _Reader:
         reasons = dict.fromkeys(str(event["error"]) for event in exchanges if event.get("error") is not None)
         return (*reasons,)[:_MOST_REASONS]
 
-    def _shortened(self) -> tuple[Shortened, ...]:
+    def _short_trials(self) -> tuple[Shortened, ...]:
         """Return what was tried in part, the parts of one check together."""
-        found: dict[tuple[str, str], Shortened] = {}
+        trials: dict[tuple[str, str], Shortened] = {}
         for event in self._kinds["check.shortened"]:
             key = (str(event["check"]), str(event["what"]))
-            old = found.get(key)
-            tried, of = int(event["tried"]), int(event["of"])
+            old = trials.get(key)
+            tried_count, of = int(event["tried"]), int(event["of"])
             rows = tuple(map(str, event["rows"]))
             before = (0, 0) if old is None else (old.tried, old.of)
-            found[key] = Shortened(key[0], rows, key[1], before[0] + tried, before[1] + of)
-        return tuple(found[key] for key in sorted(found))
+            trials[key] = Shortened(key[0], rows, key[1], before[0] + tried_count, before[1] + of)
+        return tuple(trials[key] for key in sorted(trials))
 
-    def _also_seen(self, selected: Collection[str]) -> Mapping[str, Verdict]:
-        found = {
+    def _also_seen(self, selected_ids: Collection[str]) -> Mapping[str, Verdict]:
+        verdicts = {
             name: worst(finding.verdict for finding in findings)
             for name, findings in sorted(self._findings.items())
-            if name not in selected
+            if name not in selected_ids
         }
-        return {name: one for name, one in found.items() if one in {Verdict.FAIL, Verdict.WARN}}
+        return {name: one for name, one in verdicts.items() if one in {Verdict.FAIL, Verdict.WARN}}
 
     def _comparisons(self) -> tuple[SideBySide, ...]:
-        found = map(side_by_side, self._kinds["comparison"])
-        return tuple(sorted(found, key=lambda one: (one.call, one.lane or "")))
+        comparisons = map(side_by_side, self._kinds["comparison"])
+        return tuple(sorted(comparisons, key=lambda one: (one.call, one.lane or "")))
 
-    def _rows(self, selected: Sequence[str]) -> tuple[RowResult, ...]:
-        ended = {event["id"]: event for event in self._kinds["row"]}
-        return tuple(self._row(str(row_id), ended.get(row_id)) for row_id in selected)
+    def _rows(self, row_ids: Sequence[str]) -> tuple[RowResult, ...]:
+        row_events = {event["id"]: event for event in self._kinds["row"]}
+        return tuple(self._row(str(row_id), row_events.get(row_id)) for row_id in row_ids)
 
     def _row(self, row_id: str, event: Event | None) -> RowResult:
         findings = tuple(self._findings[row_id])
         if event is None:
             verdict = worst(finding.verdict for finding in findings) or Verdict.INCONCLUSIVE
-            reason, checks, expected = "the log ends before this row was judged", {one.check for one in findings}, None
+            reason, checks, expectation = (
+                "the log ends before this row was judged",
+                {one.check for one in findings},
+                None,
+            )
         else:
-            verdict, reason, expected = Verdict(event["verdict"]), event["reason"], event["expected_failure"]
+            verdict, reason, expectation = Verdict(event["verdict"]), event["reason"], event["expected_failure"]
             checks = set(event["checks"])
         return RowResult(
             requirement=_requirement(row_id),
             verdict=verdict,
             reason=None if reason is None else str(reason),
             checks=tuple(sorted(checks)),
-            expected_failure=expected,
+            expected_failure=expectation,
             findings=findings,
         )
 

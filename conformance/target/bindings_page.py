@@ -48,7 +48,7 @@ _REFERENCE: Final[Mapping[str, Table]] = {
     "hub": REFERENCE_HUB,
     "webhook": REFERENCE_WEBHOOK,
 }
-_NAMED: Final = {"limited": "SURFACE", "networks": "KEY"}
+_NAMED_TYPES: Final = {"limited": "SURFACE", "networks": "KEY"}
 _PLURAL = {"text": "texts", "number": "numbers", "whole number": "whole numbers"}
 _LONGEST = 160
 _SIMPLE = {
@@ -80,7 +80,7 @@ def meanings(table: type[Table]) -> dict[str, str]:
 def _sections(path: str, table: type[Table]) -> Iterator[str]:
     told, inner = meanings(table), list[tuple[str, type[Table]]]()
     module = inspect.getdoc(sys.modules[table.__module__]) if path in _REFERENCE else ""
-    further = _joined((module or "").partition("\n\n")[2])
+    further = _join((module or "").partition("\n\n")[2])
     yield "".join(f"{part}\n\n" for part in (f"\n## {_heading(path)}", _introduction(table), further) if part)
     places = {name: place for place, name in enumerate(told)}
     for name, one in sorted(table.model_fields.items(), key=lambda field: places.get(field[0], len(places))):
@@ -100,10 +100,10 @@ def _heading(path: str) -> str:
 
 
 def _introduction(table: type[Table]) -> str:
-    return _joined((inspect.getdoc(table) or "").partition("\nAttributes:\n")[0])
+    return _join((inspect.getdoc(table) or "").partition("\nAttributes:\n")[0])
 
 
-def _joined(text: str) -> str:
+def _join(text: str) -> str:
     """Return a text with each of its paragraphs in one line."""
     return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
@@ -118,7 +118,7 @@ def _below(path: str, name: str, annotation: Any) -> tuple[str, type[Table]] | N
         if members and typing.get_origin(kind) is tuple:
             return f"{here}[]", members[0]
         if members:
-            return f"{here}.{_NAMED.get(name, 'NAME')}", members[0]
+            return f"{here}.{_NAMED_TYPES.get(name, 'NAME')}", members[0]
     return None
 
 

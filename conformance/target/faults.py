@@ -56,16 +56,16 @@ def _member(kind: Any, part: int | str) -> Any:
         field = model.model_fields.get(str(part))
         return None if field is None else field.annotation
     # The last argument is the type of an entry, for mappings as for sequences.
-    entries = [argument for argument in get_args(_unwrapped(kind)) if argument is not Ellipsis]
+    entries = [argument for argument in get_args(_unwrap(kind)) if argument is not Ellipsis]
     return entries[-1] if entries else None
 
 
 def _model(kind: Any) -> type[BaseModel] | None:
-    kind = _unwrapped(kind)
+    kind = _unwrap(kind)
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
-def _unwrapped(kind: Any) -> Any:
+def _unwrap(kind: Any) -> Any:
     """Return a type without `| None` around it."""
     if get_origin(kind) in {Union, UnionType}:
         kinds = [one for one in get_args(kind) if one is not type(None)]

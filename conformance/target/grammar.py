@@ -48,10 +48,10 @@ def _request(value: Any) -> Any:
 
 
 def _requests(value: Any) -> Any:
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, Mapping):
-            told = f"{one!r:.60} is no body: give a TOML table, or a list of them"
-            raise ValueError(told)  # noqa: TRY004 - as above
+    for body in value if isinstance(value, list) else [value]:
+        if not isinstance(body, Mapping):
+            message = f"{body!r:.60} is no body: give a TOML table, or a list of them"
+            raise ValueError(message)  # noqa: TRY004 - as above
     return value
 
 
@@ -70,28 +70,28 @@ def _address(text: str) -> str:
     return text
 
 
-def keys_of(*known: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
-    """Return a check of a table: its keys are among `known`."""
+def keys_of(*known_keys: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    """Return a check of a table: its keys are among `known_keys`."""
 
-    def checked(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    def check_keys(table: Mapping[str, Any]) -> Mapping[str, Any]:
         for name in table:
-            if name not in known:
-                raise ValueError(f"unknown key {name!r}; known: {', '.join(known)}")
+            if name not in known_keys:
+                raise ValueError(f"unknown key {name!r}; known: {', '.join(known_keys)}")
         return table
 
-    return checked
+    return check_keys
 
 
-def one_of(known: Mapping[str, Collection[str]]) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
-    """Return a check of a table: its keys are those of `known`, and each value one of those that stand there."""
+def one_of(known_values: Mapping[str, Collection[str]]) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
+    """Return a check of a table: its keys are those of `known_values`, and each value one of those that stand there."""
 
-    def checked(table: Mapping[str, str]) -> Mapping[str, str]:
-        for name, value in keys_of(*known)(table).items():
-            if value not in known[name]:
-                raise ValueError(f"{name} = {value!r}: known are {', '.join(known[name])}")
+    def check_values(table: Mapping[str, str]) -> Mapping[str, str]:
+        for name, value in keys_of(*known_values)(table).items():
+            if value not in known_values[name]:
+                raise ValueError(f"{name} = {value!r}: known are {', '.join(known_values[name])}")
         return table
 
-    return checked
+    return check_values
 
 
 ResultPlace: TypeAlias = Annotated[str, AfterValidator(_result)]

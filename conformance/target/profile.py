@@ -76,15 +76,15 @@ class Claims(Table):
     options: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _known(self) -> Self:
-        for given, known, what in (
+    def _check_names(self) -> Self:
+        for names, known_names, kind in (
             (self.surfaces, SURFACES, "surface"),
             (self.lanes, LANES, "lane"),
             (self.options, OPTIONS, "option"),
         ):
-            for name in given:
-                if name not in known:
-                    raise ValueError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+            for name in names:
+                if name not in known_names:
+                    raise ValueError(f"unknown {kind} {name!r}; known: {', '.join(known_names)}")
         return self
 
 
@@ -142,11 +142,11 @@ class NetworkNames(Table):
 
     @field_validator("network")
     @classmethod
-    def _known(cls, text: str | None) -> str | None:
-        known = network_named(text)
-        if text is not None and known is None:
+    def _check_network(cls, text: str | None) -> str | None:
+        network = network_named(text)
+        if text is not None and network is None:
             raise ValueError(f"{text!r} is no network that is known: give a key such as base_sepolia, or a CAIP-2 name")
-        return None if known is None else known.key
+        return None if network is None else network.key
 
 
 class Clock(Table):
@@ -326,11 +326,11 @@ class Profile(Table):
         """The webhooks' bindings: what the file sets, over the reference's where those apply."""
         return self._over(REFERENCE_WEBHOOK, self.webhook)
 
-    def _over(self, ours: Bindings, given: Bindings) -> Bindings:
+    def _over(self, defaults: Bindings, bindings: Bindings) -> Bindings:
         if not self.is_reference:
-            return given
-        known = given.model_fields_set & type(ours).model_fields.keys()
-        return ours.model_copy(update={name: getattr(given, name) for name in known})
+            return bindings
+        set_names = bindings.model_fields_set & type(defaults).model_fields.keys()
+        return defaults.model_copy(update={name: getattr(bindings, name) for name in set_names})
 
     @property
     def gateway_chains(self) -> Chains:
@@ -343,8 +343,8 @@ class Profile(Table):
 
         It is so where both can be controlled, each at an address of its own.
         """
-        own, other = self.gateway.chains.of(lane), self.chains.of(lane)
-        controls = {None if one is None else one.control for one in (own, other)}
+        checkout_node, call_node = self.gateway.chains.of(lane), self.chains.of(lane)
+        controls = {None if one is None else one.control for one in (checkout_node, call_node)}
         return len(controls) > 1 and None not in controls
 
     def controls(self, lane: str) -> bool:
@@ -365,18 +365,18 @@ class Profile(Table):
         usual = self.usual_network(network)
         nodes = (chains.of(lane) for chains in (self.chains, self.gateway.chains) for lane in LANES)
         local = {node.network: node.asset for node in nodes if node is not None and node.asset is not None}
-        known = network_named(usual)
-        return local.get(usual) or (None if known is None else known.asset_id)
+        network_entry = network_named(usual)
+        return local.get(usual) or (None if network_entry is None else network_entry.asset_id)
 
     def network_label(self, network: str) -> str | None:
         """Return the spelling of a network (its key, with underscores) in a link's `chain`, None where it is open."""
-        bound = self.networks.get(network, NetworkNames()).label
-        return bound or (network.replace("_", "-") if self.is_reference else None)
+        bound_label = self.networks.get(network, NetworkNames()).label
+        return bound_label or (network.replace("_", "-") if self.is_reference else None)
 
     def network_event(self, network: str) -> str | None:
         """Return the spelling of a network (its key, with underscores) in an event, None where it is open."""
-        bound = self.networks.get(network, NetworkNames()).event
-        return bound or (REFERENCE_EVENTS.get(network) if self.is_reference else None)
+        bound_event = self.networks.get(network, NetworkNames()).event
+        return bound_event or (REFERENCE_EVENTS.get(network) if self.is_reference else None)
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -384,24 +384,24 @@ class Profile(Table):
         return tuple(one.url for one in self.surfaces.values())
 
     @property
-    def shared(self) -> dict[str, str]:
+    def shared_resources(self) -> dict[str, str]:
         """What two runs must not use at the same time, by a key that names it, to words for it.
 
         Clock files, control addresses of nodes, and funders: who moves time, or sends from the same account, changes
         what the other run's payments meet. A secret is in its key as a hash.
         """
         files = [self.clock.offset_file, *(one.offset_file for one in self.limited.values())]
-        found = {f"clock {Path(one).resolve()}": f"the clock file {one}" for one in files if one is not None}
+        resources = {f"clock {Path(one).resolve()}": f"the clock file {one}" for one in files if one is not None}
         for chains in (self.chains, self.gateway.chains):
             for node in (chains.of(lane) for lane in LANES):
                 if node is not None and node.control is not None:
-                    found[f"control {node.control.rstrip('/')}"] = f"the node control {node.control}"
+                    resources[f"control {node.control.rstrip('/')}"] = f"the node control {node.control}"
                 if node is not None and node.funder is not None:
-                    found |= _funder(node.network, node.funder)
-        return found
+                    resources |= _funder(node.network, node.funder)
+        return resources
 
     def claims_surface(self, surface: str) -> bool:
-        """Return whether the operator claims the surface; `shared` is claimed with any."""
+        """Return whether the operator claims the surface; `shared_resources` is claimed with any."""
         return surface in self.claims.surfaces or (surface == "shared" and bool(self.claims.surfaces))
 
     def non_defaults(self) -> tuple[tuple[str, object], ...]:

@@ -70,9 +70,9 @@ class RailBindings(Table):
     def _roles(self) -> Self:
         for name, table in (("bodies", self.bodies), ("other_bodies", self.other_bodies)):
             for role in table or {}:
-                known = (*ROLES, *(self.services or {}))
-                if role not in known:
-                    raise ValueError(f"{name}: no service is {role!r}; known: {', '.join(dict.fromkeys(known))}")
+                known_roles = (*ROLES, *(self.services or {}))
+                if role not in known_roles:
+                    raise ValueError(f"{name}: no service is {role!r}; known: {', '.join(dict.fromkeys(known_roles))}")
         return self
 
 

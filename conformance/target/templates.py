@@ -13,31 +13,31 @@ from pydantic import AfterValidator
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([A-Za-z][A-Za-z0-9_]*)\}")
 
 
-def placeholders(*known: str) -> AfterValidator:
+def placeholders(*known_names: str) -> AfterValidator:
     """Return the validator of a text, or of a template of texts, in which these names are filled in.
 
     Another name in braces is a `ValueError` that gives the nearest of those known.
     """
 
-    def checked(value: Any) -> Any:
-        for name in _named(value):
-            if name not in known:
-                near = difflib.get_close_matches(name, known, 1, 0.4)
-                meant = f"; did you mean {{{near[0]}}}?" if near else ""
-                listed = ", ".join(f"{{{one}}}" for one in known)
-                raise ValueError(f"unknown placeholder {{{name}}}{meant} Known: {listed}")
+    def check_placeholders(value: Any) -> Any:
+        for name in _find_placeholders(value):
+            if name not in known_names:
+                near = difflib.get_close_matches(name, known_names, 1, 0.4)
+                suggestion = f"; did you mean {{{near[0]}}}?" if near else ""
+                name_list = ", ".join(f"{{{one}}}" for one in known_names)
+                raise ValueError(f"unknown placeholder {{{name}}}{suggestion} Known: {name_list}")
         return value
 
-    return AfterValidator(checked)
+    return AfterValidator(check_placeholders)
 
 
-def _named(value: Any) -> Iterator[str]:
+def _find_placeholders(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield from (match[1] for match in _PLACEHOLDER.finditer(value))
     elif isinstance(value, Mapping):
         for name, member in value.items():
-            yield from _named(name)
-            yield from _named(member)
+            yield from _find_placeholders(name)
+            yield from _find_placeholders(member)
     elif isinstance(value, list | tuple):
         for member in value:
-            yield from _named(member)
+            yield from _find_placeholders(member)

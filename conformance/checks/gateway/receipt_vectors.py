@@ -11,8 +11,8 @@ from conformance.http.client import Answer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector, cross_validation, vectors
-from conformance.receipts.reports import code, code_member, telling
-from conformance.receipts.verifier import Verifier, describe, verifier
+from conformance.receipts.reports import code, code_member, find_verdict_member
+from conformance.receipts.verifier import Verifier, describe, find_verifier
 
 Outcome = tuple[Vector, Answer]
 _PASS_STATUS, _FAIL_STATUS = 200, 422
@@ -84,8 +84,8 @@ async def receipt_vectors(case: Case) -> None:
     distinguishes the two, one typed code in each fail report, and nine at most in all. Expects the verdict of the
     suite's own verifier for every one. If no valid receipt passes, nothing is decided.
     """
-    hosted_verifier = await verifier(case)
-    sampled_vectors = hosted_verifier.wanted(vectors(hosted_verifier.material))
+    hosted_verifier = await find_verifier(case)
+    sampled_vectors = hosted_verifier.select_vectors(vectors(hosted_verifier.material))
     answers = await run_concurrently((hosted_verifier.present(case, one) for one in sampled_vectors), at_once=8)
     outcomes = list(zip(sampled_vectors, answers, strict=True))
     _require_a_pass(hosted_verifier, outcomes)
@@ -186,7 +186,7 @@ def _judge_reports(case: Case, outcomes: Sequence[Outcome]) -> None:
     fails = [(one, answer) for one, answer in outcomes if _is_report(one, answer)]
     reports = [answer.read_object() for _, answer in fails]
     # The interface names no member for pass or fail, so the suite searches one whose values separate the two kinds.
-    member = telling([answer.read_object() for answer in passes], reports)
+    member = find_verdict_member([answer.read_object() for answer in passes], reports)
     if passes and reports:
         requirement = "a member that differs between pass and fail reports"
         case.expect("GW-RCPT-05", member is not None, requirement, member or "none", exchange=passes[0])
@@ -251,7 +251,7 @@ async def eight_codes(case: Case) -> None:
     interface does not contain the vectors themselves, so the suite's eight fail only a target that binds the nine
     codes.
     """
-    hosted_verifier = await verifier(case)
+    hosted_verifier = await find_verifier(case)
     vector_list = cross_validation(hosted_verifier.material)
     answers = await run_concurrently(hosted_verifier.present(case, one) for one in vector_list)
     reports = [answer.read_object() for answer in answers]

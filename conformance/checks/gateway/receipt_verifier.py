@@ -14,7 +14,7 @@ from conformance.oracles.keys import keys_of_jwks, private_members
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Material, Vector, vectors
 from conformance.receipts.reports import code_member, leaves
-from conformance.receipts.verifier import Verifier, describe, needs_platform, verifier
+from conformance.receipts.verifier import Verifier, describe, find_verifier, needs_platform
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, envelope_fault, is_refused, target_of
 
 _NOT_WITHOUT_CREDENTIALS = frozenset({401, 403})
@@ -40,7 +40,7 @@ async def platform_receipt(case: Case) -> None:
 
     Presents a receipt that the platform signed, and no other member. Expects 200 with a report.
     """
-    hosted_verifier = await verifier(case)
+    hosted_verifier = await find_verifier(case)
     token = needs_platform(hosted_verifier)
     answer = await hosted_verifier.present(case, Vector("the platform's", "GW-RCPT-01", token, valid=True))
     for row in case.check.rows:
@@ -60,7 +60,7 @@ async def published_keys(case: Case) -> None:
     Gets the key document (the bound path, else the usual ones). Expects at least one Ed25519 key and no private member,
     and that a platform receipt passes with the whole document as `jwks`.
     """
-    hosted_verifier = await verifier(case)
+    hosted_verifier = await find_verifier(case)
     document = hosted_verifier.material.jwks
     if document is None:
         raise Inconclusive("unbound: no key document is found at the usual paths; bind [gateway] jwks_path")
@@ -85,7 +85,7 @@ async def verification_is_stateless(case: Case) -> None:
     before the valid ones, in a shuffled order concurrently, and as another client. The other client has no credentials,
     or those of another tenant if verification requires some. Expects the same status and code each time.
     """
-    hosted_verifier = await verifier(case)
+    hosted_verifier = await find_verifier(case)
     # Drawn from the run's nonce, so that the third parties are new to the target in every run: no cache knows their
     # keys.
     strangers = random.Random(f"{case.session.nonce}:strangers")  # noqa: S311 - keys that sign test receipts only
@@ -145,7 +145,7 @@ async def body_without_a_receipt(case: Case) -> None:
     Sends an empty object, null and values of other types in the receipt's place, a body that is not an object, and one
     that is not JSON. Expects a client error with a JSON object that is the envelope or a report.
     """
-    hosted_verifier = await verifier(case)
+    hosted_verifier = await find_verifier(case)
     member = hosted_verifier.member
     bodies: dict[str, Any] = {
         "an empty object": {},
@@ -162,7 +162,7 @@ async def body_without_a_receipt(case: Case) -> None:
     call, headers = target_of(case), case.session.tenants.headers()
     for body_name, body in bodies.items():
         # Half a second is 120 calls a minute, the rate that every gateway has to accept (P-RL-02).
-        await asyncio.sleep(0.5 if hosted_verifier.spaced else 0)
+        await asyncio.sleep(0.5 if hosted_verifier.is_spaced else 0)
         answer = await call("POST", RECEIPT_VERIFY, json_body=body, headers=headers)
         _judge_refusal(case, answer, body_name)
     answer = await call("POST", RECEIPT_VERIFY, body=b"{", headers={**headers, "content-type": "application/json"})

@@ -25,7 +25,7 @@ from conformance.oracles import jose
 from conformance.oracles.keys import keys_of_jwks
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector
-from conformance.receipts.verifier import describe, needs_platform, published, verifier
+from conformance.receipts.verifier import describe, fetch_key_document, find_verifier, needs_platform
 from conformance.surfaces.gateway.administration import create_tenant_with_two_keys
 from conformance.surfaces.gateway.calls import (
     LINKS,
@@ -208,7 +208,7 @@ async def _prepare_payments(case: Case) -> JudgeAfterwards:
     await pay_rightly(lane_case, wallet, paid_link)
     before = await read_paid_status(lane_case, paid_link)
     # A target whose attestation never verified is judged by another check, not by its restart.
-    is_verified = before is not None and _has_valid_attestation(before, await published(case))
+    is_verified = before is not None and _has_valid_attestation(before, await fetch_key_document(case))
 
     async def judge() -> None:
         view, answer = await look_again(lane_case, paid_link)
@@ -218,7 +218,7 @@ async def _prepare_payments(case: Case) -> JudgeAfterwards:
         await judge_same_status(lane_case, paid_link, before, {"restart": "after the payment"})
         if is_verified and before is not None:
             holds, requirement = (
-                _has_valid_attestation(before, await published(case)),
+                _has_valid_attestation(before, await fetch_key_document(case)),
                 "the attestation verifies after a restart",
             )
             finding = "it does" if holds else "it does not"
@@ -328,9 +328,9 @@ def _has_valid_attestation(status: Answer, document: Any) -> bool:
 
 async def _prepare_receipt(case: Case) -> JudgeAfterwards:
     """Obtain a receipt that the platform signed, and the key set that verifies it."""
-    hosted_verifier = await verifier(case)
+    hosted_verifier = await find_verifier(case)
     token, where = needs_platform(hosted_verifier), {"receipt": "signed before a restart"}
-    is_verified = jose.fault_of(token, keys_of_jwks(await published(case))) is None
+    is_verified = jose.fault_of(token, keys_of_jwks(await fetch_key_document(case))) is None
 
     async def judge() -> None:
         answer = await hosted_verifier.present(
@@ -341,7 +341,7 @@ async def _prepare_receipt(case: Case) -> JudgeAfterwards:
         if not is_verified:
             case.mark_inconclusive(_KEY_SET_ROW, "no published key verified the receipt before the restart")
             return
-        fault = jose.fault_of(token, keys_of_jwks(await published(case)))
+        fault = jose.fault_of(token, keys_of_jwks(await fetch_key_document(case)))
         case.expect(_KEY_SET_ROW, fault is None, "verifies with the published key set", fault, where=where)
 
     return judge

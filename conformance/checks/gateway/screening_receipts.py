@@ -8,7 +8,7 @@ from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key, KeyFault, keys_of_jwks
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector
-from conformance.receipts.verifier import name_texts, published, receipt_in, screened, verifier
+from conformance.receipts.verifier import fetch_key_document, find_verifier, name_texts, receipt_in, screen_person
 from conformance.surfaces.gateway.calls import SCREEN, short
 
 _SEGMENTS = 3
@@ -36,9 +36,9 @@ async def screening_emits_a_receipt(case: Case) -> None:
     screen_bodies = {screening: body for screening, body in bodies.items() if body is not None}
     if not screen_bodies:
         raise Inconclusive("unbound: no body is known that can be screened; bind [gateway] screen_body")
-    keys = keys_of_jwks(await published(case))
+    keys = keys_of_jwks(await fetch_key_document(case))
     for screening, body in screen_bodies.items():
-        await _judge(case, await screened(case, body), screening, keys)
+        await _judge(case, await screen_person(case, body), screening, keys)
 
 
 async def _judge(case: Case, answer: Answer, screening: str, keys: list[Ed25519Key]) -> None:
@@ -55,7 +55,7 @@ async def _judge(case: Case, answer: Answer, screening: str, keys: list[Ed25519K
     header = _parse_header(token)
     is_ed25519 = header.get("alg") in jose.ALGORITHMS
     case.expect("GW-SCR-02", is_ed25519, "alg EdDSA", header.get("alg"), exchange=answer, where=where)
-    hosted_verifier = await verifier(case)
+    hosted_verifier = await find_verifier(case)
     verifier_answer = await hosted_verifier.present(case, Vector(screening, "GW-SCR-03", token, valid=True))
     requirement = "200 from the hosted verifier"
     case.expect(

@@ -17,8 +17,8 @@ from conformance.cli.json_output import print_json
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
 from conformance.first_look import words
-from conformance.first_look.look import Asking, Look, look
-from conformance.first_look.paying import paying
+from conformance.first_look.look import Look, LookSettings, look
+from conformance.first_look.paying import estimate_payment
 from conformance.http.client import Throttled, Unreachable
 from conformance.outcome import Exit
 from conformance.processes import interrupt
@@ -68,7 +68,7 @@ def check(
     profile = apply_connection_options(profile, cacert=cacert, insecure=insecure, timeout=timeout)
     # One slow answer may take half of the whole duration at most, so that a second request has a
     # chance.
-    settings = Asking(method, seconds, timeout or min(_TIMEOUT, seconds / 2), profile.tls, seed)
+    settings = LookSettings(method, seconds, timeout or min(_TIMEOUT, seconds / 2), profile.tls, seed)
     try:
         first_look = interrupt.run_interruptible(look(url, settings, started_at))
     except (Unreachable, Throttled) as reason:
@@ -102,9 +102,9 @@ def _show(first_look: Look, *, as_json: bool) -> None:
 
 def _describe_unknown_server(first_look: Look) -> str:
     """Return the message for a server of an unknown kind, with advice."""
-    answer = first_look.seen
+    answer = first_look.server
     expected_kinds = "no x402 server, rail, gateway, agent or control plane"
-    text = f"{one_line(answer.url)}: looks like {expected_kinds}; it answered {one_line(answer.answered)}."
+    text = f"{one_line(answer.url)}: looks like {expected_kinds}; it answered {one_line(answer.answer_text)}."
     hints = "Give the address of a paid resource, with --method POST if it is called by POST"
     return f"{text} {hints}. For a gateway that requires credentials for every call, use `weldproof init`"
 
@@ -122,7 +122,7 @@ def _run_with_payments(first_look: Look, config: Path | None) -> int:
         profile = target.load(path)
     except ProfileError as fault:
         raise UsageFault(f"--pay: {fault}") from fault
-    host = urlsplit(first_look.seen.base).netloc
+    host = urlsplit(first_look.server.base).netloc
     if all(urlsplit(surface.url).netloc != host for surface in profile.surfaces.values()):
         raise UsageFault(f"--pay: {path} describes another server than {host}. {_explain_payment_setup(first_look)}")
     if not profile.chains.model_dump(exclude_none=True):
@@ -140,15 +140,15 @@ def _run_with_payments(first_look: Look, config: Path | None) -> int:
 
 def _explain_payment_setup(first_look: Look) -> str:
     """Return what to set up before a payment is possible."""
-    if paying(first_look) is None:
-        return f"--pay: a payment would not add a requirement for {first_look.seen.base}"
-    challenge = first_look.seen.challenge
+    if estimate_payment(first_look) is None:
+        return f"--pay: a payment would not add a requirement for {first_look.server.base}"
+    challenge = first_look.server.challenge
     offers = () if challenge is None else challenge.offers
     lanes = [lane for lane in _PAYERS if any(lane_of(one) == lane for one in offers)]
     options = " ".join(_PAYERS[lane] for lane in lanes)
     return (
         "--pay needs chain nodes and a payer. Choose nodes of the test networks that the server offers. Put the keys "
         "of accounts that hold test USDC into environment variables. Then write a profile: weldproof init "
-        f"{first_look.seen.base} {options} --spending-limit 5000000. Then give --pay again. docs/real-nodes.md lists "
+        f"{first_look.server.base} {options} --spending-limit 5000000. Then give --pay again. docs/real-nodes.md lists "
         "faucets"
     )

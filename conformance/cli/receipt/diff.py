@@ -14,7 +14,7 @@ from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
 from conformance.receipts.offline.comparing import Circumstances, compare, members
 from conformance.receipts.offline.comparison_rules import TITLES
-from conformance.receipts.offline.pairing import Pairs, Placed, paired, placed
+from conformance.receipts.offline.pairing import Pairs, Placed, pair_receipts, parse_receipts
 from conformance.report import html, json
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME, ComparedClaim, Side, SideBySide
 from conformance.text.json_safe import json_safe
@@ -68,7 +68,7 @@ def command(
     names = [str(left), str(right)]
     if names == ["-", "-"]:
         raise UsageFault("only one of the two can come from standard input")
-    matched = paired(*(placed(read_receipts(side, None)) for side in (left, right)))
+    matched = pair_receipts(*(parse_receipts(read_receipts(side, None)) for side in (left, right)))
     if not matched.both:
         raise UsageFault("; ".join(_describe_lonely(side, one) for side, one in _lonely(matched)))
     circumstances = Circumstances("one" if same_payment else "unknown", request_recipes or None)

@@ -16,7 +16,7 @@ from conformance.oracles.keys import KeyFault
 from conformance.outcome import Exit
 from conformance.receipts.offline import key_sources
 from conformance.receipts.offline.did_web import document_url
-from conformance.receipts.offline.fetching import AddressRefused, NotFetched, fetched
+from conformance.receipts.offline.fetching import AddressRefused, NotFetched, fetch_document
 from conformance.receipts.offline.inspecting import Inspection, inspect
 from conformance.receipts.offline.key_sources import KeySet
 from conformance.receipts.offline.verifying import verify_all
@@ -131,7 +131,7 @@ def _load_keys(sources: Mapping[str, Any], inspections: Sequence[Inspection]) ->
         _check_did(value)
         return _load_remote(lambda: key_sources.of_did(value))
     if source_names[0] == "jwks" and value.startswith(("http://", "https://")):
-        return _load_remote(lambda: key_sources.of_jwks(fetched(value), f"the key set at {value}"))
+        return _load_remote(lambda: key_sources.of_jwks(fetch_document(value), f"the key set at {value}"))
     return _load_local(source_names[0], value)
 
 

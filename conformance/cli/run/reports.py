@@ -125,7 +125,7 @@ def _show(log: EventLog, directory: Path, paths: Sequence[Path], code: Exit, *, 
 def _summary(log: EventLog, directory: Path, paths: Sequence[Path], *, verbose: bool) -> None:
     """Print the summary; if that fails, print where the reports are, since the verdict does not change."""
     try:
-        console.show(summarise(log.events), written=paths, own_run=True, verbose=verbose)
+        console.show(summarise(log.events), report_files=paths, own_run=True, verbose=verbose)
     except BrokenPipeError:
         raise
     except Exception as escaped:  # noqa: BLE001 - a display does not decide the exit code

@@ -20,12 +20,12 @@ from conformance.receipts.offline.wording import (
 from conformance.vocabulary.networks import network_named
 
 Sentence = Callable[[Any, Mapping[str, Any]], str]
-_SCREENED = {
+_SCREENING_SENTENCES = {
     "ALLOW": "The screening found nothing against the payer.",
     "REFER": "The screening wants a person to look at the payer.",
     "DENY": "The screening refuses the payer.",
 }
-_SETTLED = {
+_SETTLEMENT_SENTENCES = {
     "SETTLED": "The payment is settled.",
     "PENDING_FINALITY": "The payment was seen and was not final yet.",
     "REVERSED": "The payment was undone by its chain.",
@@ -57,11 +57,11 @@ def _provider(value: Any, claims: Mapping[str, Any]) -> str:
     return f"Names another provider than the issuer (iss): {did_words(value)}."
 
 
-def _time(what: str, per_second: int) -> Sentence:
+def _time(subject: str, per_second: int) -> Sentence:
     def sentence(value: Any, _: Mapping[str, Any]) -> str:
         unit = "seconds" if per_second == 1 else "milliseconds"
         date = instant(value, per_second=per_second)
-        return f"{what} {date}." if date is not None else f"Must be whole {unit} since 1970 and is not."
+        return f"{subject} {date}." if date is not None else f"Must be whole {unit} since 1970 and is not."
 
     return sentence
 
@@ -78,9 +78,9 @@ def _service(value: Any, _: Mapping[str, Any]) -> str:
     return f"What was bought: the service {value_text(value)}."
 
 
-def _hash(what: str, option: str) -> Sentence:
+def _hash(subject: str, option: str) -> Sentence:
     def sentence(value: Any, _: Mapping[str, Any]) -> str:
-        return f"{what}{hash_words(value)} Compare with `weldproof receipt verify {option}`."
+        return f"{subject}{hash_words(value)} Compare with `weldproof receipt verify {option}`."
 
     return sentence
 
@@ -107,12 +107,12 @@ def _pay_to(value: Any, _: Mapping[str, Any]) -> str:
 
 def _price(value: Any, claims: Mapping[str, Any]) -> str:
     network = network_named(claims.get("network"))
-    known = network is not None and network.is_asset(str(claims.get("asset")))
-    told = micro_amount(value, network.unit if known and network is not None else "of the asset")
-    if told is None:
+    is_usdc = network is not None and network.is_asset(str(claims.get("asset")))
+    amount_text = micro_amount(value, network.unit if is_usdc and network is not None else "of the asset")
+    if amount_text is None:
         return "The price must be whole millionths of the asset, as a text of digits, and is not."
     form = "" if isinstance(value, str) else " It is written as a number where a text of digits is usual."
-    return f"The price that was paid for: {told}.{form}"
+    return f"The price that was paid for: {amount_text}.{form}"
 
 
 def _payer(value: Any, _: Mapping[str, Any]) -> str:
@@ -138,15 +138,19 @@ def _flags(value: Any, _: Mapping[str, Any]) -> str:
 
 
 def _settled_amount(value: Any, claims: Mapping[str, Any]) -> str:
-    held = value if isinstance(value, Mapping) else {}
+    members = value if isinstance(value, Mapping) else {}
     network = network_named(claims.get("settlement_chain"))
-    asset = held.get("asset_id")
+    asset = members.get("asset_id")
     if network is not None and isinstance(asset, str) and network.is_asset(asset):
-        told = amount(held.get("amount_minor"), network.decimals, network.unit)
+        amount_text = amount(members.get("amount_minor"), network.decimals, network.unit)
     else:
-        digits = whole_number(held.get("amount_minor"))
-        told = None if digits is None else f"{digits} atomic units of asset {value_text(asset)}"
-    return f"What was settled: {told}." if told is not None else "Must hold amount_minor, digits, and asset_id."
+        digits = whole_number(members.get("amount_minor"))
+        amount_text = None if digits is None else f"{digits} atomic units of asset {value_text(asset)}"
+    return (
+        f"What was settled: {amount_text}."
+        if amount_text is not None
+        else "Must hold amount_minor, digits, and asset_id."
+    )
 
 
 def _chain(value: Any, _: Mapping[str, Any]) -> str:
@@ -176,14 +180,14 @@ CLAIMS: Mapping[str, tuple[Sentence, str]] = {
     "pay_to": (_pay_to, "specification 2.3"),
     "amount_microunits": (_price, "P-MN-01"),
     "payer_ref": (_payer, "specification 2.3"),
-    "screen_result": (_one_of("screen_result", _SCREENED), "specification 2.3"),
+    "screen_result": (_one_of("screen_result", _SCREENING_SENTENCES), "specification 2.3"),
     "screen_timestamp_ms": (_time("Screened", 1000), "P-CV-04"),
     "screen_provider_did": (_issuer, "specification 2.3"),
     "jurisdiction_flags": (_flags, "specification 2.3"),
     "settlement_amount": (_settled_amount, "specification 2.3, P-MN-01"),
     "settlement_chain": (_chain, "specification 1.2"),
     "settlement_provider_did": (_issuer, "specification 2.3"),
-    "settlement_result": (_one_of("settlement_result", _SETTLED), "specification 2.3"),
+    "settlement_result": (_one_of("settlement_result", _SETTLEMENT_SENTENCES), "specification 2.3"),
     "settlement_timestamp_ms": (_time("Judged", 1000), "P-CV-04"),
 }
 DIDS = ("iss", "provider_did", "screen_provider_did", "settlement_provider_did")

@@ -15,11 +15,11 @@ _SHAPES: Final = (
 )
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(left_value: Any, right_value: Any) -> bool:
     """Return whether two values are the same JSON value; `ABSENT` is nothing's equal."""
-    if left is ABSENT or right is ABSENT:
+    if left_value is ABSENT or right_value is ABSENT:
         return False
-    return text_of(left) == text_of(right)
+    return text_of(left_value) == text_of(right_value)
 
 
 def text_of(value: Any) -> str:
@@ -29,12 +29,12 @@ def text_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def types_differ(left: Any, right: Any) -> str | None:
+def types_differ(left_value: Any, right_value: Any) -> str | None:
     """Return what it means that two values are of two JSON types, None when they are of one."""
-    one, other = _type(left), _type(right)
-    if one == other:
+    left_type, right_type = _type(left_value), _type(right_value)
+    if left_type == right_type:
         return None
-    return f"The types differ, {one} and {other}: who reads one of them does not read the other."
+    return f"The types differ, {left_type} and {right_type}: who reads one of them does not read the other."
 
 
 def _type(value: Any) -> str:
@@ -54,12 +54,12 @@ def _whole(value: float) -> float:
     return int(value) if value - value == 0 else float("nan")
 
 
-def shapes_differ(left: Any, right: Any) -> str | None:
+def shapes_differ(left_value: Any, right_value: Any) -> str | None:
     """Return what it means that two hash references are spelled in two ways, None when they are in one."""
-    one, other = _shape(left), _shape(right)
-    if one == other:
+    left_shape, right_shape = _shape(left_value), _shape(right_value)
+    if left_shape == right_shape:
         return None
-    return f"The hashes are written in two ways, {one} and {other}; a hash reference is {_SHAPES[0][0]}."
+    return f"The hashes are written in two ways, {left_shape} and {right_shape}; a hash reference is {_SHAPES[0][0]}."
 
 
 def _shape(value: Any) -> str:

@@ -50,7 +50,7 @@ class Circumstances:
 
     Attributes:
         payments: Whether one payment bought both (an answer given twice, say), or two did.
-        recipes: How each side hashes the request, by the names of `conformance.oracles.hashing`, where both are known.
+        recipes: How each side hashes the request, by the names of `conformance.oracles.hash_recipes`, where both are known.
         paths: The path that each side was called at, if known.
         request_at: The claim in which each side was found to bind the request, by its dotted name, where one was.
     """
@@ -62,7 +62,7 @@ class Circumstances:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ClaimComparison:
     """One claim of both receipts.
 
     Attributes:
@@ -88,7 +88,7 @@ class Comparison:
 
     left: Receipt
     right: Receipt
-    claims: tuple[Compared, ...]
+    claims: tuple[ClaimComparison, ...]
 
     @property
     def grade(self) -> Grade:
@@ -97,7 +97,7 @@ class Comparison:
         return next(grade for grade in (Grade.MATTERS, Grade.EXPECTED, Grade.SAME) if grade in found)
 
     @property
-    def mattering(self) -> tuple[Compared, ...]:
+    def mattering(self) -> tuple[ClaimComparison, ...]:
         """The claims whose difference matters."""
         return tuple(one for one in self.claims if one.grade is Grade.MATTERS)
 
@@ -107,7 +107,7 @@ def members(comparison: Comparison) -> list[dict[str, Any]]:
     return [{**asdict(one), "grade": one.grade.value} for one in comparison.claims]
 
 
-def compare(left: Receipt, right: Receipt, known: Circumstances | None = None) -> Comparison:
+def compare(left_receipt: Receipt, right_receipt: Receipt, circumstances: Circumstances | None = None) -> Comparison:
     """Compare two receipts of the same call.
 
     Args:
@@ -115,42 +115,51 @@ def compare(left: Receipt, right: Receipt, known: Circumstances | None = None) -
         right: The other.
         known: What else is known about them; by default nothing.
     """
-    given = known or Circumstances()
-    claims = [*_as_such(left, right), *_headers(left.header, right.header), *_payloads(left, right, given)]
-    return Comparison(left, right, tuple(claims))
+    known_facts = circumstances or Circumstances()
+    claims = [
+        *_as_such(left_receipt, right_receipt),
+        *_headers(left_receipt.header, right_receipt.header),
+        *_payloads(left_receipt, right_receipt, known_facts),
+    ]
+    return Comparison(left_receipt, right_receipt, tuple(claims))
 
 
-def _as_such(left: Receipt, right: Receipt) -> Iterator[Compared]:
-    if left.kind == right.kind:
+def _as_such(left_receipt: Receipt, right_receipt: Receipt) -> Iterator[ClaimComparison]:
+    if left_receipt.kind == right_receipt.kind:
         grade, why = Grade.SAME, "Both are receipts of this kind."
     else:
         grade, why = Grade.MATTERS, "They are receipts of two kinds, which say different things."
-    yield _compared("receipt", "kind of receipt", left.kind, right.kind, (grade, why))
-    canonical = (left.departure is None, right.departure is None)
+    yield _compared_claim("receipt", "kind of receipt", left_receipt.kind, right_receipt.kind, (grade, why))
+    canonical = (left_receipt.departure is None, right_receipt.departure is None)
     if canonical == (True, True):
         grade, why = Grade.SAME, "The bytes of both payloads are their own canonical form (RFC 8785)."
     elif not any(canonical):
-        grade, why = Grade.SAME, f"A verifier refuses both: left, {left.departure}; right, {right.departure}."
+        grade, why = (
+            Grade.SAME,
+            f"A verifier refuses both: left, {left_receipt.departure}; right, {right_receipt.departure}.",
+        )
     else:
-        side, departure = ("right", right.departure) if canonical[0] else ("left", left.departure)
+        side, departure = ("right", right_receipt.departure) if canonical[0] else ("left", left_receipt.departure)
         grade, why = Grade.MATTERS, f"A verifier refuses the {side} one: {departure}."
-    yield _compared("receipt", "canonical form", *canonical, (grade, why))
-    yield from _signatures(left, right)
+    yield _compared_claim("receipt", "canonical form", *canonical, (grade, why))
+    yield from _signatures(left_receipt, right_receipt)
 
 
-def _signatures(left: Receipt, right: Receipt) -> Iterator[Compared]:
+def _signatures(left_receipt: Receipt, right_receipt: Receipt) -> Iterator[ClaimComparison]:
     """Yield the signatures where one of them cannot hold, which the receipts show by themselves."""
-    (signed, one), (other_signed, other) = (text.rsplit(".", 1) for text in (left.text, right.text))
-    if one == other:
+    (signed_text, first), (other_signed, second) = (
+        text.rsplit(".", 1) for text in (left_receipt.text, right_receipt.text)
+    )
+    if first == second:
         return
-    wrong = [f"the {side}, {fault}" for side, fault in (("left", _fault(one)), ("right", _fault(other))) if fault]
+    wrong = [f"the {side}, {fault}" for side, fault in (("left", _fault(first)), ("right", _fault(second))) if fault]
     if wrong:
         why = f"No Ed25519 signature: {'; '.join(wrong)}."
-    elif signed == other_signed:
+    elif signed_text == other_signed:
         why = "The same bytes are signed, of which a key has one Ed25519 signature: at most one of the two holds."
     else:
         return
-    yield _compared("receipt", "signature", one, other, (Grade.MATTERS, why))
+    yield _compared_claim("receipt", "signature", first, second, (Grade.MATTERS, why))
 
 
 def _fault(signature: str) -> str | None:
@@ -161,14 +170,14 @@ def _fault(signature: str) -> str | None:
     return None if len(raw) == _SIGNATURE_BYTES else f"it has {len(raw)} bytes, not {_SIGNATURE_BYTES}"
 
 
-def _headers(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Compared]:
-    for name in _ordered({*left, *right}, ("alg", "kid", "typ")):
-        one, other = left.get(name, ABSENT), right.get(name, ABSENT)
-        yield _compared("header", name, one, other, _header(name, one, other))
+def _headers(left_header: Mapping[str, Any], right_header: Mapping[str, Any]) -> Iterator[ClaimComparison]:
+    for name in _sort_by_order({*left_header, *right_header}, ("alg", "kid", "typ")):
+        left_value, right_value = left_header.get(name, ABSENT), right_header.get(name, ABSENT)
+        yield _compared_claim("header", name, left_value, right_value, _header(name, left_value, right_value))
 
 
-def _header(name: str, left: Any, right: Any) -> tuple[Grade, str]:
-    if equal(left, right):
+def _header(name: str, left_value: Any, right_value: Any) -> tuple[Grade, str]:
+    if equal(left_value, right_value):
         return Grade.SAME, "Equal."
     if name in _DECIDING_HEADERS:
         return (
@@ -177,92 +186,99 @@ def _header(name: str, left: Any, right: Any) -> tuple[Grade, str]:
         )
     if name in _KEYS_IN_HEADER:
         return Grade.EXPECTED, "A verifier takes no key from a header, so this member decides nothing."
-    absent = left is ABSENT or right is ABSENT
+    absent = left_value is ABSENT or right_value is ABSENT
     if name == "alg":
-        return _algorithm(left, right)
-    if not absent and (types := types_differ(left, right)) is not None:
+        return _algorithm(left_value, right_value)
+    if not absent and (types := types_differ(left_value, right_value)) is not None:
         return Grade.MATTERS, types
     if name == "kid":
-        said = f"Only the {_having(left)} one names its key; the other is tried with the first key of the set."
-        return Grade.EXPECTED, said if absent else "Each receipt names the key of the one who signed it."
+        sentence = f"Only the {_side_with_value(left_value)} one names its key; the other is tried with the first key of the set."
+        return Grade.EXPECTED, sentence if absent else "Each receipt names the key of the one who signed it."
     if name == "typ":
-        return _media_type(left, right, absent=absent)
-    return Grade.EXPECTED, f"{_one_sided(left) if absent else ''}No verifier reads this member of the header."
+        return _media_type(left_value, right_value, absent=absent)
+    return Grade.EXPECTED, f"{_one_sided(left_value) if absent else ''}No verifier reads this member of the header."
 
 
-def _algorithm(left: Any, right: Any) -> tuple[Grade, str]:
-    if isinstance(left, str) and isinstance(right, str) and {left, right} <= _SAME_ALGORITHM:
+def _algorithm(left_value: Any, right_value: Any) -> tuple[Grade, str]:
+    if isinstance(left_value, str) and isinstance(right_value, str) and {left_value, right_value} <= _SAME_ALGORITHM:
         return Grade.EXPECTED, "Two names of the same algorithm (RFC 8037, RFC 9864)."
     return Grade.MATTERS, "A receipt is signed with Ed25519 and says so; a verifier refuses any other algorithm."
 
 
-def _media_type(left: Any, right: Any, *, absent: bool) -> tuple[Grade, str]:
+def _media_type(left_value: Any, right_value: Any, *, absent: bool) -> tuple[Grade, str]:
     if absent:
         return Grade.EXPECTED, "typ is optional (RFC 7515 section 4.1.9), and verification does not read it."
-    one, other = (str(value).lower().removeprefix("application/") for value in (left, right))
-    if one == other:
+    left_type, right_type = (str(value).lower().removeprefix("application/") for value in (left_value, right_value))
+    if left_type == right_type:
         return Grade.EXPECTED, "Two spellings of the same media type (RFC 7515 section 4.1.9)."
     return Grade.MATTERS, "Two media types: software that sorts tokens by typ takes them for different things."
 
 
-def _payloads(left: Receipt, right: Receipt, known: Circumstances) -> Iterator[Compared]:
-    tables = (RULES[left.kind], RULES[right.kind])
+def _payloads(left_receipt: Receipt, right_receipt: Receipt, circumstances: Circumstances) -> Iterator[ClaimComparison]:
+    tables = (RULES[left_receipt.kind], RULES[right_receipt.kind])
     rules = {**tables[1], **tables[0]}
-    alike = left.kind == right.kind
-    found = {path: (one, other) for path, one, other in _leaves(left.claims, right.claims, ())}
-    for path in _ordered(found, rules):
-        one, other = found[path]
+    alike = left_receipt.kind == right_receipt.kind
+    values = {
+        path: (left_value, right_value)
+        for path, left_value, right_value in _leaves(left_receipt.claims, right_receipt.claims, ())
+    }
+    for path in _sort_by_order(values, rules):
+        left_value, right_value = values[path]
         rule = rules.get(path, UNKNOWN)
-        if equal(one, other):
-            verdict = _same(rule, known)
-        elif one is ABSENT or other is ABSENT:
-            grade, why = _one_side(rule, one, alike=alike, required=is_required(path, left.kind))
-            verdict = grade, why + _elsewhere(rule, one, known)
+        if equal(left_value, right_value):
+            verdict = _judge_equal(rule, circumstances)
+        elif left_value is ABSENT or right_value is ABSENT:
+            grade, why = _one_side(
+                rule, left_value, is_same_kind=alike, is_required_member=is_required(path, left_receipt.kind)
+            )
+            verdict = grade, why + _elsewhere(rule, left_value, circumstances)
         else:
-            verdict = _different(rule, path, one, other, known)
-        yield _compared("payload", ".".join(path), one, other, verdict)
+            verdict = _different(rule, path, left_value, right_value, circumstances)
+        yield _compared_claim("payload", ".".join(path), left_value, right_value, verdict)
 
 
-def _same(rule: Rule, known: Circumstances) -> tuple[Grade, str]:
-    if rule.bound is Bound.PAYMENT and known.payments == "two":
+def _judge_equal(rule: Rule, circumstances: Circumstances) -> tuple[Grade, str]:
+    if rule.bound is Bound.PAYMENT and circumstances.payments == "two":
         return Grade.MATTERS, "Two payments have one value, so the receipts do not tell which payment they are for."
     if rule.bound in {Bound.FORM, Bound.CALL, Bound.REQUEST}:
         return Grade.SAME, f"Equal, as it must be: it follows from {rule.bound.value}."
     return Grade.SAME, "Equal."
 
 
-def _one_side(rule: Rule, left: Any, *, alike: bool, required: bool) -> tuple[Grade, str]:
-    only = _one_sided(left)
-    if not alike:
+def _one_side(rule: Rule, left_value: Any, *, is_same_kind: bool, is_required_member: bool) -> tuple[Grade, str]:
+    only = _one_sided(left_value)
+    if not is_same_kind:
         return Grade.EXPECTED, f"{only}It goes with the kind of receipt."
-    if required:
+    if is_required_member:
         return Grade.MATTERS, f"{only}Receipts of this kind must: a verifier refuses one without (specification 2.4)."
     if rule.bound is Bound.OPEN:
         return Grade.EXPECTED, f"{only}The profile knows no such claim, so no verifier reads it."
     return Grade.EXPECTED, f"{only}Receipts of this kind may, and no verifier asks for it."
 
 
-def _elsewhere(rule: Rule, left: Any, known: Circumstances) -> str:
+def _elsewhere(rule: Rule, left_value: Any, circumstances: Circumstances) -> str:
     """Say where the side without a request hash binds the request, if that was found."""
-    lacking, name = (0, "left") if left is ABSENT else (1, "right")
-    place = known.request_at[lacking] if rule.bound is Bound.REQUEST else None
+    index, name = (0, "left") if left_value is ABSENT else (1, "right")
+    place = circumstances.request_at[index] if rule.bound is Bound.REQUEST else None
     return "" if place is None else f" The {name} one binds the request in {place}."
 
 
-def _different(rule: Rule, path: Path, left: Any, right: Any, known: Circumstances) -> tuple[Grade, str]:
-    if (types := types_differ(left, right)) is not None:
+def _different(
+    rule: Rule, path: Path, left_value: Any, right_value: Any, circumstances: Circumstances
+) -> tuple[Grade, str]:
+    if (types := types_differ(left_value, right_value)) is not None:
         return Grade.MATTERS, types
-    if rule.is_hash and (shapes := shapes_differ(left, right)) is not None:
+    if rule.is_hash and (shapes := shapes_differ(left_value, right_value)) is not None:
         return Grade.MATTERS, shapes
     if rule.bound is Bound.WORD:
-        return _word(rule, str(left), str(right))
+        return _word(rule, str(left_value), str(right_value))
     if rule.bound is Bound.REQUEST:
-        return _request(rule, known)
+        return _request(rule, circumstances)
     if rule.bound in {Bound.FORM, Bound.CALL}:
         return Grade.MATTERS, rule.differs
     if rule.bound is Bound.TIME:
-        return _time(rule, left, right, known)
-    if known.payments == "one" and rule.bound in {Bound.PAYMENT, Bound.RESPONSE, Bound.PARTY}:
+        return _time(rule, left_value, right_value, circumstances)
+    if circumstances.payments == "one" and rule.bound in {Bound.PAYMENT, Bound.RESPONSE, Bound.PARTY}:
         return (
             Grade.MATTERS,
             f"One payment bought both, so {path[-1]} must be the same: it follows from {rule.bound.value}.",
@@ -270,65 +286,74 @@ def _different(rule: Rule, path: Path, left: Any, right: Any, known: Circumstanc
     return Grade.EXPECTED, rule.differs
 
 
-def _word(rule: Rule, left: str, right: str) -> tuple[Grade, str]:
-    one, other = left.partition("/"), right.partition("/")
-    if one[1:] == other[1:] and one[1]:
+def _word(rule: Rule, left_text: str, right_text: str) -> tuple[Grade, str]:
+    left_parts, right_parts = left_text.partition("/"), right_text.partition("/")
+    if left_parts[1:] == right_parts[1:] and left_parts[1]:
         return Grade.EXPECTED, rule.differs
     return Grade.MATTERS, "What follows the service word differs: a verifier of one does not know the other's kind."
 
 
-def _request(rule: Rule, known: Circumstances) -> tuple[Grade, str]:
+def _request(rule: Rule, circumstances: Circumstances) -> tuple[Grade, str]:
     """Say what two hashes of one request mean, with what is known of how each side hashes."""
-    if known.recipes is None:
+    if circumstances.recipes is None:
         return Grade.MATTERS, rule.differs
-    left, right = known.recipes
-    if left != right:
-        said = f"The recipes differ, {left} and {right}: a verifier must know which one each implementation uses."
-        return Grade.EXPECTED, said
-    if left in OVER_PATH and known.paths is not None and known.paths[0] != known.paths[1]:
-        said = f"Both hash by {left}, which is over the path, and the call stands at {' and '.join(known.paths)}."
-        return Grade.EXPECTED, said
-    over = ", or the service is sold under two names, which the recipe is over" if left in OVER_SERVICE else ""
-    return Grade.MATTERS, f"Both hash by {left}, so the same request must have the same hash: one hashed another{over}."
+    left_recipe, right_recipe = circumstances.recipes
+    if left_recipe != right_recipe:
+        sentence = f"The recipes differ, {left_recipe} and {right_recipe}: a verifier must know which one each implementation uses."
+        return Grade.EXPECTED, sentence
+    if (
+        left_recipe in OVER_PATH
+        and circumstances.paths is not None
+        and circumstances.paths[0] != circumstances.paths[1]
+    ):
+        sentence = f"Both hash by {left_recipe}, which is over the path, and the call stands at {' and '.join(circumstances.paths)}."
+        return Grade.EXPECTED, sentence
+    over = ", or the service is sold under two names, which the recipe is over" if left_recipe in OVER_SERVICE else ""
+    return (
+        Grade.MATTERS,
+        f"Both hash by {left_recipe}, so the same request must have the same hash: one hashed another{over}.",
+    )
 
 
-def _time(rule: Rule, left: Any, right: Any, known: Circumstances) -> tuple[Grade, str]:
-    numbers = sorted(value for value in (left, right) if isinstance(value, int | float) and value > 0)
+def _time(rule: Rule, left_value: Any, right_value: Any, circumstances: Circumstances) -> tuple[Grade, str]:
+    numbers = sorted(value for value in (left_value, right_value) if isinstance(value, int | float) and value > 0)
     if len(numbers) == 2:
         lowest, highest = _MILLISECONDS_RATIO
         if lowest * numbers[0] <= numbers[1] <= highest * numbers[0]:
             return Grade.MATTERS, "The two times are in two units: one counts seconds, the other counts milliseconds."
         if numbers[1] > _LARGEST_RATIO * numbers[0]:
             return Grade.MATTERS, "The two times are decades apart: at least one of them is not the time of the call."
-    if known.payments == "one":
+    if circumstances.payments == "one":
         return Grade.EXPECTED, "One payment, two times: the receipt was issued again, not given again."
     return Grade.EXPECTED, rule.differs
 
 
-def _compared(part: str, name: str, left: Any, right: Any, verdict: tuple[Grade, str]) -> Compared:
-    one, other = (None if value is ABSENT else text_of(value) for value in (left, right))
-    return Compared(part, name, one, other, *verdict)
+def _compared_claim(
+    part: str, name: str, left_value: Any, right_value: Any, verdict: tuple[Grade, str]
+) -> ClaimComparison:
+    left_text, right_text = (None if value is ABSENT else text_of(value) for value in (left_value, right_value))
+    return ClaimComparison(part, name, left_text, right_text, *verdict)
 
 
-def _leaves(left: Any, right: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+def _leaves(left_members: Any, right_members: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
     """Yield every claim of two objects: where both have an object, its members; else the value itself."""
-    for name in {**left, **right}:
-        one, other = left.get(name, ABSENT), right.get(name, ABSENT)
-        if isinstance(one, dict) and isinstance(other, dict) and (one or other):
-            yield from _leaves(one, other, (*path, name))
+    for name in {**left_members, **right_members}:
+        left_value, right_value = left_members.get(name, ABSENT), right_members.get(name, ABSENT)
+        if isinstance(left_value, dict) and isinstance(right_value, dict) and (left_value or right_value):
+            yield from _leaves(left_value, right_value, (*path, name))
         else:
-            yield (*path, name), one, other
+            yield (*path, name), left_value, right_value
 
 
-def _ordered(names: Iterable[Any], known: Iterable[Any]) -> list[Any]:
+def _sort_by_order(names: Iterable[Any], known_order: Iterable[Any]) -> list[Any]:
     """Return names in a known order, the unknown ones last, sorted."""
-    places = {name: place for place, name in enumerate(known)}
+    places = {name: place for place, name in enumerate(known_order)}
     return sorted(names, key=lambda name: (places.get(name, len(places)), name))
 
 
-def _one_sided(left: Any) -> str:
-    return f"Only the {_having(left)} one has it. "
+def _one_sided(left_value: Any) -> str:
+    return f"Only the {_side_with_value(left_value)} one has it. "
 
 
-def _having(left: Any) -> str:
-    return "right" if left is ABSENT else "left"
+def _side_with_value(left_value: Any) -> str:
+    return "right" if left_value is ABSENT else "left"

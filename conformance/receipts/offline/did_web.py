@@ -82,12 +82,12 @@ def asserting_keys(document: Any, did: str | None = None) -> tuple[str, list[dic
 
 def idle_kids(document: dict[str, Any], jwks: list[dict[str, Any]]) -> tuple[str, ...]:
     """Return the names of the document's Ed25519 keys that are not among its asserting ones, such as retired keys."""
-    asserting = {jwk.get("kid") for jwk in jwks}
+    asserting_kids = {jwk.get("kid") for jwk in jwks}
     every = keys_of_did({name: member for name, member in document.items() if name != "assertionMethod"})
-    return tuple(key.kid for key in every if key.kid is not None and key.kid not in asserting)
+    return tuple(key.kid for key in every if key.kid is not None and key.kid not in asserting_kids)
 
 
 def jwk_of(key: Ed25519Key) -> dict[str, Any]:
     """Return a public key as JWK."""
-    named = {} if key.kid is None else {"kid": key.kid}
-    return {**ed25519_jwk(key.raw), **named}
+    kid_member = {} if key.kid is None else {"kid": key.kid}
+    return {**ed25519_jwk(key.raw), **kid_member}

@@ -22,7 +22,7 @@ class AddressRefused(NotFetched):
     """The address may not be asked."""
 
 
-def fetched(url: str, *, seconds: float = SECONDS) -> bytes:
+def fetch_document(url: str, *, seconds: float = SECONDS) -> bytes:
     """Return the body of a 200 answer.
 
     Args:
@@ -34,25 +34,25 @@ def fetched(url: str, *, seconds: float = SECONDS) -> bytes:
         NotFetched: There was no such answer, or none within the bounds.
     """
     connection, target = _connection(url, seconds)
-    told: list[bytes | Exception] = []
+    outcome: list[bytes | Exception] = []
 
     def fetch() -> None:
         try:
-            told.append(_body(connection, target, url))
+            outcome.append(_body(connection, target, url))
         except (NotFetched, OSError, http.client.HTTPException, ValueError) as fault:
-            told.append(fault)
+            outcome.append(fault)
 
     # A time-out of a socket bounds one step of many; nothing bounds the look-up of a name but not waiting for it.
     thread = Thread(target=fetch, daemon=True)
     thread.start()
     thread.join(seconds)
-    if not told or isinstance(told[0], TimeoutError):
+    if not outcome or isinstance(outcome[0], TimeoutError):
         raise NotFetched(f"{url} could not be read within {seconds:g} seconds")
-    if isinstance(told[0], NotFetched):
-        raise told[0]
-    if isinstance(told[0], Exception):
-        raise NotFetched(f"{url} could not be read: {_reason(told[0])}") from told[0]
-    return told[0]
+    if isinstance(outcome[0], NotFetched):
+        raise outcome[0]
+    if isinstance(outcome[0], Exception):
+        raise NotFetched(f"{url} could not be read: {_reason(outcome[0])}") from outcome[0]
+    return outcome[0]
 
 
 def _connection(url: str, seconds: float) -> tuple[http.client.HTTPConnection, str]:

@@ -50,8 +50,8 @@ def _b64(value: Any, _: Mapping[str, Any]) -> str:
     return "Says that the payload is not base64url; such a receipt is refused."
 
 
-def _ignored(what: str) -> Sentence:
-    return lambda _value, _header: f"{what} A receipt cannot vouch for its own key: verifiers ignore it."
+def _ignored_member(subject: str) -> Sentence:
+    return lambda _value, _header: f"{subject} A receipt cannot vouch for its own key: verifiers ignore it."
 
 
 def _cty(value: Any, _: Mapping[str, Any]) -> str:
@@ -65,8 +65,14 @@ HEADER: Mapping[str, tuple[Sentence, str]] = {
     "crit": (_crit, "specification 2.4 step 2, RFC 7515 section 4.1.11"),
     "b64": (_b64, "specification 2.4 step 2, RFC 7797"),
     "cty": (_cty, "RFC 7515 section 4.1.10"),
-    "jwk": (_ignored("A public key, chosen by the author of the receipt."), "P-RV-03"),
-    "jku": (_ignored("An address of a key set, chosen by the author of the receipt; it is not fetched."), "P-RV-03"),
-    "x5c": (_ignored("A certificate chain, chosen by the author of the receipt."), "P-RV-03"),
-    "x5u": (_ignored("An address of certificates, chosen by the author of the receipt; it is not fetched."), "P-RV-03"),
+    "jwk": (_ignored_member("A public key, chosen by the author of the receipt."), "P-RV-03"),
+    "jku": (
+        _ignored_member("An address of a key set, chosen by the author of the receipt; it is not fetched."),
+        "P-RV-03",
+    ),
+    "x5c": (_ignored_member("A certificate chain, chosen by the author of the receipt."), "P-RV-03"),
+    "x5u": (
+        _ignored_member("An address of certificates, chosen by the author of the receipt; it is not fetched."),
+        "P-RV-03",
+    ),
 }

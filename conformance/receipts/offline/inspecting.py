@@ -85,17 +85,17 @@ class Inspection:
         }
 
 
-def inspect(found: Found) -> Inspection:
+def inspect(found_receipt: Found) -> Inspection:
     """Explain a receipt; one that is damaged is explained as far as it can be read."""
-    segments = _segments(found.token)
+    segments = _segments(found_receipt.token)
     header = _object(segments.get("header"))
     claims = _object(segments.get("payload"))
-    sizes = {"characters": len(found.token)}
+    sizes = {"characters": len(found_receipt.token)}
     sizes |= {f"{name}_bytes": len(data) for name, data in segments.items() if data is not None}
     payload = segments.get("payload")
     return Inspection(
-        found=found,
-        faults=tuple(_faults(found.token, segments, header, claims)),
+        found=found_receipt,
+        faults=tuple(_faults(found_receipt.token, segments, header, claims)),
         kind=None if claims is None else kind_of(claims),
         kind_words="a receipt that cannot be read" if claims is None else kind_words(claims),
         canonical=None if claims is None or payload is None else departure_from_jcs(payload) is None,
@@ -108,13 +108,13 @@ def inspect(found: Found) -> Inspection:
 
 def _segments(token: str) -> dict[str, bytes | None]:
     """Return the bytes of each segment that there is, None where they cannot be decoded."""
-    found: dict[str, bytes | None] = {}
+    decoded_segments: dict[str, bytes | None] = {}
     for name, text in zip(("header", "payload", "signature"), token[: 4 * LONGEST].split("."), strict=False):
         try:
-            found[name] = decode_base64url(text.rstrip("="))
+            decoded_segments[name] = decode_base64url(text.rstrip("="))
         except KeyFault:
-            found[name] = None
-    return found
+            decoded_segments[name] = None
+    return decoded_segments
 
 
 def _object(data: bytes | None) -> dict[str, Any] | None:
@@ -126,11 +126,11 @@ def _object(data: bytes | None) -> dict[str, Any] | None:
 
 
 def _lines(members: Mapping[str, Any] | None, table: Table, unknown: str) -> tuple[Line, ...]:
-    made: list[Line] = []
+    member_lines: list[Line] = []
     for name, value in (members or {}).items():
         sentence, clause = table.get(name, (None, None))
-        made.append(Line(name, value, unknown if sentence is None else sentence(value, members or {}), clause))
-    return tuple(made)
+        member_lines.append(Line(name, value, unknown if sentence is None else sentence(value, members or {}), clause))
+    return tuple(member_lines)
 
 
 def _faults(
@@ -142,22 +142,22 @@ def _faults(
     """Return what a verifier refuses whatever key it has, in the order of its steps."""
     if not token:
         return ["There is no receipt (MISSING_ENVELOPE)."]
-    found: list[str] = []
+    faults: list[str] = []
     try:
         read_envelope(token)
     except ReceiptFault as fault:
-        found.append(
+        faults.append(
             f"It is no compact JWS as receipts must be: {_format_fault(token, segments, str(fault))} ({fault.code})."
         )
     if header is not None and header.get("alg") not in ALGORITHMS:
-        found.append(f"Its algorithm is {value_text(header.get('alg'))}, not EdDSA or Ed25519 (UNSUPPORTED_ALG).")
+        faults.append(f"Its algorithm is {value_text(header.get('alg'))}, not EdDSA or Ed25519 (UNSUPPORTED_ALG).")
     signature = segments.get("signature")
     if signature is not None and len(signature) != _SIGNATURE_BYTES:
-        found.append(f"Its signature has {len(signature)} bytes, not {_SIGNATURE_BYTES} (TAMPERED_SIGNATURE).")
+        faults.append(f"Its signature has {len(signature)} bytes, not {_SIGNATURE_BYTES} (TAMPERED_SIGNATURE).")
     payload = segments.get("payload")
     if payload is not None:
-        found += _payload_faults(payload, claims)
-    return found
+        faults += _payload_faults(payload, claims)
+    return faults
 
 
 def _format_fault(token: str, segments: Mapping[str, bytes | None], reason: str) -> str:
@@ -167,23 +167,23 @@ def _format_fault(token: str, segments: Mapping[str, bytes | None], reason: str)
     empty = [name for name, text in zip(("header", "payload", "signature"), token.split("."), strict=True) if not text]
     if empty:
         return f"its {' and '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty"
-    broken = [name for name, data in segments.items() if data is None]
-    return f"its {' and '.join(broken)} cannot be decoded: {reason}" if broken else reason
+    damaged_names = [name for name, data in segments.items() if data is None]
+    return f"its {' and '.join(damaged_names)} cannot be decoded: {reason}" if damaged_names else reason
 
 
 def _payload_faults(payload: bytes, claims: Mapping[str, Any] | None) -> list[str]:
     if claims is None:
         return ["Its payload is no JSON object (INVALID_PAYLOAD)."]
-    found: list[str] = []
+    faults: list[str] = []
     version = claims.get("canon_version")
     if version != CANON_VERSION:
-        found.append(f"Its canon_version is {json.dumps(version)}, not {CANON_VERSION} (UNSUPPORTED_CANON_VERSION).")
+        faults.append(f"Its canon_version is {json.dumps(version)}, not {CANON_VERSION} (UNSUPPORTED_CANON_VERSION).")
     why = departure_from_jcs(payload)
     if why is not None:
-        found.append(f"Its payload is not canonical: {why} (NON_CANONICAL_PAYLOAD).")
-    missing, wrong = missing_member(claims), member_outside_its_set(claims)
-    if missing is not None:
-        found.append(f"It lacks {missing}, which its kind must have (MISSING_FIELD).")
+        faults.append(f"Its payload is not canonical: {why} (NON_CANONICAL_PAYLOAD).")
+    absent_member, wrong = missing_member(claims), member_outside_its_set(claims)
+    if absent_member is not None:
+        faults.append(f"It lacks {absent_member}, which its kind must have (MISSING_FIELD).")
     elif wrong is not None:
-        found.append(f"Its {wrong} has a value outside its set (INVALID_PAYLOAD).")
-    return found
+        faults.append(f"Its {wrong} has a value outside its set (INVALID_PAYLOAD).")
+    return faults

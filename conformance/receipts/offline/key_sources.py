@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from conformance.oracles.keys import Ed25519Key, KeyFault, decode_base64url
 from conformance.receipts.offline.did_web import asserting_keys, document_url, idle_kids, jwk_of
-from conformance.receipts.offline.fetching import fetched
+from conformance.receipts.offline.fetching import fetch_document
 
 _BASE64URL_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 _HEX_KEY = re.compile(r"[0-9A-Fa-f]{64}")
@@ -33,7 +33,7 @@ class KeySet:
     did: str | None = None
     idle: tuple[str, ...] = ()
 
-    def named(self, kid: Any) -> Mapping[str, Any]:
+    def jwks_for_kid(self, kid: Any) -> Mapping[str, Any]:
         """Return the JWKS document in which a `kid` that is a DID URL of this DID names the key of its fragment."""
         did, hash_sign, fragment = kid.partition("#") if isinstance(kid, str) else ("", "", "")
         if not hash_sign or did not in {"", self.did}:
@@ -83,7 +83,7 @@ def of_did(did: str) -> KeySet:
         raw = material if isinstance(material, bytes) else b""
         return KeySet({"keys": [jwk_of(Ed25519Key(raw, name.removeprefix(_DID_KEY)))]}, f"the DID {name}", name)
     url = document_url(did)
-    data = fetched(url)
+    data = fetch_document(url)
     try:
         return of_did_document(data, f"the DID document at {url}", did)
     except KeyFault as fault:

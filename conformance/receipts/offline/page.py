@@ -27,7 +27,7 @@ _LEAD: Final = "Every check that was asked for, made on this machine with the ke
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownReceipt:
     """One receipt of the page."""
 
     inspection: Inspection
@@ -40,23 +40,27 @@ class Shown:
 def inspection_page(inspections: Sequence[Inspection]) -> str:
     """Return the page of receipts that were explained and not verified."""
     whole = not any(one.faults for one in inspections)
-    made = [Shown(one, None, one.faults, "" if not one.faults else "malformed", "v-warn") for one in inspections]
+    shown_receipts = [
+        ShownReceipt(one, None, one.faults, "" if not one.faults else "malformed", "v-warn") for one in inspections
+    ]
     headline = "Explained, not verified" if whole else "Malformed, and not verified"
-    return _rendered("inspect", headline, NOTHING_VERIFIED, "inconclusive" if whole else "fail", made)
+    return _render_page("inspect", headline, NOTHING_VERIFIED, "inconclusive" if whole else "fail", shown_receipts)
 
 
 def verification_page(inspections: Sequence[Inspection], verifications: Sequence[Verification]) -> str:
     """Return the page of receipts that were verified, each with its explanation."""
-    made = []
+    shown_receipts = []
     for inspection, verification in zip(inspections, verifications, strict=True):
         problems = () if verification.verified else (f"{verification.error_message} ({verification.error_code})",)
         word, tone = ("verified", "v-pass") if verification.verified else ("NOT VERIFIED", "v-fail")
-        made.append(Shown(inspection, verification, problems, word, tone))
+        shown_receipts.append(ShownReceipt(inspection, verification, problems, word, tone))
     whole = all(one.verified for one in verifications)
-    return _rendered("verify", "Verified" if whole else "Not verified", _LEAD, "pass" if whole else "fail", made)
+    return _render_page(
+        "verify", "Verified" if whole else "Not verified", _LEAD, "pass" if whole else "fail", shown_receipts
+    )
 
 
-def _rendered(command: str, headline: str, lead: str, tone: str, receipts: Sequence[Shown]) -> str:
+def _render_page(command: str, headline: str, lead: str, tone: str, receipts: Sequence[ShownReceipt]) -> str:
     style = files("conformance.report").joinpath("page.css").read_text("utf-8") + _COLUMNS
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
     page: str = (
@@ -79,22 +83,28 @@ def _rendered(command: str, headline: str, lead: str, tone: str, receipts: Seque
 @cache
 def _environment() -> Environment:
     folder = files(__package__)
-    made = Environment(
+    environment = Environment(
         loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"line": one_line, "visible": _visible, "held": _held, "sentence": describe_binding, "text": _token}
-    return made
+    environment.filters |= {
+        "line": one_line,
+        "visible": _visible,
+        "held": _value_excerpt,
+        "sentence": describe_binding,
+        "text": _token,
+    }
+    return environment
 
 
 def _visible(text: str) -> str:
     return show_shortened(text, VALUE_LIMIT)
 
 
-def _held(value: Any) -> str:
+def _value_excerpt(value: Any) -> str:
     return show_shortened(value_text(json_safe(value)), VALUE_LIMIT)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from conformance.receipts.offline.parsing import Receipt, UnreadableReceipt, taken_apart
+from conformance.receipts.offline.parsing import Receipt, UnreadableReceipt, parse_receipt
 from conformance.receipts.offline.reading import Found
 
 
@@ -33,48 +33,53 @@ class Pairs:
     right: tuple[Placed, ...]
 
 
-def placed(found: Sequence[Found]) -> list[Placed]:
+def parse_receipts(found_receipts: Sequence[Found]) -> list[Placed]:
     """Parse the receipts of a document."""
     receipts = []
-    for one in found:
+    for found_receipt in found_receipts:
         try:
-            receipts.append(Placed(one.place, taken_apart(one.token)))
+            receipts.append(Placed(found_receipt.place, parse_receipt(found_receipt.token)))
         except UnreadableReceipt as fault:
-            receipts.append(Placed(one.place, None, str(fault)))
+            receipts.append(Placed(found_receipt.place, None, str(fault)))
     return receipts
 
 
-def paired(left: Sequence[Placed], right: Sequence[Placed]) -> Pairs:
+def pair_receipts(left_receipts: Sequence[Placed], right_receipts: Sequence[Placed]) -> Pairs:
     """Pair the receipts of two documents.
 
     One of each is a pair, whatever kinds they are. Of several, those of the same kind at the same place are, then those
     of the same kind in their order.
     """
-    ones, others = [one for one in left if one.receipt], [one for one in right if one.receipt]
-    both: list[tuple[Placed, Placed]] = []
-    if len(ones) == len(others) == 1:
-        both = [(ones[0], others[0])]
+    left_readable, right_readable = (
+        [one for one in left_receipts if one.receipt],
+        [one for one in right_receipts if one.receipt],
+    )
+    pairs: list[tuple[Placed, Placed]] = []
+    if len(left_readable) == len(right_readable) == 1:
+        pairs = [(left_readable[0], right_readable[0])]
     else:
-        both += _taken(ones, others, lambda one: (_kind(one), one.place))
-        both += _taken(ones, others, _kind)
-    order = {id(one): number for number, one in enumerate(left)}
-    both.sort(key=lambda pair: order[id(pair[0])])
-    together = {id(one) for pair in both for one in pair}
-    alone = [tuple(one for one in side if id(one) not in together) for side in (left, right)]
-    return Pairs(tuple(both), alone[0], alone[1])
+        pairs += _take_pairs(left_readable, right_readable, lambda one: (_kind(one), one.place))
+        pairs += _take_pairs(left_readable, right_readable, _kind)
+    order = {id(one): number for number, one in enumerate(left_receipts)}
+    pairs.sort(key=lambda pair: order[id(pair[0])])
+    together = {id(one) for pair in pairs for one in pair}
+    alone = [tuple(one for one in side if id(one) not in together) for side in (left_receipts, right_receipts)]
+    return Pairs(tuple(pairs), alone[0], alone[1])
 
 
-def _kind(one: Placed) -> str:
-    return "" if one.receipt is None else one.receipt.kind
+def _kind(placed_receipt: Placed) -> str:
+    return "" if placed_receipt.receipt is None else placed_receipt.receipt.kind
 
 
-def _taken(ones: list[Placed], others: list[Placed], mark: Callable[[Placed], object]) -> list[tuple[Placed, Placed]]:
+def _take_pairs(
+    left_receipts: list[Placed], right_receipts: list[Placed], mark: Callable[[Placed], object]
+) -> list[tuple[Placed, Placed]]:
     """Take the pairs of equal mark out of both lists, in the order of the first."""
     pairs = []
-    for one in tuple(ones):
-        other = next((other for other in others if mark(other) == mark(one)), None)
-        if other is not None:
-            pairs.append((one, other))
-            ones.remove(one)
-            others.remove(other)
+    for left_receipt in tuple(left_receipts):
+        match = next((match for match in right_receipts if mark(match) == mark(left_receipt)), None)
+        if match is not None:
+            pairs.append((left_receipt, match))
+            left_receipts.remove(left_receipt)
+            right_receipts.remove(match)
     return pairs

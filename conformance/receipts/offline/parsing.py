@@ -38,7 +38,7 @@ class Receipt:
     departure: str | None
 
 
-def taken_apart(text: str) -> Receipt:
+def parse_receipt(text: str) -> Receipt:
     """Parse a compact JWS.
 
     Raises:
@@ -55,11 +55,11 @@ def taken_apart(text: str) -> Receipt:
     return Receipt(text, members, claims, likely_kind(claims), departure_from_jcs(payload))
 
 
-def _object(data: bytes, what: str, *, duplicates: bool) -> Mapping[str, Any]:
+def _object(data: bytes, part: str, *, duplicates: bool) -> Mapping[str, Any]:
     try:
         value = parse_json(data, duplicates=duplicates)
     except ValueError as fault:
-        raise UnreadableReceipt(f"its {what} is not JSON: {fault}") from fault
+        raise UnreadableReceipt(f"its {part} is not JSON: {fault}") from fault
     if not isinstance(value, dict):
-        raise UnreadableReceipt(f"its {what} is no JSON object")
+        raise UnreadableReceipt(f"its {part} is no JSON object")
     return value

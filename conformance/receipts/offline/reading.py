@@ -57,7 +57,7 @@ def receipts_in(data: bytes, at: str | None = None) -> list[Found]:
         if at is not None:
             raise NoReceipt(f"the input is one receipt, no JSON document: there is no place {at!r} in it")
         return [Found("", text)]
-    return [_at(document, at)] if at is not None else _all(document)
+    return [_at(document, at)] if at is not None else _find_receipts(document)
 
 
 def _document(text: str) -> Any:
@@ -76,19 +76,19 @@ def _document(text: str) -> Any:
     return value if isinstance(value, dict) else None
 
 
-def _all(document: Any) -> list[Found]:
+def _find_receipts(document: Any) -> list[Found]:
     if isinstance(document, str):
         return [Found("", document)]
-    found = [Found(place.removeprefix("body:"), token) for place, token in tokens_in(document, {})]
-    if not found:
+    receipts = [Found(place.removeprefix("body:"), token) for place, token in tokens_in(document, {})]
+    if not receipts:
         raise NoReceipt("no member of the JSON document is a compact JWS; --at PLACE takes a damaged one as it is")
-    return found
+    return receipts
 
 
 def _at(document: Any, place: str) -> Found:
-    value, rest = document, place
-    while rest:
-        step = _STEP.match(rest)
+    value, remaining_path = document, place
+    while remaining_path:
+        step = _STEP.match(remaining_path)
         if step is None:
             raise NoReceipt(f"{place!r} is no place: write it as result.receipts[0].jws")
         name, number = step[1], step[2]
@@ -96,7 +96,7 @@ def _at(document: Any, place: str) -> Found:
             value = value[int(number)] if name is None and isinstance(value, list) else dict(value)[name]
         except (KeyError, IndexError, TypeError, ValueError) as fault:
             raise NoReceipt(f"the JSON document has nothing at {place}") from fault
-        rest = rest[step.end() :]
+        remaining_path = remaining_path[step.end() :]
     if not isinstance(value, str):
         raise NoReceipt(f"what stands at {place} is no text")
     return Found(place, value)

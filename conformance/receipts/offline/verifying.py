@@ -97,21 +97,21 @@ class Verification:
     @property
     def hints(self) -> list[str]:
         """What may explain a receipt that does not hold, or what one that holds does not show."""
-        found: list[str] = []
+        hints: list[str] = []
         envelope, fault = self.examination.envelope, self.examination.fault
         kid = envelope.header.get("kid") if envelope is not None else None
         if fault is not None and fault.code == "TAMPERED_SIGNATURE" and isinstance(kid, str):
             if kid.rpartition("#")[2] in self.keys.idle:
-                found.append("the document lists the key of that kid, and does not let it sign: it may be retired")
+                hints.append("the document lists the key of that kid, and does not let it sign: it may be retired")
             elif self.key_chosen_by == "first":
-                found.append("no key has the header's kid, so the first was taken: these may be another issuer's keys")
+                hints.append("no key has the header's kid, so the first was taken: these may be another issuer's keys")
         if any(one.outcome is Outcome.OTHER_RECIPE for one in self.faults):
-            found.append("an issuer that hashes by another recipe is accepted with --any-recipe")
+            hints.append("an issuer that hashes by another recipe is accepted with --any-recipe")
         if self.verified and not self.bindings and self.expected_payment_hash is None:
-            found.append(
+            hints.append(
                 "nothing shows that it is about your call: --request, --response and --settlement compare that"
             )
-        return found
+        return hints
 
     @property
     def key_chosen_by(self) -> str | None:
@@ -126,25 +126,25 @@ class Verification:
 
     def as_json(self) -> dict[str, Any]:
         """Return it for programs: the members of specification 2.4's report first."""
-        found, fault = self.examination, self.examination.fault
-        header = found.envelope.header if found.envelope is not None else {}
-        payload = found.envelope.payload if found.envelope is not None and found.claims else None
+        examination, fault = self.examination, self.examination.fault
+        header = examination.envelope.header if examination.envelope is not None else {}
+        payload = examination.envelope.payload if examination.envelope is not None and examination.claims else None
         return {
             "place": self.found.place,
             "verified": self.verified,
             "error_code": self.error_code,
             "error_message": self.error_message,
             "error_field": fault.field if fault is not None else None,
-            "receipt_kind": found.kind,
+            "receipt_kind": examination.kind,
             "alg": header.get("alg"),
             "kid": header.get("kid"),
             "content_hash": hashlib.sha256(payload).hexdigest() if payload is not None else None,
             "hints": self.hints,
             "key": {"origin": self.keys.origin, "did": self.keys.did, "chosen_by": self.key_chosen_by},
-            "checks": found.checks,
+            "checks": examination.checks,
             "issuer": asdict(self.issuer),
             "bindings": [{**asdict(one), "outcome": one.outcome.value} for one in self.bindings],
-            "claims": dict(found.claims),
+            "claims": dict(examination.claims),
         }
 
     @property
@@ -159,22 +159,22 @@ class Verification:
 
 def describe_binding(binding: Binding) -> str:
     """Return what comparing gave, in a sentence; both values where they differ."""
-    name, claimed, computed = binding.claim, binding.claimed, binding.computed
-    made = computed if computed is not None else "nothing, since what was given has no such hash"
+    name, claimed_value, computed_value = binding.claim, binding.claimed, binding.computed
+    computed_text = computed_value if computed_value is not None else "nothing, since what was given has no such hash"
     if binding.outcome is Outcome.HOLDS:
         return f"{name} is what was recomputed ({binding.clause})"
     if binding.outcome is Outcome.ABSENT:
-        return f"the receipt has no {name}; recomputed: {made} ({binding.clause})"
+        return f"the receipt has no {name}; recomputed: {computed_text} ({binding.clause})"
     if binding.outcome is Outcome.OTHER_RECIPE:
         recipe = f"the recipe {binding.recipe}, not the profile's ({binding.clause})"
-        return f"{name} matches by {recipe}: {claimed}, not {made}"
-    return f"{name} is {claimed}; recomputed: {made} ({binding.clause})"
+        return f"{name} matches by {recipe}: {claimed_value}, not {computed_text}"
+    return f"{name} is {claimed_value}; recomputed: {computed_text} ({binding.clause})"
 
 
 def verify_all(
     receipts: Sequence[Found],
     keys: KeySet,
-    given: Mapping[str, Any],
+    hash_inputs: Mapping[str, Any],
     *,
     expected_payment_hash: str | None = None,
     any_recipe: bool = False,
@@ -191,50 +191,57 @@ def verify_all(
         expected_payment_hash: Step 9.
         any_recipe: Whether a usual recipe other than the profile's is enough.
     """
-    made = [_examined(one, keys, expected_payment_hash) for one in receipts]
-    compared = [_compared(examination, given, one.token) for examination, one in zip(made, receipts, strict=True)]
-    borne = {one.code for each in compared for one in each if one.outcome is not Outcome.ABSENT}
+    examinations = [_examine_receipt(one, keys, expected_payment_hash) for one in receipts]
+    binding_lists = [
+        _compare_hashes(examination, hash_inputs, one.token)
+        for examination, one in zip(examinations, receipts, strict=True)
+    ]
+    present_codes = {one.code for each in binding_lists for one in each if one.outcome is not Outcome.ABSENT}
     return [
         Verification(
             found,
             keys,
             examination,
             _issuer(examination, keys),
-            tuple(one for one in each if one.outcome is not Outcome.ABSENT or one.code not in borne),
+            tuple(one for one in each if one.outcome is not Outcome.ABSENT or one.code not in present_codes),
             any_recipe,
             expected_payment_hash,
         )
-        for found, examination, each in zip(receipts, made, compared, strict=True)
+        for found, examination, each in zip(receipts, examinations, binding_lists, strict=True)
     ]
 
 
-def _examined(found: Found, keys: KeySet, expected_payment_hash: str | None) -> Examination:
-    kid = examine(found.token, keys.jwks).envelope
-    jwks = keys.jwks if kid is None else keys.named(kid.header.get("kid"))
-    return examine(found.token, jwks, expected_payment_hash=expected_payment_hash)
+def _examine_receipt(found_receipt: Found, keys: KeySet, expected_payment_hash: str | None) -> Examination:
+    kid = examine(found_receipt.token, keys.jwks).envelope
+    jwks = keys.jwks if kid is None else keys.jwks_for_kid(kid.header.get("kid"))
+    return examine(found_receipt.token, jwks, expected_payment_hash=expected_payment_hash)
 
 
-def _compared(examination: Examination, given: Mapping[str, Any], token: str) -> list[Binding]:
+def _compare_hashes(examination: Examination, hash_inputs: Mapping[str, Any], token: str) -> list[Binding]:
     """Return the bindings of a receipt that passed the steps; an unsigned payload is not compared."""
     if not examination.is_verified:
         return []
-    response = given.get("response")
-    told_also = {} if response is None else {"response": {**response, "receipt": token}}
-    return bindings(examination.claims, {**given, **told_also})
+    response = hash_inputs.get("response")
+    response_input = {} if response is None else {"response": {**response, "receipt": token}}
+    return bindings(examination.claims, {**hash_inputs, **response_input})
 
 
 def _issuer(examination: Examination, keys: KeySet) -> Issuer:
-    claimed = claimed_dids(examination.claims)
+    claims_of_issuer = claimed_dids(examination.claims)
     if not examination.is_verified:
-        return Issuer("not_judged", keys.did, claimed, "the steps before failed")
+        return Issuer("not_judged", keys.did, claims_of_issuer, "the steps before failed")
     if keys.did is None:
-        return Issuer("not_judged", None, claimed, "the key was given without a DID; you say whose it is")
-    others = {name: value for name, value in claimed.items() if value != keys.did}
-    if keys.did.startswith("did:key:") and not any(str(value).startswith("did:key:") for value in claimed.values()):
-        return Issuer("not_judged", keys.did, claimed, "a did:key is a key and no issuer; you say whose it is")
-    if others:
-        named = " and ".join(f"{name} is {value}" for name, value in others.items())
-        return Issuer("fail", keys.did, claimed, f"{named}, and the keys are those of {keys.did}")
-    if not claimed:
-        return Issuer("fail", keys.did, claimed, f"the receipt names no issuer, and the keys are those of {keys.did}")
-    return Issuer("pass", keys.did, claimed, f"issued by {keys.did}, whose key verifies it")
+        return Issuer("not_judged", None, claims_of_issuer, "the key was given without a DID; you say whose it is")
+    other_dids = {name: value for name, value in claims_of_issuer.items() if value != keys.did}
+    if keys.did.startswith("did:key:") and not any(
+        str(value).startswith("did:key:") for value in claims_of_issuer.values()
+    ):
+        return Issuer("not_judged", keys.did, claims_of_issuer, "a did:key is a key and no issuer; you say whose it is")
+    if other_dids:
+        did_list = " and ".join(f"{name} is {value}" for name, value in other_dids.items())
+        return Issuer("fail", keys.did, claims_of_issuer, f"{did_list}, and the keys are those of {keys.did}")
+    if not claims_of_issuer:
+        return Issuer(
+            "fail", keys.did, claims_of_issuer, f"the receipt names no issuer, and the keys are those of {keys.did}"
+        )
+    return Issuer("pass", keys.did, claims_of_issuer, f"issued by {keys.did}, whose key verifies it")

@@ -13,7 +13,7 @@ from conformance.checks.rail.challenges import is_goods
 from conformance.checks.rail.solana.offers import list_accounts, list_references
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
-from conformance.receipts.reports import telling
+from conformance.receipts.reports import find_verdict_member
 from conformance.surfaces.control_plane.documents import is_ambiguous
 from conformance.surfaces.rail.challenges import find_leaks
 from tests.conformance.checks.gateway.scripted_gateway import judged
@@ -42,17 +42,17 @@ async def test_a_gateway_is_judged_by_what_the_interface_says(
 
 def test_reports_may_differ_in_a_list_alone() -> None:
     """`errors: []` beside `errors: [...]` is machine-readable, at any depth; two lists of something are not."""
-    assert telling([{"errors": []}], [{"errors": ["x"]}, {"errors": ["y", "z"]}]) == "errors"
-    assert telling([{"report": {"errors": []}}], [{"report": {"errors": ["x"]}}]) == "report.errors"
-    assert telling([{"errors": ["none"]}], [{"errors": ["x"]}]) is None
+    assert find_verdict_member([{"errors": []}], [{"errors": ["x"]}, {"errors": ["y", "z"]}]) == "errors"
+    assert find_verdict_member([{"report": {"errors": []}}], [{"report": {"errors": ["x"]}}]) == "report.errors"
+    assert find_verdict_member([{"errors": ["none"]}], [{"errors": ["x"]}]) is None
 
 
 def test_a_sentence_on_both_sides_tells_programs_nothing() -> None:
     """A verdict in prose is for people; a word or two, or a sentence where the other side has none, can be compared."""
     prose = {"report": "The receipt is as it was issued."}
-    assert telling([prose], [{"report": "The signature does not match; ask again."}]) is None
-    assert telling([{"report": "verified"}], [{"report": "not verified"}]) == "report"
-    assert telling([{"report": None}], [prose]) == "report"
+    assert find_verdict_member([prose], [{"report": "The signature does not match; ask again."}]) is None
+    assert find_verdict_member([{"report": "verified"}], [{"report": "not verified"}]) == "report"
+    assert find_verdict_member([{"report": None}], [prose]) == "report"
 
 
 def told(document: dict[str, Any]) -> Answer:

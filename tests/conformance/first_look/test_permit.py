@@ -6,7 +6,7 @@ import pytest
 
 from conformance.engine.check_loading import load_checks
 from conformance.engine.exclusive import Exclusive
-from conformance.first_look.permit import NotSent, OnlyReading, is_tried
+from conformance.first_look.permit import NotSent, ReadOnlyPolicy, is_tried
 from conformance.ledger import load
 
 BASE = "http://127.0.0.1:8402"
@@ -27,7 +27,7 @@ BODY = b'{"amount":1}'
 )
 def test_what_reads_or_is_refused_is_sent(method: str, path: str, body: bytes | None) -> None:
     """Reading, computing, and calls that want a payment first."""
-    OnlyReading(BASE)(method, BASE + path, body)
+    ReadOnlyPolicy(BASE)(method, BASE + path, body)
 
 
 @pytest.mark.parametrize(
@@ -47,18 +47,18 @@ def test_what_reads_or_is_refused_is_sent(method: str, path: str, body: bytes | 
 def test_what_might_create_something_is_not(method: str, path: str, body: bytes | None) -> None:
     """Whether or not a server would refuse it."""
     with pytest.raises(NotSent, match=f"it needs a {method}"):
-        OnlyReading(BASE)(method, BASE + path, body)
+        ReadOnlyPolicy(BASE)(method, BASE + path, body)
 
 
 def test_another_server_is_not_this_one() -> None:
     """An operation is known by its whole address."""
     with pytest.raises(NotSent):
-        OnlyReading(BASE)("POST", "http://127.0.0.1:9/v1/receipt/verify", BODY)
+        ReadOnlyPolicy(BASE)("POST", "http://127.0.0.1:9/v1/receipt/verify", BODY)
 
 
 def test_what_the_server_itself_sells_is_asked_for() -> None:
     """An address that its documents list, or that the operator gave with --method POST."""
-    permit = OnlyReading(BASE)
+    permit = ReadOnlyPolicy(BASE)
     permit.sells(f"{BASE}/weather?city=x")
     permit("POST", f"{BASE}/weather", b"{}")
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from conformance.first_look.spellings import Spelled, try_spellings
+from conformance.first_look.spellings import SpellingResult, try_spellings
 from conformance.http.client import Client, Counter, Names
 from conformance.http.raw import RawTransport
 from conformance.log.events import EventLog
@@ -46,7 +46,7 @@ def selling(answer: Answer, path: str = PATH) -> Serve:
     return serve
 
 
-async def tried(answer: Answer, path: str = PATH) -> Spelled | None:
+async def tried(answer: Answer, path: str = PATH) -> SpellingResult | None:
     """Return what trying the spellings of a server's path comes to."""
     with standing(selling(answer, path)) as place:
         raw = RawTransport(f"http://{place}", seconds=5)
@@ -91,9 +91,9 @@ async def test_what_may_be_another_resource_is_a_doubt(read: Callable[[str], str
 async def test_heads_that_are_served_are_a_doubt() -> None:
     """No body is handed over, and yet the handler ran."""
     plain = await tried(lambda method, target: (200, {}) if (method, target) == ("HEAD", PATH) else None)
-    assert plain == Spelled((), (f"HEAD {PATH} is answered 200",))
+    assert plain == SpellingResult((), (f"HEAD {PATH} is answered 200",))
     spelled = await tried(lambda method, target: (200, {}) if (method, target) == ("HEAD", f"{PATH};x") else None)
-    assert spelled == Spelled((), (f"HEAD {PATH};x (a path parameter) is answered 200",))
+    assert spelled == SpellingResult((), (f"HEAD {PATH};x (a path parameter) is answered 200",))
 
 
 def elsewhere(given: Given) -> Answer:
@@ -116,7 +116,7 @@ CAREFUL: Mapping[str, Answer] = {
 @pytest.mark.parametrize("name", CAREFUL)
 async def test_a_server_that_hands_nothing_over_breaks_nothing(name: str) -> None:
     """Whatever is answered at each path that is not there is not the service."""
-    assert await tried(CAREFUL[name]) == Spelled((), ())
+    assert await tried(CAREFUL[name]) == SpellingResult((), ())
 
 
 async def test_a_path_that_is_free_at_times_is_not_judged() -> None:
@@ -141,4 +141,4 @@ async def test_a_path_that_get_is_not_charged_for_is_not_tried() -> None:
 
 async def test_the_root_has_no_other_spelling() -> None:
     """A shop that sells one thing at its root is judged by nothing here."""
-    assert await tried(lambda *_: None, "/") == Spelled((), ())
+    assert await tried(lambda *_: None, "/") == SpellingResult((), ())

@@ -13,7 +13,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from x402.http.x402_http_client_base import x402HTTPClientBase
 
 from conformance.first_look.version_one import CAUSE
-from conformance.first_look.x402_answer import Challenged, challenged
+from conformance.first_look.x402_answer import ChallengeAnswer, read_challenge
 from conformance.first_look.x402_rules import RULES, judge
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
@@ -46,15 +46,15 @@ def encoded(document: object) -> str:
     return base64.b64encode(json.dumps(document).encode()).decode()
 
 
-def answered(header: str | None, *fields: tuple[str, str], body: bytes = b"{}", status: int = 402) -> Challenged:
+def answered(header: str | None, *fields: tuple[str, str], body: bytes = b"{}", status: int = 402) -> ChallengeAnswer:
     """Return an answer with this header and further fields."""
     headers = CIMultiDict([("Cache-Control", "no-store"), *fields])
     if header is not None:
         headers.add("PAYMENT-REQUIRED", header)
-    return challenged("GET", "https://shop.example/weather", Answer(1, status, CIMultiDictProxy(headers), body))
+    return read_challenge("GET", "https://shop.example/weather", Answer(1, status, CIMultiDictProxy(headers), body))
 
 
-def broken(answer: Challenged) -> set[str]:
+def broken(answer: ChallengeAnswer) -> set[str]:
     """Return the ids of the rules that an answer breaks."""
     return {one.rule.id for one in judge(answer) if one.verdict in BROKEN}
 
@@ -268,7 +268,7 @@ VERSION_ONE: Document = {
 OF_VERSION_ONE = {"X402-02", "X402-04", "X402-05", "X402-08", "X402-09"}
 
 
-def causes(answer: Challenged) -> dict[str, str | None]:
+def causes(answer: ChallengeAnswer) -> dict[str, str | None]:
     """Return the cause of each breach."""
     return {one.rule.id: one.cause for one in judge(answer) if one.verdict in BROKEN}
 

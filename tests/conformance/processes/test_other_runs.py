@@ -60,8 +60,8 @@ def test_what_two_runs_must_not_share_is_clock_control_and_funder(
     offset_file = "CLOCK"
     """
     monkeypatch.chdir(tmp_path)
-    one = target.parse(PROFILE + funder.replace("CLOCK", "clock")).shared
-    other = target.parse(PROFILE + funder.replace("CLOCK", str(tmp_path / "." / "clock"))).shared
+    one = target.parse(PROFILE + funder.replace("CLOCK", "clock")).shared_resources
+    other = target.parse(PROFILE + funder.replace("CLOCK", str(tmp_path / "." / "clock"))).shared_resources
     assert one.keys() == other.keys()
     assert list(one.values()) == [
         f"the clock file {one_name(one)}",
@@ -70,7 +70,7 @@ def test_what_two_runs_must_not_share_is_clock_control_and_funder(
     ]
     assert "held-back" not in repr(one)
     monkeypatch.delenv("PAYER_KEY")
-    assert len(target.parse(PROFILE + funder.replace("CLOCK", "clock")).shared) == 2
+    assert len(target.parse(PROFILE + funder.replace("CLOCK", "clock")).shared_resources) == 2
 
 
 def one_name(shared: dict[str, str]) -> str:
@@ -121,7 +121,7 @@ async def run_of(text: str) -> EventLog:
 async def test_a_run_that_waits_too_long_judges_nothing() -> None:
     """Its rows are inconclusive by that reason, which says what to do, and nothing was sent."""
     profile = target.parse(PROFILE)
-    with claim_addresses(profile.shared):
+    with claim_addresses(profile.shared_resources):
         log = await run_of(PROFILE + "[budgets]\nother_run = 0.3\n")
     (row,) = log.of("row")
     assert row["verdict"] == "inconclusive"

@@ -17,11 +17,11 @@ from conformance.engine.runner import Plan, Run
 from conformance.http.client import Answer, Names
 from conformance.ledger import load
 from conformance.log.events import EventLog
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Exit
-from conformance.receipts.beside import Beside, _names, _Telling
-from conformance.receipts.obtaining import BESIDE, Taken, _attestation, _taken
+from conformance.receipts.beside import ReceiptComparison, _ComparisonWriter, _names
+from conformance.receipts.obtaining import BESIDE, ObtainedReceipt, _attestation, _take_receipt
 from conformance.report.side_by_side import Side
 from conformance.surfaces.rail.purchase import Challenge, Purchase
 from conformance.target import Chains, Claims, Profile, Secret, Surface, Target
@@ -48,7 +48,7 @@ async def compared(ours: Profile, other: Profile, *surfaces: str) -> list[Mappin
     """Run no check on one target, beside another, and return what was said of receipts."""
     log = EventLog()
     rows = load().select(["RAIL-KEY-01"])
-    step = Beside(other, frozenset(surfaces))
+    step = ReceiptComparison(other, frozenset(surfaces))
     code = await Run(Plan(rows, (), seed=1), ours, log, {BESIDE: step}).execute()
     assert code is Exit.NO_VERDICT
     return [event for event in log.events if event["event"] == "comparison"]
@@ -117,7 +117,7 @@ async def test_a_run_that_stopped_calls_nobody() -> None:
     ours, other = target("a", 1, "rail"), target("b", 1, "rail")
     session: Any = type("Session", (), {"profile": ours})
     client: Any = type("Client", (), {"names": Names()})
-    await Beside(other, frozenset({"rail"}))(session, client, log, is_stopped=True)
+    await ReceiptComparison(other, frozenset({"rail"}))(session, client, log, is_stopped=True)
     assert told(list(log.events)) == [("receipts", None, "the run stopped at the first requirement that fails")]
 
 
@@ -144,7 +144,7 @@ def signed(claims: Mapping[str, Any]) -> str:
 def test_a_receipt_is_verified_with_the_keys_of_its_own_target() -> None:
     """By the published key it verifies; by another one, or by none, it does not, and is compared all the same."""
     text = signed(PAYABLE)
-    good, wrong, without = (_taken(Side("b"), text, keys) for keys in ([PUBLISHED], [OTHER], []))
+    good, wrong, without = (_take_receipt(Side("b"), text, keys) for keys in ([PUBLISHED], [OTHER], []))
     assert (good.side.verified, good.side.fault) == (True, None)
     assert (wrong.side.verified, wrong.side.fault) == (False, "the signature does not verify")
     assert (without.side.verified, without.side.fault) == (False, "there is no key to verify with")
@@ -153,10 +153,10 @@ def test_a_receipt_is_verified_with_the_keys_of_its_own_target() -> None:
 
 def test_a_receipt_that_cannot_be_read_is_not_compared() -> None:
     """A token without claims has a reason instead of a receipt, and the comparison says so."""
-    bad = _taken(Side("b"), f"{segment(jcs_bytes(HEADER))}.{segment(b'[]')}.AA", [PUBLISHED])
+    bad = _take_receipt(Side("b"), f"{segment(jcs_bytes(HEADER))}.{segment(b'[]')}.AA", [PUBLISHED])
     log = EventLog()
-    _Telling((Side("a"), Side("b")), log, Names()).compared(
-        "POST /x", "base", (_taken(Side("a"), signed(PAYABLE), [PUBLISHED]), bad), ("/x", "/x")
+    _ComparisonWriter((Side("a"), Side("b")), log, Names()).add_comparison(
+        "POST /x", "base", (_take_receipt(Side("a"), signed(PAYABLE), [PUBLISHED]), bad), ("/x", "/x")
     )
     assert bad.receipt is None
     assert told(list(log.events)) == [
@@ -185,8 +185,10 @@ def test_the_settlement_attestation_of_an_answer_is_taken() -> None:
 
 def test_an_answer_without_an_attestation_says_so() -> None:
     """Beside one that has it, that is the reason why nothing is compared."""
-    taken = Taken(Side("b", source="http://b.example", place="body:payable_receipt", verified=True, receipt="x"))
-    lacking = taken.attested()
+    taken = ObtainedReceipt(
+        Side("b", source="http://b.example", place="body:payable_receipt", verified=True, receipt="x")
+    )
+    lacking = taken.attestation_or_fault()
     assert lacking.receipt is None
     assert lacking.side == Side("b", source="http://b.example", fault="its answer contains no attestation")
 
@@ -201,11 +203,13 @@ def test_two_recipes_explain_only_the_claim_that_they_were_found_in(
     """Two request hashes are excused by recipes that give these very claims, not by one that gives another claim."""
     claims = PAYABLE, changed(PAYABLE, request_hash="sha256:" + "9" * 64)
     left, right = (
-        replace(_taken(Side(name), signed(its), [PUBLISHED]), recipe=recipe, request_at=place)
+        replace(_take_receipt(Side(name), signed(its), [PUBLISHED]), recipe=recipe, request_at=place)
         for name, its, recipe, place in zip("ab", claims, ("jcs-envelope", "raw-body"), places, strict=True)
     )
     log = EventLog()
-    _Telling((Side("a"), Side("b")), log, Names()).compared("POST /x", "base", (left, right), ("/x", "/x"))
+    _ComparisonWriter((Side("a"), Side("b")), log, Names()).add_comparison(
+        "POST /x", "base", (left, right), ("/x", "/x")
+    )
     (event,) = log.events
     assert next(one["grade"] for one in event["claims"] if one["name"] == "request_hash") == grade
 
@@ -216,12 +220,12 @@ def test_values_are_compared_before_live_ones_are_taken_out() -> None:
     for live in ("first-live-value", "second-live-value"):
         names.name(live, "TX_ID")
     ours, other = (changed(PAYABLE, settled_tx=value) for value in ("first-live-value", "second-live-value"))
-    both: tuple[Taken, Taken] = (
-        _taken(Side("a"), signed(ours), [PUBLISHED]),
-        _taken(Side("b"), signed(other), [PUBLISHED]),
+    both: tuple[ObtainedReceipt, ObtainedReceipt] = (
+        _take_receipt(Side("a"), signed(ours), [PUBLISHED]),
+        _take_receipt(Side("b"), signed(other), [PUBLISHED]),
     )
     log = EventLog()
-    _Telling((Side("a"), Side("b")), log, names).compared("POST /x", "base", both, ("/x", "/x"))
+    _ComparisonWriter((Side("a"), Side("b")), log, names).add_comparison("POST /x", "base", both, ("/x", "/x"))
     (event,) = log.events
     claim = next(one for one in event["claims"] if one["name"] == "settled_tx")
     assert (claim["grade"], claim["left"], claim["right"]) == ("expected", '"$TX_ID"', '"$TX_ID"')

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from conformance.oracles.receipt_kinds import MEMBERS, Kind
-from conformance.receipts.offline.comparing import Circumstances, Compared, Grade, compare
+from conformance.receipts.offline.comparing import Circumstances, ClaimComparison, Grade, compare
 from conformance.receipts.offline.comparison_rules import RULES, is_required
-from conformance.receipts.offline.parsing import UnreadableReceipt, taken_apart
+from conformance.receipts.offline.parsing import UnreadableReceipt, parse_receipt
 from tests.conformance.receipts.written_receipts import (
     ATTESTATION,
     COMPLIANCE,
@@ -74,7 +74,9 @@ DIFFERENCES = (
 )
 
 
-def claim(name: str, left: Mapping[str, Any], right: Mapping[str, Any], known: Circumstances | None = None) -> Compared:
+def claim(
+    name: str, left: Mapping[str, Any], right: Mapping[str, Any], known: Circumstances | None = None
+) -> ClaimComparison:
     """Compare two payloads and return what became of one claim, the only one that is not the same."""
     found = compare(receipt(left), receipt(right), known)
     assert [one.name for one in found.claims if one.grade is not SAME] in ([name], [])
@@ -266,7 +268,7 @@ def test_a_payable_receipt_whose_kind_is_written_otherwise_is_still_compared_as_
 def test_what_holds_no_claims_is_told_and_not_compared(text: str) -> None:
     """A text that is no compact JWS with two JSON objects of bearable depth is refused with a reason."""
     with pytest.raises(UnreadableReceipt, match=r"\w"):
-        taken_apart(text)
+        parse_receipt(text)
 
 
 def test_numbers_that_no_receipt_should_hold_are_compared_all_the_same() -> None:
@@ -274,7 +276,7 @@ def test_numbers_that_no_receipt_should_hold_are_compared_all_the_same() -> None
     payloads = [
         f'{{"iat":{number}}}'.encode() for number in ("1e999", "1" + "0" * 5000, "0.5", "1790000000", "-1", "0")
     ]
-    receipts = [taken_apart(f"e30.{segment(payload)}.AA") for payload in payloads]
+    receipts = [parse_receipt(f"e30.{segment(payload)}.AA") for payload in payloads]
     grades = [compare(one, other).grade for one in receipts for other in receipts]
     assert {SAME, MATTERS} <= set(grades)
 

@@ -11,7 +11,7 @@ from conformance.ledger import load
 from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
 from conformance.receipts.live_mutations import PROFILE_PAYLOAD, Material, Vector, cross_validation, keys, vectors
-from conformance.receipts.reports import code_member, telling
+from conformance.receipts.reports import code_member, find_verdict_member
 from reference.protocol.receipt_verification import verify_receipt as judge_by_reference
 
 PLATFORM = Signer(bytes(range(32)), "platform")
@@ -78,10 +78,12 @@ def test_members_that_tell_are_found() -> None:
     """A boolean tells before a text, an id never does, and one value on both sides tells nothing."""
     good = [report(n="a", ok=True, code=None), report(n="b", ok=True, code=None)]
     bad = [report(n="c", ok=False, code="X"), report(n="d", ok=False, code="Y")]
-    assert telling(good, bad) == "ok"
-    assert telling([report(n="a"), report(n="b")], [report(n="c"), report(n="d")]) is None
+    assert find_verdict_member(good, bad) == "ok"
+    assert find_verdict_member([report(n="a"), report(n="b")], [report(n="c"), report(n="d")]) is None
     assert (
-        telling([report(n="a", r={"valid": True})], [report(n="b", r={"valid": False}), report(n="c", r={})])
+        find_verdict_member(
+            [report(n="a", r={"valid": True})], [report(n="b", r={"valid": False}), report(n="c", r={})]
+        )
         == "r.valid"
     )
 

@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.oracles.hashing import jcs_bytes
-from conformance.receipts.offline.parsing import Receipt, taken_apart
+from conformance.oracles.hash_recipes import jcs_bytes
+from conformance.receipts.offline.parsing import Receipt, parse_receipt
 
 HASHES = {name: f"sha256:{digit * 64}" for name, digit in (("request", "1"), ("response", "2"), ("paid", "3"))}
 PAYABLE: Mapping[str, Any] = {
@@ -63,7 +63,7 @@ def token(claims: Mapping[str, Any], header: Mapping[str, Any] = HEADER, *, cano
 
 def receipt(claims: Mapping[str, Any], header: Mapping[str, Any] = HEADER, *, canonical: bool = True) -> Receipt:
     """Return such a receipt, taken apart."""
-    return taken_apart(token(claims, header, canonical=canonical))
+    return parse_receipt(token(claims, header, canonical=canonical))
 
 
 def changed(claims: Mapping[str, Any], **members: Any) -> dict[str, Any]:

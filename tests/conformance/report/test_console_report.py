@@ -17,7 +17,7 @@ from tests.conformance.report.run_builder import JUDGED, PASSED, RunBuilder, eve
 def test_a_failure_carries_what_repairs_it() -> None:
     """Sentence, expected, found, exchange, a curl line on one line, fix and a replay id that can be typed."""
     out = io.StringIO()
-    show(summarise(every_verdict()), written=[Path("out/events.ndjson")], console=Terminal(out, width=60))
+    show(summarise(every_verdict()), report_files=[Path("out/events.ndjson")], console=Terminal(out, width=60))
     text = out.getvalue()
     assert "A paid operation called without X-PAYMENT answers 402" in text
     assert "found     status 200" in text
@@ -31,7 +31,7 @@ def test_the_verdict_is_the_last_line() -> None:
     """After pages of failures the reader finds it where the terminal stopped, below what it rests on and the files."""
     out = io.StringIO()
     written = [Path("out/events.ndjson.gz"), Path("out/index.html")]
-    show(summarise(every_verdict()), written=written, console=Terminal(out, width=200))
+    show(summarise(every_verdict()), report_files=written, console=Terminal(out, width=200))
     *before, last = out.getvalue().splitlines()
     assert last.startswith(f"Fault in the suite: {PASSED} of {JUDGED} judged requirements pass")
     assert before.index("What the verdict rests on") < before.index("  out/index.html")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from conformance.cli.report import command
 from conformance.log.events import LOG, Event, EventLog, read_log
 from conformance.outcome import Exit, Verdict
-from conformance.report.merging import MergeFault, merged
+from conformance.report.merging import MergeFault, merge_parts
 from conformance.report.summary import summarise
 from tests.conformance.report.run_builder import RunBuilder
 
@@ -40,7 +40,7 @@ def parts() -> dict[str, tuple[Event, ...]]:
 
 def test_the_whole_has_each_row_as_its_part_judged_it() -> None:
     """Verdicts, findings with their exchanges, the order of the ledger, and the exit code of all."""
-    whole = summarise(merged(parts()))
+    whole = summarise(merge_parts(parts()))
     assert [(row.id, row.verdict, row.expected_failure) for row in whole.rows] == [
         (ROWS[0], Verdict.PASS, None),
         (ROWS[1], Verdict.WARN, None),
@@ -57,14 +57,14 @@ def test_the_whole_has_each_row_as_its_part_judged_it() -> None:
 
 def test_numbers_of_exchanges_are_there_once() -> None:
     """Each exchange has a number of its own, so that it can be replayed."""
-    numbers = [event["n"] for event in merged(parts()) if event["event"] == "exchange"]
+    numbers = [event["n"] for event in merge_parts(parts()) if event["event"] == "exchange"]
     assert numbers == list(range(1, 8))
 
 
 def test_a_part_says_that_it_is_one() -> None:
     """A part's report is not taken for the whole run's."""
     assert "This is part 2/3 of a run" in summarise_sentence(parts()["b"])
-    assert "part" not in summarise_sentence(merged(parts()))
+    assert "part" not in summarise_sentence(merge_parts(parts()))
 
 
 def summarise_sentence(events: tuple[Event, ...]) -> str:
@@ -77,7 +77,7 @@ def summarise_sentence(events: tuple[Event, ...]) -> str:
 def test_an_interrupted_part_interrupts_the_whole() -> None:
     """The exit code is that of all parts, the gravest first."""
     *begin, end = parts()["b"]
-    whole = summarise(merged({**parts(), "b": (*begin, {**end, "interrupted": True, "exit_code": 130})}))
+    whole = summarise(merge_parts({**parts(), "b": (*begin, {**end, "interrupted": True, "exit_code": 130})}))
     assert (whole.exit_code, whole.interrupted) == (Exit.INTERRUPTED, True)
 
 
@@ -101,14 +101,14 @@ def test_what_is_not_the_parts_of_one_run_is_refused(
     """Missing, doubled, of another run, or unfinished."""
     given = {name: events for name, events in {**parts(), **changed}.items() if events is not None}
     with pytest.raises(MergeFault, match=says):
-        merged(given)
+        merge_parts(given)
 
 
 def test_parts_of_another_seed_are_refused() -> None:
     """Each seed draws other inputs: their parts are no whole."""
     begin, *rest = parts()["b"]
     with pytest.raises(MergeFault, match="of different runs: seed 7 and 8"):
-        merged({**parts(), "b": ({**begin, "seed": 8}, *rest)})
+        merge_parts({**parts(), "b": ({**begin, "seed": 8}, *rest)})
 
 
 def test_the_command_writes_the_whole_report(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_the_command_writes_the_whole_report(tmp_path: Path) -> None:
     assert done.exit_code == Exit.FAILED, done.output
     assert done.output.splitlines()[-1].startswith("Failed: 2 of 4 judged requirements pass, 1 fail, 1 warn")
     assert (tmp_path / "whole" / "report.json").exists()
-    assert read_log(tmp_path / "whole" / LOG) == merged(parts())
+    assert read_log(tmp_path / "whole" / LOG) == merge_parts(parts())
     missing = CliRunner().invoke(command, ["merge", *folders[:2], "--report-dir", str(tmp_path / "none")])
     assert (missing.exit_code, "these are missing: 3" in missing.output) == (2, True)
     assert not (tmp_path / "none").exists()

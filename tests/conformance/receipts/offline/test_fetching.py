@@ -9,7 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from conformance.oracles.keys import KeyFault
-from conformance.receipts.offline.fetching import LARGEST, AddressRefused, NotFetched, fetched
+from conformance.receipts.offline.fetching import LARGEST, AddressRefused, NotFetched, fetch_document
 from conformance.receipts.offline.key_sources import of_did
 from tests.conformance.receipts.offline.served_documents import serving
 from tests.conformance.receipts.offline.signed_receipts import did_document
@@ -20,7 +20,7 @@ def test_a_document_of_this_machine_is_fetched(monkeypatch: pytest.MonkeyPatch) 
     """By http, path and query as they are, whatever proxy the environment names."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with serving({"/a?b=c": (200, {}, b"text")}) as port:
-        assert fetched(f"http://127.0.0.1:{port}/a?b=c") == b"text"
+        assert fetch_document(f"http://127.0.0.1:{port}/a?b=c") == b"text"
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_document_of_this_machine_is_fetched(monkeypatch: pytest.MonkeyPatch) 
 def test_other_answers_are_none(answer: tuple[int, dict[str, str], bytes], why: str) -> None:
     """Redirects, errors, answers that are too large or too short."""
     with serving({"/": answer, "/other": (200, {}, b"x")}) as port, pytest.raises(NotFetched, match=why):
-        fetched(f"http://localhost:{port}/")
+        fetch_document(f"http://localhost:{port}/")
 
 
 def test_who_never_answers_is_not_waited_for() -> None:
@@ -54,7 +54,7 @@ def test_who_never_answers_is_not_waited_for() -> None:
         thread.start()
         try:
             with pytest.raises(NotFetched, match="within"):
-                fetched(f"http://127.0.0.1:{server.getsockname()[1]}/", seconds=0.5)
+                fetch_document(f"http://127.0.0.1:{server.getsockname()[1]}/", seconds=0.5)
         finally:
             ended.set()
             thread.join()
@@ -63,7 +63,7 @@ def test_who_never_answers_is_not_waited_for() -> None:
 def test_who_is_not_there_is_told() -> None:
     """A port without a listener."""
     with reserved_port() as port, pytest.raises(NotFetched, match="could not be read"):
-        fetched(f"http://127.0.0.1:{port}/")
+        fetch_document(f"http://127.0.0.1:{port}/")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_who_is_not_there_is_told() -> None:
 def test_other_addresses_are_refused_before_anything_is_asked(url: str) -> None:
     """Http elsewhere, other schemes, credentials, header injection."""
     with pytest.raises(AddressRefused):
-        fetched(url)
+        fetch_document(url)
 
 
 def test_a_did_web_is_resolved_and_must_be_of_that_did() -> None:

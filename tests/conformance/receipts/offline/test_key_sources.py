@@ -165,7 +165,7 @@ def test_asserting_keys_may_stand_in_the_list_itself_or_as_multibase() -> None:
 def test_a_did_url_names_the_key_of_its_fragment(kid: Any, named: str) -> None:
     """Under the document's own DID only."""
     found = of_did_document(json.dumps(did_document()).encode(), "here")
-    assert [key["kid"] for key in found.named(kid)["keys"]] == [named]
+    assert [key["kid"] for key in found.jwks_for_kid(kid)["keys"]] == [named]
 
 
 def test_base64url_of_32_bytes_has_no_spare_bits() -> None:
