@@ -76,6 +76,7 @@ def open_falcon_key(path: Path, did: str, library: falcon.Library | None, *, now
         if not path.exists():
             if library is None:
                 return None
+            # Of workers that start together one makes the key; all read the same file afterwards.
             make_secret(path, _make_key(library, now))
         return _read_key(path, did, library)
 

@@ -33,6 +33,7 @@ def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpCl
     """Return the agent's app."""
     app = Quart(__name__, static_folder=None)
     app.asgi_http_class = SingleTaskConnection
+    # The envelope limits the time of bodies; nothing here waits for a chain or a database.
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
     # Paths are compared literally, so that a filter in front and this app see the same path.
     app.url_map.merge_slashes = False

@@ -45,6 +45,7 @@ class Conversation:
             raise build_invalid_params("skill", f"member skill of the data part is one of {', '.join(SKILLS)}", "skill")
         try:
             result = skill.call(data.get("request"), Moment(self._clock.now(), self._skew))
+        # Over JSON-RPC a 422 has the code -32602, with the same list of faults.
         except Unprocessable as fault:
             raise RpcError(ErrorCode.INVALID_PARAMS, data=[dict(item) for item in fault.detail]) from fault
         return Outcome(TaskState.COMPLETED, artifacts=((data_part(result),),), memo=memo)

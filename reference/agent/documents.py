@@ -23,6 +23,7 @@ _ABOUT = (
 
 def build_documents(settings: AgentSettings) -> Mapping[str, Document]:
     """Return every document by its path."""
+    # Made once at the start: nothing in these documents changes while the agent runs.
     card = Document(orjson.dumps(_build_card(settings)))
     health = {"status": "ok", "service": f"{settings.word.lower}-agent", "version": VERSION}
     return {

@@ -43,6 +43,7 @@ async def open_agent(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
     documents_by_path = build_documents(settings)
     app = build_app(documents_by_path, a2a.rpc, clock, skew=settings.skew_seconds)
     limit = AddressLimit.bucket(settings.agent_rate, clock, on=settings.rate_limits)
+    # In front of the app, so that a call over the limit costs no parsing.
     gate = RequestGuard(methods_of(documents_by_path).get, limit, settings.proxies())
     yield Envelope(
         cast("AsgiApp", app), settings.agent_body_limit, CORS, PREFLIGHT, gate=gate, render_refusal=render_refusal

@@ -67,9 +67,11 @@ class Skill:
         Raises:
             Unprocessable: It is malformed (6.2), or cannot be signed.
         """
+        # The same model for HTTP and A2A, so that both accept the same requests.
         request = as_model(self.model, body)
         try:
             return self.execute(request, moment)
+        # A request that cannot be signed is a fault of its members, so it is reported as one (422).
         except NotSignable as fault:
             raise Unprocessable(fault.detail[:MOST_FAULTS]) from fault
 

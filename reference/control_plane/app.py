@@ -70,6 +70,7 @@ class Routes:
     def find(self, scope: Scope) -> tuple[Operation, bytes]:
         """Return the operation of a call that `find_methods` knows, and the free segment of its path."""
         path, segment = _split_path(raw_path_of(scope))
+        # HEAD is routed as GET; the envelope removes the body.
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         return self._by_path[path][method], segment
 
@@ -92,6 +93,7 @@ def build_app(routes: Routes, token: BearerToken, rights: RegistrationRights) ->
         call = Call(read_request(scope, request.path, body), token.is_sent_with(scope), segment, content, by)
         return to_response(await operation.answer(call))
 
+    # One route for all: the framework would decode and normalise paths that must be compared as sent.
     for rule in ("/", "/<path:path>"):
         app.add_url_rule(
             rule, rule, view, methods=["GET", "POST", "DELETE"], provide_automatic_options=False, strict_slashes=True

@@ -177,12 +177,14 @@ class AuditLog:
         while True:
             try:
                 await self.check()
+            # The service starts anyway: trust must be readable while the log waits for its check.
             except DatabaseUnavailable:
                 await asyncio.sleep(_AGAIN_SECONDS)
             else:
                 return
 
     async def _walk(self, file_head: Head | None) -> Break | None:
+        # Checked in batches, because a log is never shortened and may be long.
         walk = ChainCheck(self._key, known_head=file_head or Head())
         while rows := await self._audit.after(walk.head.seq, _BATCH):
             if not walk.walk(rows):

@@ -97,6 +97,7 @@ def read_body(model: type[BaseModel], body: bytes) -> BaseModel:
     Raises:
         Unprocessable: It is not JSON, has no canonical form, or does not fit the model (P-CV-13, P-CV-20).
     """
+    # A body without a canonical form could not be written into the audit chain (P-CV-20).
     return as_model(model, read_canonical(body))
 
 

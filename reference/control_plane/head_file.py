@@ -30,6 +30,7 @@ class HeadFile:
 
     def begin(self) -> None:
         """Write the head of an empty log, unless the file exists."""
+        # Of workers that start together one writes the file; the others keep it.
         make_secret(self._path, _encode_head(Head()))
 
     def read_head(self) -> Head | None:
@@ -49,6 +50,7 @@ class HeadFile:
         except orjson.JSONDecodeError as fault:
             raise HeadUnreadable("audit_head is not JSON") from fault
         seq, mac = (document.get("seq"), document.get("mac")) if isinstance(document, dict) else (None, None)
+        # Not isinstance: a bool is an int in Python, and `true` is not a number of an entry.
         if type(seq) is not int or not 0 <= seq <= MAX_INTEGER or not isinstance(mac, str) or not _MAC.fullmatch(mac):
             raise HeadUnreadable("audit_head names no entry")
         return Head(seq, mac)

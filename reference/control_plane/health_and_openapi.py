@@ -26,6 +26,7 @@ class Documents:
 
     async def serve_health(self, _: Call) -> Reply:
         """Answer GET /health; 503 if the database is away."""
+        # This question is the health check itself: without the database nothing could be served.
         issuers, services = await self._services.counts()
         health = {
             # A log that is not checked yet counts as degraded, too: None is not whole.

@@ -82,6 +82,7 @@ class HealthClient:
         parts = urlsplit(address)
         target = parts.path + ("?" + parts.query if parts.query else "")
         headers = [("Host", parts.netloc), ("User-Agent", self._agent), ("Accept", "*/*"), ("Connection", "close")]
+        # A plain HTTP/1.1 client: no redirect, no proxy and no cookie can lead elsewhere.
         http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_BYTES)
         parts_sent = (
             http.send(h11.Request(method="GET", target=target, headers=headers)),
@@ -127,6 +128,7 @@ async def _read_status(http: h11.Connection, reader: asyncio.StreamReader) -> in
             status = event.status_code
         elif isinstance(event, h11.EndOfMessage):
             return status
+        # 200 is healthy whatever follows: a body is read up to 64 KiB and then left (decision 0027).
         elif event is h11.NEED_DATA:
             if bytes_left == 0 and status:
                 return status

@@ -60,6 +60,7 @@ class IssuerRegister:
 
         async def decide(now: int) -> tuple[tuple[int, int], PlannedChange | None]:
             recorded_issuer = await self._issuers.get(request.did)
+            # The same key again is no change of trust, and makes no entry.
             if recorded_issuer is not None and recorded_issuer.public_key_b64 == request.public_key_b64:
                 return (200, recorded_issuer.created_at), None
 
@@ -82,6 +83,7 @@ class IssuerRegister:
 
     async def revoke(self, call: Call) -> Reply:
         """Answer DELETE /v1/issuers/{did}."""
+        # `%3A` is part of the name of a did:web and also the usual form of a colon in a path (decision 0027).
         dids = [text for text in meant_by(call.segment) if is_did(text)]
 
         async def decide(_: int) -> tuple[bool, PlannedChange | None]:
@@ -131,6 +133,7 @@ class TrustDocuments:
         cached = self._cache.get(call.request.path)
         if cached is None or cached[0] != last:
             updated_at = self._began_at if last is None else last[1] // 1000
+            # no-cache, not no-store: clients may keep it if they ask with its tag before each use.
             document = Document(write(await self._issuers.list_all(), updated_at), "no-cache")
             cached = self._cache[call.request.path] = last, document
         return call.reply_with_document(cached[1])

@@ -43,6 +43,7 @@ class RegistrationRights:
         Raises:
             Refused: 401 without a token for that name and address; 403 for the admin token if it may not register.
         """
+        # By the interface every addon may hold the admin token, so it is judged first (decision 0070).
         if self.admin.is_sent_with(scope):
             if self.admin_registers:
                 return Registrant()

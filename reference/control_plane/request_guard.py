@@ -39,6 +39,7 @@ class ControlPlaneGuard:
         Raises:
             Refused: 401, 404, 405, 415 or 429.
         """
+        # Limit and route first, so that guesses of tokens are counted.
         self._gate(scope)
         operation, _ = self._routes.find(scope)
         if operation.is_for_admin and not self._token.is_sent_with(scope):

@@ -74,6 +74,7 @@ async def open_control_plane(settings: ControlPlaneSettings) -> AsyncIterator[As
         )
         limit = AddressLimit.bucket(settings.rate, clock, on=settings.rate_limits)
         rights = RegistrationRights(token, settings.admin_registers)
+        # The guard runs in the envelope, before a body is read: a flood costs no parsing.
         gate = ControlPlaneGuard(routes, token, limit, settings.proxies(), rights)
         app = cast("AsgiApp", build_app(routes, token, rights))
         yield Envelope(app, settings.body_limit, gate=gate, render_refusal=render_refusal)

@@ -53,6 +53,7 @@ class HealthBoard:
         tasks = {one: self._start_task(one) for one in addresses_once if one not in readings}
         if tasks:
             await asyncio.wait(tasks.values(), timeout=WHOLE_SECONDS)
+        # A service that did not answer in time is reported as late; its question goes on for the next caller.
         late = HealthReading(_LATE, self._clock.now())
         return readings | {one: task.result() if task.done() else late for one, task in tasks.items()}
 
@@ -92,6 +93,7 @@ class Posture:
         services = await self._services.list_all()
         issuers, _ = await self._services.counts()
         readings = await self._board.look([_address_of(one) for one in services])
+        # The posture is free to read; where services are is for the administrator alone.
         entries = [_describe_service(one, readings[_address_of(one)], with_address=call.is_admin) for one in services]
         healthy = sum(one["healthy"] for one in entries)
         document = {

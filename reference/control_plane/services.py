@@ -75,6 +75,8 @@ class ServiceRegister:
             # A service registers again every 30 s. The same record is no change, and makes no entry in the log.
             if recorded_service is not None and _members_of(recorded_service) == request.members:
                 return (200, recorded_service.registered_at), None
+            # Each change is an entry of the log for ever, so a service may change its own record once a minute
+            # (decision 0070).
             if recorded_service is not None and not call.by.is_admin:
                 _refuse_early(now - recorded_service.registered_at)
 
@@ -101,6 +103,7 @@ class ServiceRegister:
         Raises:
             Unprocessable: It is not public, and not in a network of `S2CP_SERVICE_NETWORKS`.
         """
+        # Only a literal address can be judged now; a name may lead elsewhere at each lookup.
         literal = place_of(request.base_url).literal
         why = (
             None if literal is None else refusal(literal, allow_loopback=False, allowed_networks=self._allowed_networks)
@@ -123,6 +126,7 @@ class ServiceRegister:
             return False, None
 
         if not await self._log.change(decide):
+            # A removal of what is not there adds no entry to the log.
             raise build_not_found()
         return Reply(204, b"", {})
 

@@ -71,6 +71,7 @@ class ControlPlaneSettings(CommonSettings):
     @property
     def dsn(self) -> str:
         """Address of the database; SQLite in the data directory by default."""
+        # A single host needs no database server.
         return self.db or sqlite_dsn(self.data_dir / "controlplane.sqlite3")
 
     @property

@@ -65,6 +65,8 @@ class JsonRpc:
             return [await self.attempt(*call) for call in calls]
         requests = [(next(self._numbers), method, params) for method, *params in calls]
         answers = await self._node.post([_build_request(*request) for request in requests])
+        # One error object for the whole batch. Only INVALID_REQUEST says that batches are not supported; others are
+        # asked once more, singly.
         if isinstance(answers, dict) and isinstance(answers.get("error"), dict):
             self._takes_batches = answers["error"].get("code") != _INVALID_REQUEST
             return [await self.attempt(*call) for call in calls]
@@ -140,6 +142,7 @@ def _read_outcome(answer: Any, number: int) -> Any:
     if "error" in answer:
         return _read_refusal(answer["error"])
     if "result" not in answer:
+        # A missing result is not a result of null: that would read as "no such transaction".
         raise ChainUnavailable("the node's answer has no result")
     return answer["result"]
 

@@ -30,6 +30,7 @@ def _read_address(name: str) -> str:
 
 
 def _read_secret(name: str) -> str:
+    # A file and not the variable itself: the environment of a process is visible to others on its machine.
     path = os.environ.get(name, "")
     try:
         return Path(path).read_text("ascii").strip() if path else ""

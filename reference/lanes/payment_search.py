@@ -102,6 +102,7 @@ async def find_last_before(since: int, newest: int, time_of: TimeOf) -> int:
     low, high, step = newest, newest, 1
     while low > 0 and not await is_older(low):
         high, low, step = low, max(0, low - step), step * 2
+    # Between them the boundary is found by halving, since block times never decrease.
     while high - low > 1:
         middle = (low + high) // 2
         if await is_older(middle):

@@ -61,10 +61,10 @@ def serve(row_id: int) -> None:
     click.echo(answer.decode())
 
 
-@payments.command()
-@click.argument("named", metavar="ID")
+@payments.command("refunded")
+@click.argument("payment_id", metavar="ID")
 @click.option("--transaction", required=True, metavar="TX", help="The transaction that gave the money back.")
-def refunded(named: str, transaction: str) -> None:
+def mark_refunded(payment_id: str, transaction: str) -> None:
     """Mark a payment that was not served as given back.
 
     ID is as listed: a number, or the transaction of a payment in state moved_unclaimed or paid_refused.
@@ -72,11 +72,11 @@ def refunded(named: str, transaction: str) -> None:
     Sends no money: give it back first. From then on its proof is refused with payment_refunded, also by a worker that
     is making its answer now. Ends with 1, and changes nothing, if it is not paid or was served.
     """
-    if named.isdecimal():
-        _run_operation(lambda desk: desk.refund(int(named), transaction))
+    if payment_id.isdecimal():
+        _run_operation(lambda desk: desk.refund(int(payment_id), transaction))
     else:
-        _run_operation(lambda desk: desk.refund_unclaimed(named, transaction))
-    click.echo(f"{named} is marked as given back; it is never served.")
+        _run_operation(lambda desk: desk.refund_unclaimed(payment_id, transaction))
+    click.echo(f"{payment_id} is marked as given back; it is never served.")
 
 
 def _run_operation(act: Callable[[PaymentOperations], Awaitable[_Result]]) -> _Result:

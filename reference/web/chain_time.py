@@ -145,11 +145,13 @@ class ChainTime:
         """Compare the wall with a chain's newest block when the answer arrives; a slow answer is outdated."""
         asked_at = self._monotonic()
         newest = await ask()
+        # A slow answer describes an old moment, which says nothing about the wall of now.
         if newest is None or self._monotonic() - asked_at > STILL_SECONDS:
             return Evidence.NOTHING
         position, at = newest
         if any(abs(wall - at) <= AGREES_SECONDS for wall in self._clock.wall()):
             return Evidence.RIGHT
+        # The first reading of this doubt: only a chain that moves on from it can contradict the wall.
         first, seen_at = self._first.setdefault(key, (position, asked_at))
         if position > first:
             return Evidence.WRONG

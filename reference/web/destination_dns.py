@@ -79,6 +79,7 @@ class AddressCheck:
 
     async def _look_up(self, host: str, port: int) -> list[Address]:
         try:
+            # A name server under the control of a tenant could delay the answer without end.
             async with asyncio.timeout(self._seconds):
                 return [ip_address(text) for text in await self._lookup(host, port)]
         except (OSError, TimeoutError, UnicodeError, ValueError) as fault:

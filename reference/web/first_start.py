@@ -50,6 +50,7 @@ async def open_secret(known_keys: KnownKeys, name: str, path: Path, *, now: int,
     """
     refuse_lost(path, await known_keys.ids(name), name)
     secret = secret_bytes(path)
+    # Of workers that start together, the first one in the database decides which secret is the right one.
     first = await known_keys.add(name, secret_id(secret), now=now)
     if is_kept:
         refuse_other(path, secret_id(secret), first, name)

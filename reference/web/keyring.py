@@ -121,6 +121,7 @@ def refuse_other(path: Path, secret_id: str, first: str, name: str) -> None:
 
 def secret_id(secret: bytes) -> str:
     """Return a name of a secret of 32 random bytes that reveals nothing of it."""
+    # A prefix of its own, so that the id is not a hash that is used anywhere else.
     return hashlib.sha256(b"id of a secret:" + secret).hexdigest()[:32]
 
 
@@ -171,6 +172,7 @@ def _write_draft(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     # A random name: workers in separate containers on one folder may all have the same process id.
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.draft")
+    # Exclusive and with mode 0600 from the beginning: at no moment can others read the secret.
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)

@@ -50,6 +50,7 @@ def configure(level: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
     )
     # What libraries log, the server's last resort among it, comes in the same form.
+    # Libraries log through the standard module; without a handler their lines would have another form.
     logging.basicConfig(level=logging.WARNING, handlers=[_Structured()])
 
 

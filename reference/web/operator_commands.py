@@ -40,6 +40,7 @@ def run_act(act: Callable[[], Coroutine[Any, Any, _Result]], *, away: type[Excep
         return asyncio.run(act())
     except NotDone as reason:
         click.echo(f"Not done: {reason}.", err=True)
+        # A separate status, so that scripts can distinguish an operation that was not done from a wrong setting.
         sys.exit(EXIT_NOT_DONE)
     except Misconfigured as fault:
         click.echo(str(fault), err=True)

@@ -41,6 +41,8 @@ class ReloadedFile(Generic[T]):
             # Reading may have made the file.
             version = version or self._identify_version()
         elif version != self._read_version:
+            # A file that cannot be read now keeps its last content in use, so that a typing error does not stop
+            # payments.
             self._renew()
         # The version from before the reading, so that a change meanwhile is noticed by the next call.
         self._read_version = version

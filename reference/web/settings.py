@@ -148,7 +148,9 @@ def read_settings(kind: type[SettingsType], **overrides: Any) -> SettingsType:
     """
     try:
         return kind(**{name: value for name, value in overrides.items() if value is not None})
+    # One line for operators instead of a report of the validation library.
     except ValidationError as fault:
+        # Without the input: a setting may be a secret, and the line goes to a log.
         first = fault.errors(include_input=False, include_url=False)[0]
         place = "_".join(str(part) for part in first["loc"]).upper()
         prefix = str(kind.model_config.get("env_prefix", ""))

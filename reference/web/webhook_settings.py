@@ -12,6 +12,7 @@ from reference.web.settings import CommonSettings, Switch
 
 
 def _numbers(value: object) -> object:
+    # Values of tests are tuples already; only the environment has text.
     if not isinstance(value, str):
         return value
     return [int(part) if part.strip().isdecimal() else part for part in value.split(",") if part.strip()]
@@ -33,6 +34,7 @@ class WebhookSettings(CommonSettings):
 
     @model_validator(mode="after")
     def _loopback_is_for_tests(self) -> Self:
+        # Loopback in production would let a tenant reach services of the gateway's own machine (P-WH-10).
         if self.mode == "live" and self.webhook_allow_loopback:
             raise ValueError("WP_WEBHOOK_ALLOW_LOOPBACK: live mode refuses loopback destinations; leave it unset")
         return self

@@ -53,6 +53,7 @@ class Verifier:
     async def verify(self, call: Call) -> dict[str, Any]:
         """Answer one call: 200 also for invalid credentials (P-AD-07)."""
         request, credential = _read_credential(call)
+        # A caller may ask about another time, for example that of a past payment.
         now = self._context.clock.now() if request.now is None else unix_of(request.now)
         question = Question(now, self._context.skew, request.expected_issuer, request.min_score)
         return _as_json(judge(credential, question, self._context.keys(), self._library))
@@ -60,6 +61,7 @@ class Verifier:
 
 def _read_credential(call: Call) -> tuple[VerifyRequest, str]:
     fields = call.request.headers.get(HEADER, ())
+    # With the credential in the header, an empty body is complete.
     request = as_model(VerifyRequest, {} if fields and not call.request.body else call.json())
     # A set: the same credential in header and body is one. Two different ones are refused, since the caller could not
     # know which was judged.

@@ -112,8 +112,10 @@ class Validator:
         return Question(self._context.clock.now(), self._context.skew)
 
     async def _sign_token(self, credentials: Sequence[Envelope], audience: str | None, now: int) -> str:
+        # Without a Falcon library there is no key; nothing is issued, but validation still answers (P-AD-05).
         if self._key is None:
             raise build_unavailable()
+        # A new id for each token, by which its users can refuse a repetition.
         jti = str(uuid.uuid4())
         payload = token_payload(credentials, issuer=self._did, audience=audience, now=now, jti=jti)
         return with_signature(payload, self._key.kid, await self._key.sign(signed_bytes(payload)))

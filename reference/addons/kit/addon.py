@@ -90,6 +90,7 @@ class Addon:
             link.keys,
             lambda: link.state,
         )
+        # An addon may replace the kit's operations, since its own come last.
         operations = {"GET /health": self._build_health(context), **self._build_document(), **self.operations(context)}
         limit = AddressLimit.bucket(settings.addon_rate, clock, on=settings.rate_limits)
         gate = RequestGuard(methods_of(operations).get, limit, settings.proxies(), options=False)

@@ -29,6 +29,7 @@ def methods_of(routes: Mapping[str, object]) -> dict[str, frozenset[str]]:
         method, path = route.split(" ")
         # P-CV-10: every GET answers HEAD, too; the envelope removes the body.
         names = {method, "HEAD"} if method == "GET" else {method}
+        # Several operations may share a path with different methods.
         methods[path] = methods.get(path, frozenset()) | names
     return methods
 

@@ -77,6 +77,7 @@ class Receipts:
         if not self._token.is_in(call.request.headers.get("authorization", ())):
             raise build_unauthorized()
         request = call.model(IssueRequest)
+        # Before the proof, which takes a tenth of a second and could not be signed.
         if self._key is None or self._library is None:
             raise build_unavailable()
         payload = await self._prove(request)
@@ -93,6 +94,7 @@ class Receipts:
     async def verify(self, call: Call) -> dict[str, Any]:
         """Judge a receipt: 200 also for invalid receipts (P-AD-07)."""
         request = call.model(VerifyRequest)
+        # The own key counts without the control plane, so the addon's receipts verify while that is away.
         own = [key.public for key in self._list_published()]
         question, keys = self._build_question(), self._context.keys()
         # Checking the proof takes long enough to hold up other calls, so it runs in a thread.
@@ -112,6 +114,7 @@ class Receipts:
             # A proof takes a tenth of a second, so it is made in a thread.
             return await asyncio.to_thread(
                 build_proven_payload,
+                # Score and certificate stay out of the payload: the receipt must not contain what it hides.
                 request.model_dump(exclude={"score_milliunits", "atb_certificate"}),
                 bench_issuer=issuer,
                 score=score,

@@ -23,6 +23,7 @@ def find_score(
     if request.atb_certificate is None:
         return request.bench_issuer or "", request.score_milliunits or 0
     judgement = judge(request.atb_certificate, question, keys, library)
+    # Only an active certificate counts: an expired one says nothing about the score of now.
     if judgement.verified_payload is None or not judgement.valid:
         raise _build_refusal("atb_certificate", "the certificate is not active", judgement.reason or "")
     if judgement.kind is not Kind.CERTIFICATE:

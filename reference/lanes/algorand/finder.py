@@ -59,6 +59,7 @@ class AlgorandFinder:
         """Return algod's last round, which is final."""
         status = await _get_answer(self._algod, "/v2/status")
         last = _integer(status, "last-round")
+        # The head's time is read here, because a link ends by the time of its chain (3.5).
         header = await self._read_header(last)
         # A local node that was reset has other rounds with the same numbers; kept rounds of before would hide its
         # payments.
@@ -78,6 +79,7 @@ class AlgorandFinder:
         if head.position - after > _ROUNDS_AT_ALGOD and self._indexer is not None:
             indexed, searched_to = await self._search_indexer(address, after, head.position)
             candidates += indexed
+        # Bounded, so that one search does not hold up the links of other addresses; the next one continues.
         last = min(head.position, searched_to + _ROUNDS_A_SEARCH)
         for number in range(searched_to + 1, last + 1):
             candidates += await self._find_in_round(number, address, is_usdc=True)
@@ -141,9 +143,11 @@ class AlgorandFinder:
                     if is_usdc or self._is_stray(entry)
                 ]
                 next_token = page.get("next-token")
+                # An indexer may return a token with an empty last page; without this the search would not end.
                 if not next_token or not page.get("transactions"):
                     return sorted(candidates, key=lambda entry: entry.position), max(after, last_known)
                 query["next"] = str(next_token)
+        # An indexer that fails midway has listed an unknown part of its pages, so none of them count.
         except ChainUnavailable:
             # The indexer is optional: algod continues alone from where the search began.
             return [], after
@@ -169,6 +173,7 @@ class AlgorandFinder:
             block = answer.get("block")
             if not isinstance(block, dict) or _integer(block, "rnd") != number:
                 raise ChainUnavailable("algod answered about another round")
+            # Decoded once for all addresses: each round has the payments of every payout address.
             payments = self._read_payments(block.get("txns"), block)
             self._rounds[number] = _without_payments(block), payments
             if len(self._rounds) > _KEPT_ROUNDS:
@@ -220,6 +225,8 @@ def _compute_id(txn: Mapping[str, Any], entry: Mapping[str, Any], block: Mapping
     """Return a transaction's id: the hash of its canonical bytes, with the genesis members that blocks omit."""
     members = {name: _decode_member(name, value) for name, value in txn.items()}
     if block is not None:
+        # Blocks leave out the genesis hash that all their transactions share. The id is computed over the transaction
+        # with it.
         members["gh"] = _decode_member("gh", block.get("gh"))
         if entry.get("hgi"):
             members["gen"] = block.get("gen")

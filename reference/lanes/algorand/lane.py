@@ -69,6 +69,8 @@ class AlgorandLane:
 
     async def observe(self, tx_id: str) -> ObservedTransaction:
         """Return what algod, else the indexer, shows of a transaction."""
+        # algod first: it alone knows the pool and the newest rounds (P-ER-05). Its 404 only means that the round is no
+        # longer kept.
         algod_answer = await self._algod.get(f"/v2/transactions/pending/{tx_id}?format=json", absent=_NOT_FOUND)
         if algod_answer is not None:
             return await self._read_algod_answer(algod_answer)
@@ -91,6 +93,7 @@ class AlgorandLane:
 
     async def _block_time(self, block: int) -> int:
         answer = _require_answer(await self._algod.get(f"/v2/blocks/{block}?format=json&header-only=true"))
+        # The time of the block decides whether a payment was in time, never the time of this machine (5.5).
         return _integer(_object(answer, "block"), "ts")
 
 
@@ -119,6 +122,7 @@ def _read_short_form(status: TxStatus, block_time: int, transaction: Mapping[str
 def _read_long_form(answer: Mapping[str, Any], tx_id: str) -> ObservedTransaction:
     """Read a transaction in the indexer's long form."""
     transaction = _object(answer, "transaction")
+    # A node that answers about another transaction, by fault or intent, must not decide this payment.
     if transaction.get("id") != tx_id:
         raise ChainUnavailable("the indexer answered about another transaction")
     transfers: tuple[Transfer, ...] = ()
@@ -137,6 +141,7 @@ def _read_long_form(answer: Mapping[str, Any], tx_id: str) -> ObservedTransactio
         )
     return ObservedTransaction(
         TxStatus.CONFIRMED,
+        # A confirmed round is final on this chain: there are no forks.
         final=_integer(transaction, "confirmed-round") > 0,
         block_time=_integer(transaction, "round-time"),
         sender=_text(transaction, "sender"),
@@ -167,6 +172,7 @@ def _text(value: Mapping[str, Any], name: str) -> str:
 
 def _integer(value: Mapping[str, Any], name: str) -> int:
     """Return a member; the node leaves zeros out."""
+    # In the canonical encoding a zero is left out, so an absent member is a zero and not a fault.
     member = value.get(name, 0)
     if not isinstance(member, int) or isinstance(member, bool):
         raise ChainUnavailable(f"member {name} is no integer")

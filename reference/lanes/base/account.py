@@ -37,6 +37,7 @@ class EvmAccount:
             ValueError: It holds no key.
         """
         text = path.read_text("ascii").strip().removeprefix("0x")
+        # The text of the file is never part of the message, which may be logged.
         if len(text) != 64:
             raise ValueError("the file holds no key of 64 hex digits")
         try:
@@ -56,11 +57,14 @@ class EvmAccount:
 
     def sign(self, *, chain_id: int, nonce: int, to: str, data: bytes, fees: Fees) -> tuple[bytes, str]:
         """Return a signed call of a contract and its transaction hash, `0x` and lower-case hex."""
+        # The order of EIP-1559: chain, nonce, tip, highest fee, gas limit. Then recipient, value and data.
         numbers = [_encode_number(one) for one in (chain_id, nonce, fees.tip, fees.most, GAS_LIMIT)]
         words = (*numbers, bytes.fromhex(to.removeprefix("0x")), _NO_VALUE, data)
         payload = b"".join(map(_encode_word, words)) + _NO_ACCESS_LIST
         signature = self._key.sign_recoverable(keccak(_TYPE + _encode_list(payload)), hasher=None)
+        # The library puts the parity last, EIP-1559 wants it first.
         parts = (signature[64:], signature[:32], signature[32:64])  # parity, r and s
+        # The hash over the signed bytes is the transaction's id, so the id is known before anything is sent (P-LN-07).
         raw = _TYPE + _encode_list(payload + b"".join(_encode_word(one.lstrip(b"\0")) for one in parts))
         return raw, "0x" + keccak(raw).hex()
 

@@ -49,6 +49,7 @@ class BaseFinder:
 
     async def find_start(self, since: int, head: Head) -> int:
         """Search backwards by the times of blocks."""
+        # Blocks carry times that may differ from the clock, so the search begins earlier than the link.
         older = await find_last_before(since - BLOCK_SKEW_SECONDS, head.position, self._time_of)
         return max(0, min(older, head.position - LEAST_LOOK_BACK))
 
@@ -61,8 +62,10 @@ class BaseFinder:
         first, last_settled = min(after + 1, head.position), head.final - LAG_BLOCKS
         # Halved on refusal and doubled afterwards: the size settles near what this node takes, without a setting.
         self._most = min(_BLOCKS_A_SEARCH, 2 * self._most)
+        # A search far from the head is divided, so that one address does not hold up the others.
         parts = 0
         while parts < _PARTS or first > last_settled:
+            # The range is what this node took last time; nodes bound blocks, events or bytes in different ways.
             last = min(head.position, first + self._most - 1)
             try:
                 logs = await self._rpc.call("eth_getLogs", self._build_filter(address, first, last))
@@ -127,6 +130,7 @@ def _read_candidates(logs: Any) -> list[Candidate]:
             read_member(log, "transactionHash", str).lower(), _read_quantity(read_member(log, "blockNumber", str))
         )
         for log in logs
+        # A transfer of zero costs a stranger only gas and can name any sender.
         if int(read_member(log, "data", str).removeprefix("0x") or "0", 16)
     ]
 

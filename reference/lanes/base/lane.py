@@ -85,11 +85,13 @@ class BaseLane:
 
         One batch asks for everything, if the transaction is in the block in which it is expected.
         """
+        # Popped, not read: if the transaction has moved to another block, its old place is useless.
         number, transaction_call = self._blocks.pop(tx_id, None), ("eth_getTransactionByHash", tx_id)
         further: list[Call] = [transaction_call] if self._reads_calldata else []
         further += [] if number is None else [_block_call(number)]
         answers = await self._rpc.ask_all(("eth_getTransactionReceipt", tx_id), ("eth_blockNumber",), *further)
         receipt, head = answers[0], self._read_head(answers[1])
+        # Without a receipt the transaction is in the pool or unknown, which another question distinguishes.
         if receipt is None:
             return ABSENT if await self._rpc.ask(*transaction_call) is None else ObservedTransaction(TxStatus.PENDING)
         if read_member(receipt, "transactionHash", str).lower() != tx_id.lower():
@@ -103,8 +105,10 @@ class BaseLane:
             raise ChainUnavailable("the node's blocks and receipts are of two chains")
         # The block of the transaction is itself the first confirmation (1.2).
         final = head - number + 1 >= self._confirmations
+        # Remembered for the next look, which then gets its block in the same batch.
         if not final:
             self._remember(tx_id, number)
+        # A mined transaction may have reverted: status 0 moved nothing but cost gas.
         is_successful = _read_quantity(receipt.get("status")) == 1
         transfers, uses = _read_events(read_member(receipt, "logs", list))
         called_contract, calldata = _read_called_contract(answers[2], tx_id) if self._reads_calldata else ("", b"")
@@ -112,6 +116,7 @@ class BaseLane:
             status=TxStatus.CONFIRMED if is_successful else TxStatus.FAILED,
             final=final,
             block_time=_read_quantity(block.get("timestamp")),
+            # Addresses are compared in lower case everywhere; checksums are for people.
             sender=read_member(receipt, "from", str).lower(),
             transfers=transfers,
             authorizations_used=uses,
@@ -127,6 +132,7 @@ class BaseLane:
 
     def _remember(self, tx_id: str, number: int) -> None:
         self._blocks[tx_id] = number
+        # The oldest goes: by then its transaction is final or lost.
         if len(self._blocks) > _KEPT_BLOCKS:
             del self._blocks[next(iter(self._blocks))]
 
@@ -148,6 +154,7 @@ class BaseLane:
 
     async def _find_log(self, authorization: Authorization, since: int) -> Any:
         """Search backwards for the log of an authorization, until blocks are older than the authorization."""
+        # Topics are 32 bytes; an address is padded on the left.
         payer = "0x" + authorization.payer[2:].rjust(64, "0")
         last = _read_quantity(await self._rpc.ask("eth_blockNumber"))
         for _ in range(_SEARCHES):
@@ -171,6 +178,7 @@ class BaseLane:
 
     async def read_outlook(self, authorization: Authorization, settler: str) -> Outlook:
         """Read the authorization's state, a trial of the settlement, fees and the settler's account in one batch."""
+        # One batch, so that all answers are of about the same block and cost one round trip.
         state, trial, block, tip, wei, nonce = await self._rpc.batch(
             self._state_of(authorization),
             self._trial_of(authorization, settler),
@@ -212,6 +220,7 @@ class BaseLane:
         Raises:
             ValueError: The signature has another form.
         """
+        # The asset has two overloads. Contract wallets need the one with bytes, and they are refused (P-LN-04).
         parts = authorization.vrs
         if parts is None:
             raise ValueError("the signature cannot be settled")
@@ -223,6 +232,7 @@ class BaseLane:
     async def read_nonce(self, settler: str, *, include_pending: bool) -> int:
         """Return the account's transaction count."""
         return _read_quantity(
+            # The pool counts for the next nonce; blocks alone show whether a nonce was used for good.
             await self._rpc.ask("eth_getTransactionCount", settler, "pending" if include_pending else "latest")
         )
 

@@ -88,6 +88,7 @@ class SolanaFinder:
             "getTokenAccountsByOwner", address, {"programId": TOKEN_PROGRAM}, _LIST_ACCOUNTS
         )
         accounts = [read_member(one, "pubkey", str) for one in read_member(accounts_answer, "value", list)]
+        # The account for USDC is searched by `find`, so it is left out here.
         own = associated_account(address, self._mint)
         candidates: list[Candidate] = []
         for account in [one for one in accounts if one != own][:_STRAY_ACCOUNTS]:

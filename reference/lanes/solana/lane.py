@@ -82,6 +82,7 @@ class SolanaLane:
             ("getSignatureStatuses", [tx_id], {"searchTransactionHistory": True}),
             ("getTransaction", tx_id, _AS_BYTES),
         )
+        # Statuses and the transaction come in one batch; the status alone decides finality (P-LN-06).
         status = _read_status(require_result(statuses, "getSignatureStatuses"))
         if status is None:
             return ABSENT
@@ -92,6 +93,7 @@ class SolanaLane:
         if _RANK.get(str(commitment), 0) < _RANK["confirmed"]:
             return ObservedTransaction(TxStatus.PENDING)
         transaction = require_result(transaction_answer, "getTransaction")
+        # The status is known before the transaction can be read, on nodes that index it later.
         if transaction is None:
             return ObservedTransaction(TxStatus.PENDING)
         if not isinstance(transaction, dict):

@@ -91,11 +91,13 @@ class JsonRpcServer:
         return Reply(200, body, {"Content-Type": JSON, **request.answer_headers})
 
     async def _call_method(self, envelope: Mapping[str, Any], request: Request) -> Any:
+        # A name without a canonical form, such as a lone surrogate, could not be repeated in the answer.
         name = envelope.get("method")
         if envelope.get("jsonrpc") != "2.0" or not isinstance(name, str) or not _is_representable(name):
             raise RpcError(ErrorCode.INVALID_REQUEST)
         method = self.methods.get(name)
         if method is None:
+            # A2A methods that this server lacks have their own error codes, unknown ones -32601.
             raise _not_served(name)
         params = envelope.get("params", {})
         if not isinstance(params, dict):

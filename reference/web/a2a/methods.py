@@ -21,6 +21,7 @@ from reference.web.http.exchange import Request
 class _Object(BaseModel):
     """An A2A object: further members are allowed anywhere (A2A 0.3)."""
 
+    # hide_input_in_errors: a fault is logged and returned, and the input may hold a payment (P-CV-12).
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
@@ -121,6 +122,7 @@ class A2aServer:
         self._clock = clock
         self._converse = converse
         # One call at a time continues a task in this process. Between processes the version of the task decides.
+        # Weak values, so that a lock disappears with the last call that uses it.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         methods: Mapping[str, Method] = {
             "message/send": Method(_Send, self._send),
@@ -209,6 +211,7 @@ class A2aServer:
 
     async def _open_task(self, message: Message) -> Task:
         task = await self._find(message.taskId or "")
+        # A task of another context would mix two conversations; A2A leaves the answer open (decision 0024).
         if message.contextId not in {None, task.context_id}:
             raise build_invalid_params("message", "the task belongs to another context", "context_mismatch")
         if task.is_over:
@@ -216,6 +219,7 @@ class A2aServer:
         return task
 
     def _advance(self, task: Task | None, message: Mapping[str, Any], outcome: Outcome) -> Task:
+        # The server chooses the ids of tasks and artifacts. A client's ids could collide, or name tasks of others.
         fresh = [str(uuid.uuid4()) for _ in range(3 + len(outcome.artifacts))]
         return advance(task, message, outcome, at=utc_text(self._clock.now()), fresh=fresh)
 

@@ -61,6 +61,7 @@ class MemoryTasks:
         """Keep a task in place of its version before; False when that is not the one which is kept."""
         self._forget()
         entry = self._entries.get(task.id)
+        # The version decides between calls that changed the task at the same time: only one of them is stored.
         if entry is None or entry.version != task.version - 1:
             return False
         self._keep(task, entry.until)
@@ -85,6 +86,7 @@ class MemoryTasks:
 
     def _forget(self) -> None:
         now = self._clock.seconds()
+        # Entries are in the order of their ends, because all tasks live equally long.
         while self._entries and next(iter(self._entries.values())).until <= now:
             self._drop(next(iter(self._entries)))
 

@@ -138,6 +138,7 @@ class ControlPlaneLink:
         import aiohttp  # noqa: PLC0415 - only services with a hub need it
 
         agent = {"User-Agent": self.entry.user_agent}
+        # A control plane that hangs counts as one that is away.
         timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
         session = aiohttp.ClientSession(trust_env=False, headers=agent, timeout=timeout)
         async with session, asyncio.TaskGroup() as tasks:
@@ -153,6 +154,7 @@ class ControlPlaneLink:
             if await self._pull(session):
                 failures, delay = 0, self.settings.poll_seconds
             else:
+                # More often than usual while it is down, so that trust is fresh soon after it is back (P-AD-02).
                 failures, delay = failures + 1, min(self.settings.poll_seconds, retry_seconds(failures))
             self._first_pull.set()
             await asyncio.sleep(max(0.0, delay - (self.monotonic() - started_at)))
@@ -229,6 +231,7 @@ class ControlPlaneLink:
 
     def _log_change(self, event: str, *, reason: str) -> None:
         """Log what changed, once."""
+        # A control plane that is away for days must not fill the log.
         if self._last_logged != event + reason:
             self._last_logged = event + reason
             _log.warning(event, reason=reason)

@@ -91,6 +91,7 @@ class Envelope:
         # Always our own: an id from the caller could be forged into the logs.
         request_id = "req_" + secrets.token_bytes(16).hex()
         scope[REQUEST_ID] = request_id
+        # Every answer passes here, also refusals, so all have a request id and the common headers.
         answer = self._wrap_send(send, request_id, scope)
         try:
             with Interruptible(self.shutdown):
@@ -211,6 +212,7 @@ def _framing_fault(scope: Scope) -> Refused | None:
 
 
 def _refuse_framing(scope: Scope) -> None:
+    # The server reports faults of framing through the scope, so that the refusal has the surface's own form.
     fault = _framing_fault(scope)
     if fault is not None:
         # A copy: the server keeps one object for each fault and raises it again.
@@ -253,6 +255,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes | None:
         message = await receive()
         if message["type"] == "http.disconnect":
             return b"".join(parts)
+        # Counted before it is kept, so that no more than the limit is ever held.
         size += len(message.get("body", b""))
         if size > limit:
             return None
@@ -263,6 +266,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes | None:
 
 async def _send(send: Send, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
     fields = [(name.lower().encode(), value.encode()) for name, value in headers]
+    # With a length the connection can be reused; without one the server would have to close it or send chunks.
     fields.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": fields})
     await send({"type": "http.response.body", "body": body})

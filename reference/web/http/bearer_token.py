@@ -36,6 +36,7 @@ class BearerToken:
         if not path.exists():
             make_secret(path, secrets.token_urlsafe(_BYTES).encode())
         token = path.read_text("utf-8").strip()
+        # A file that was edited by hand must not lock out every caller without a reason being given.
         if _TOKEN.fullmatch(token) is None:
             raise ValueError(f"{path} does not hold a token of 43 base64url characters")
         return cls(token.encode())

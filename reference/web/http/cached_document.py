@@ -27,6 +27,7 @@ class Document:
     @property
     def headers(self) -> dict[str, str]:
         """Headers of a 200."""
+        # Derived from the bytes, so all workers and restarts give the same tag.
         tag = hashlib.sha256(self.body).hexdigest()[:32]
         return {"Content-Type": self.media_type, "Cache-Control": self.cache_control, "ETag": f'"{tag}"'}
 

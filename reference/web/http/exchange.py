@@ -63,6 +63,7 @@ def read_request(scope: Scope, path: str, body: bytes) -> Request:
     """Return the call that an ASGI scope describes."""
     headers: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
+        # Every field is kept, also repeated ones: which of two counts is decided where the header is used.
         headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
     peer = scope.get("client") or ("", 0)
     query: bytes = scope["query_string"]

@@ -20,6 +20,7 @@ def read_json(body: bytes) -> Any:
     Raises:
         Unprocessable: There is no body, or it is not JSON by P-CV-02.
     """
+    # A missing body is reported as missing, and not as malformed JSON.
     if not body:
         raise Unprocessable([{"loc": ["body"], "msg": "the body is missing", "type": "missing"}])
     try:

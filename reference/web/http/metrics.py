@@ -51,6 +51,7 @@ def add_metrics(app: AsgiApp, token_file: Path | None, measure: Measure) -> Asgi
     Raises:
         Misconfigured: The token's file cannot be used.
     """
+    # No setting, no endpoint: metrics must not appear by accident on a public address.
     if token_file is None:
         return app
     with name_setting("WP_METRICS_TOKEN_FILE"):

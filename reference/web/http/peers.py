@@ -53,6 +53,7 @@ def _count_as(address: str) -> str:
     # The same client over a dual-stack socket must count as one.
     if ip.ipv4_mapped is not None:
         return str(ip.ipv4_mapped)
+    # The lower 64 bits are the client's own choice, so they do not distinguish clients.
     return f"{IPv6Address(int(ip) >> 64 << 64)}/64"
 
 

@@ -89,6 +89,7 @@ class RateLimit:
         self._buckets[key] = bucket
         if len(self._buckets) > _KEPT_BUCKETS:
             self._buckets.popitem(last=False)
+        # At least a second: Retry-After has whole seconds, and 0 would invite an immediate repetition.
         wait = 0 if is_allowed else max(1, math.ceil((1 - bucket.level) / self._rate))
         full = int(now + (self._depth - bucket.level) / self._rate)
         return Allowance(is_allowed, int(self._depth), int(bucket.level), full, wait)

@@ -30,6 +30,7 @@ _GRACE_SECONDS = 3
 async def serve_on_hypercorn(app: AsgiApp, fd: int) -> None:
     """Serve on Hypercorn until SIGTERM or SIGINT."""
     config = Config()
+    # A socket that listens already, so both servers start in the same way.
     config.bind = [f"fd://{fd}"]
     config.h11_max_incomplete_size = HEAD_LIMIT
     config.keep_alive_max_requests = CONNECTION_REQUESTS
@@ -38,6 +39,7 @@ async def serve_on_hypercorn(app: AsgiApp, fd: int) -> None:
     config.accesslog = None
     config.errorlog = logging.getLogger("hypercorn.error")
     config.include_server_header = False
+    # Before the first connection: Hypercorn has no setting for the class that serves one.
     hypercorn_http1.install_http1()
     stop = asyncio.Event()
     _handle_signals(stop.set)

@@ -58,6 +58,7 @@ def judge_head(method: bytes, target: bytes, version: bytes, fields: Iterable[tu
         # RFC 9112, 3.2.2: the host of the target decides, whatever Host says.
         headers = [(name, value) for name, value in headers if name != b"host"] + [(b"host", authority)]
     fault = None
+    # The order is fixed, so that all servers name the same fault of a head with several.
     if not version.startswith(b"1."):
         fault = OTHER_VERSION
     elif method != method.upper():

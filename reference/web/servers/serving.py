@@ -81,6 +81,7 @@ def _open_listener(name: str, setting: str, host: str, port: int) -> int:
     bare = host.strip("[]")
     six = ":" in bare
     try:
+        # Bound here and not by the server, so that a busy port is reported as the setting that names it.
         listener = socket.create_server(
             (bare, port),
             family=socket.AF_INET6 if six else socket.AF_INET,
