@@ -63,7 +63,7 @@ def test_a_long_text_is_changed_where_a_short_look_ends_before() -> None:
         ("most as a text", {"most": "7"}),
         ("all as a text", {"all": "true"}),
         ("who in NFD", {"who": "cafe\u0301"}),
-        ("jws in another case beside it", {"JWS": BODY["jws"]}),
+        ("jws also in another case", {"JWS": BODY["jws"]}),
     ],
 )
 def test_one_thing_is_changed(name: str, members: Any) -> None:

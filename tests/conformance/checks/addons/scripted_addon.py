@@ -83,7 +83,7 @@ def join() -> None:
 def is_valid(text: str) -> bool:
     """Return whether a credential holds and its issuer is known."""
     from conformance.oracles.falcon import holds
-    from conformance.oracles.hashing import jcs_bytes
+    from conformance.oracles.hash_recipes import jcs_bytes
 
     if FLAW == "pulls when asked":
         pull()

@@ -116,7 +116,7 @@ def logs() -> Mapping[tuple[str, str], EventLog]:
         return {(flaw, check): log for (flaw, check, _), log in zip(FLAWS, done, strict=True)}
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(bundled, "ANSWERS_SECONDS", float(SHORT))
+        patched.setattr(ports_and_commands, "ANSWERS_SECONDS", float(SHORT))
         return asyncio.run(all_of_them())
 
 

@@ -16,7 +16,7 @@ from conformance import target
 from conformance.checks.control_plane import health, services
 from conformance.engine.check_loading import load_checks
 from conformance.engine.runner import Plan, Run
-from conformance.http.recorded import make_template
+from conformance.http.curl_and_templates import make_template
 from conformance.ledger import load
 from conformance.log.events import EventLog
 from tests.conformance.checks.control_plane.scripted_hub import CHAIN_KEY, TOKEN, Hub, serving

@@ -39,7 +39,7 @@ CHECKS = {
     one.id: one
     for one in load_checks()
     if one.function.__module__
-    in {f"conformance.checks.control_plane.{name}" for name in ("first_run", "defaults", "restarts")}
+    in {f"conformance.checks.control_plane.{name}" for name in ("first_run", "default_port_and_calls", "restarts")}
 }
 STORE = "a_postgresql_dsn_moves_the_store"
 TOKENS, KEPT = "the_token_is_made_on_the_first_run", "what_was_registered_survives_a_restart"
@@ -144,7 +144,7 @@ async def test_a_flaw_breaks_exactly_its_rows(
     """Each flaw breaks the rows of the rule it drops."""
     if check in ENCLOSED and not enclosures:
         pytest.skip("this machine allows no network namespaces")
-    monkeypatch.setattr(defaults, "ANSWERS_SECONDS", 3.0 if flaw == "another port" else 60.0)
+    monkeypatch.setattr(default_port_and_calls, "ANSWERS_SECONDS", 3.0 if flaw == "another port" else 60.0)
     log = await judged(check, flaw=flaw, budget="0.7" if flaw in {"forgets", "keeps nothing", "lists none"} else "60")
     assert breached(log) == rows
 

@@ -45,7 +45,7 @@ async def told(status: int, moved: int, due: str | None) -> list[tuple[bool, str
         expect=expect, note=lambda _: None, profile=SimpleNamespace(rail_bindings=bindings), client=None
     )
     quote = SimpleNamespace(answer=answered(402), operation=SimpleNamespace(path="/pay/v1/a"))
-    stake: Any = SimpleNamespace(redeem=answer, moved=left, price=10, quote=quote, recount=recounted)
+    stake: Any = SimpleNamespace(redeem=answer, measure_loss=left, price=10, quote=quote, accept_balance=recounted)
     stakes = FundedChallenges(cast("Case", case), cast("BasePayer", None))
     await stakes.judge_free_or_paid(ROW, cast("FundedChallenge", stake), {}, "numbers as JSON integers", due=due)
     return said

@@ -34,7 +34,7 @@ async def held(told: Answer, moved: int, beside: list[Answer]) -> bool:
         return moved
 
     case: Any = SimpleNamespace(expect=lambda _, holds, *__, **___: found.append(holds))
-    stake: Any = SimpleNamespace(moved=counted, price=PRICE)
+    stake: Any = SimpleNamespace(measure_loss=counted, price=PRICE)
     await judge_wide_windows(cast("Case", case), {"2^64": (stake, cast("Any", None))}, [told], ordinary_answers=beside)
     return found == [True]
 
