@@ -14,7 +14,7 @@ from typing import Any
 from conformance.attacks.nearby_requests import LONG_QUERY, add_nested_members, lengthen_texts
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.http.refusals import describe_refused_body
+from conformance.http.refusal_details import describe_refused_body
 from conformance.lanes.descriptor import SignsUnfunded
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import Challenge, challenge, lane_of, name_live_values, present

@@ -14,7 +14,7 @@ import orjson
 from conformance.cli.json_output import print_json
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
-from conformance.http.recorded import count_templates
+from conformance.http.curl_and_templates import count_templates
 from conformance.log import events
 from conformance.report import console, formats
 from conformance.report import json as json_report

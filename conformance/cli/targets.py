@@ -12,7 +12,7 @@ import click
 from conformance import target
 from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
-from conformance.lanes import networks
+from conformance.lanes import main_network_guard
 from conformance.outcome import Inconclusive
 from conformance.processes.own_stack import start_own_stack
 from conformance.target import LANES, OPTIONS, SURFACES, Budgets, Chain, Claims, Profile, Surface, Target
@@ -78,21 +78,23 @@ def check_nodes(profile: Profile | None, *, main_network: bool) -> None:
     if profile is None:
         return
     try:
-        networks.guard_profile(profile, main_network=main_network)
+        main_network_guard.guard_profile(profile, main_network=main_network)
     except target.ProfileError as fault:
         raise UsageFault(str(fault)) from fault
     # Only nodes on which the operator's money is spent are asked for their network. A profile could
     # call a main network a test network, and a wrong answer would cost real money.
-    funded_chains = [(table, chain) for table, chain in networks.tables(profile) if chain.funder is not None]
+    funded_chains = [(table, chain) for table, chain in main_network_guard.tables(profile) if chain.funder is not None]
     for table, chain in funded_chains:
         node_network = _ask_network(chain, profile.budgets)
         # A node that cannot answer now is asked again before anything is paid there.
-        reason = node_network and networks.explain_refusal(table, chain, node_network, main_network=main_network)
+        reason = node_network and main_network_guard.explain_refusal(
+            table, chain, node_network, main_network=main_network
+        )
         if reason:
             raise UsageFault(reason)
 
 
-def _ask_network(chain: Chain, budgets: Budgets) -> networks.NodeNetwork | None:
+def _ask_network(chain: Chain, budgets: Budgets) -> main_network_guard.NodeNetwork | None:
     from conformance.lanes.payers import read_network  # noqa: PLC0415 - commands without payments need no SDK of a chain
 
     try:

@@ -9,8 +9,8 @@ import click
 
 from conformance import extras
 from conformance.cli.mutants import check_mutant, find_mutant_option
-from conformance.processes import leftovers
-from conformance.processes.watch import ProcessWatch
+from conformance.processes import orphan_watchdog
+from conformance.processes.process_cleanup import ProcessWatch
 
 
 @click.command(
@@ -27,6 +27,6 @@ def command(ctx: click.Context) -> None:
     if mutant is not None:
         check_mutant(mutant)
     # With the mark, the process that started this one also ends the stack.
-    if leftovers.MARK not in os.environ:
+    if orphan_watchdog.MARK not in os.environ:
         ProcessWatch().pass_to_successor()
     os.execv(sys.executable, [sys.executable, "-m", "localnet", "up", *ctx.args])  # noqa: S606 - our own launcher

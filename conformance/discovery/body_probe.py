@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from conformance.discovery.rail import Operation
 from conformance.http.client import Answer, Client
-from conformance.http.refusals import describe_refused_body
+from conformance.http.refusal_details import describe_refused_body
 from conformance.vocabulary.lanes.registry import FACTS
 
 # Ids of the right form that name no transaction.

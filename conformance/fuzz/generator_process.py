@@ -24,7 +24,7 @@ from conformance.fuzz.process_messages import (
     message_of,
 )
 from conformance.http.client import Answer, Unreachable
-from conformance.processes.watch import mark_environment
+from conformance.processes.process_cleanup import mark_environment
 
 Send: TypeAlias = Callable[[Request], Awaitable[Answer]]
 _END_SECONDS = 60.0

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Generic, Protocol, TypeVar
 
-from conformance.lanes.networks import NodeNetwork, admit, require_money
+from conformance.lanes.main_network_guard import NodeNetwork, admit, require_money
 from conformance.lanes.node_control import Controlled, NodeControl
 from conformance.lanes.spending import Wallet
 from conformance.target import Chain

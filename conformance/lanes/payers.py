@@ -10,7 +10,7 @@ from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.descriptor import LaneTools, Payer
 from conformance.lanes.funded_payer import LaneNode
-from conformance.lanes.networks import NodeNetwork
+from conformance.lanes.main_network_guard import NodeNetwork
 from conformance.lanes.registry import LANES
 from conformance.lanes.signed_payment import PaymentSender
 from conformance.lanes.spending import Wallet

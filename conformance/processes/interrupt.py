@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any, Final, NoReturn, TypeVar
 
 from conformance.outcome import Exit
-from conformance.processes.watch import ProcessWatch
+from conformance.processes.process_cleanup import ProcessWatch
 
 T = TypeVar("T")
 # What was started is asked to end as its users leave it, and killed this long after the signal.

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from conformance.http.client import Names
 from conformance.outcome import Inconclusive
 from conformance.processes.children import Child, end_child
-from conformance.processes.watch import mark_environment, temporary_folder
+from conformance.processes.process_cleanup import mark_environment, temporary_folder
 from conformance.text.files import read_end
 
 READY_SECONDS: Final = 100.0

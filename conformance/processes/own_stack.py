@@ -14,7 +14,7 @@ import orjson
 from conformance import extras, target
 from conformance.ledger import Requirement
 from conformance.processes.children import end_child
-from conformance.processes.watch import temporary_folder
+from conformance.processes.process_cleanup import temporary_folder
 from conformance.target import Profile
 
 # What our own stack can bring up; rows of other surfaces are not applicable on it.

@@ -24,8 +24,8 @@ from conformance.http.client import Names
 from conformance.outcome import NodeCannotShow
 from conformance.processes.children import end_child
 from conformance.processes.launching import READY_SECONDS, Program, answers_http, make_environment
+from conformance.processes.process_cleanup import temporary_folder
 from conformance.processes.sandbox_init import relay
-from conformance.processes.watch import temporary_folder
 from conformance.text.files import read_end
 from programs import unshare
 

@@ -1,4 +1,4 @@
-"""Whether a reader of the report can repeat a recorded exchange with one command line, and if not, why not.
+"""Whether a reader of a report can repeat a recorded exchange with one curl command, and the reason if not.
 
 A reader has the target, its credentials and curl. Sending one request again does not repeat an exchange that needs a
 fresh payment, a moved clock, several requests at once, or a program that a check started and ended. The answer to such
@@ -14,28 +14,28 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from conformance.http.recorded import write_curl_line
+from conformance.http.curl_and_templates import write_curl_line
 from conformance.log.events import Event
 
-# Options of a run that brings a stack of its own up, and ends it.
+# Options of a run that starts the reference and ends it.
 _OWN_STACK: Final = ("own_stack", "mutant", "settings", "block_mode")
-# Methods that ask for what is there (RFC 9110, 9.2.1).
+# Safe methods, which change nothing (RFC 9110, 9.2.1).
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _KINDS: Final = re.compile(r"(?:[a-z]+=)?(?:sim|localnet)(?:,|$)")
 # Environment variables of the reader that a curl line may use. A log of unknown origin must not choose another one, for
 # example a cloud provider's key, because the line would send it to an address from that log.
 _READERS: Final = re.compile(r"TENANT_[A-Z0-9_]+_(?:ID|KEY)|(?:LIMITED_)?ADMIN_KEY|ADMIN_TOKEN")
-# What curl writes itself, or waits for where it is given.
+# Fields that curl writes itself, or that make curl wait.
 _FRAMING: Final = frozenset({"transfer-encoding", "content-length", "connection", "upgrade", "expect", "te"})
 
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """What a reader has of a run, by which an exchange of it can be sent again.
+    """The facts about a run that decide whether its exchanges can be repeated by hand.
 
     Attributes:
         origins: Scheme and authority of each surface of the target.
-        variables: Names of what the reader gave the run, and so can set.
+        variables: Names of the reader's secrets, which the reader can set as environment variables.
         reasons: Check to why no single request shows what it finds.
         ended: Whether the target ended with the run.
         changed: Check to the number of the first of its exchanges by which the target may have changed something.
@@ -49,7 +49,7 @@ class ByHand:
 
     @classmethod
     def of(cls, start_event: Event, exchanges: Iterable[Event] = ()) -> Self:
-        """Read a `run.started` event, and the run's exchanges; one from before it named variables names none."""
+        """Read a `run.started` event and the exchanges of the run. Logs of older versions name no variables."""
         first_changes: dict[str, int] = {}
         for exchange in exchanges:
             if exchange["request"]["method"] not in _SAFE and _is_success(exchange):
@@ -65,7 +65,9 @@ class ByHand:
         )
 
     def line(self, event: Event) -> str:
-        """Return the curl line of an `exchange` or an `arrival` event, or a comment that says why it has no line."""
+        """Return the curl line of an `exchange` or `arrival` event, or a shell comment that explains its absence."""
+        # One reason is enough for a reader. The first ones are those that no preparation can
+        # remove.
         reason = next(self._obstacles(event), None)
         return write_curl_line(event["request"]) if reason is None else f"# no single command repeats it: {reason}"
 
@@ -101,7 +103,7 @@ def _is_success(exchange: Event) -> bool:
 
 
 def _creates_named_object(exchange: Event) -> bool:
-    """Return whether a request gave the id of what was created, as RFC 9110 (15.3.2) has 201: that exists once."""
+    """Return whether a 201 answer contains an id that the request chose (RFC 9110, 15.3.2): a repeat would conflict."""
     response = exchange["response"]
     if response is None or int(response["status"]) != 201:
         return False
@@ -122,7 +124,7 @@ def _members(text: str | None) -> Mapping[str, Any]:
 
 
 def _origin(url: str) -> str:
-    """Return scheme and authority of a URL in lower case, or the text itself where it is not a URL."""
+    """Return scheme and authority of a URL in lower case, or the text itself if it is not a URL."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -131,7 +133,7 @@ def _origin(url: str) -> str:
 
 
 def _unlike_curl(request: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why curl would send something else."""
+    """Yield the reasons why curl would send another request."""
     names = [str(name).strip().lower() for name, _ in request["headers"]]
     framing_fields = sorted(_FRAMING.intersection(names))
     if framing_fields:
@@ -143,7 +145,7 @@ def _unlike_curl(request: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _variables(request: Mapping[str, Any]) -> set[str]:
-    """Return the names that stand in a request in the place of values."""
+    """Return the names that replace values in a request."""
     names = request.get("names") or {}
     fields = (
         (value, names.get("headers", {}).get(str(place), ())) for place, (_, value) in enumerate(request["headers"])

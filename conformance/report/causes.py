@@ -18,15 +18,16 @@ from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange
 from conformance.report.row_result import RowResult
 from conformance.text.untrusted import one_line
-from conformance.vocabulary.claims import LANES
+from conformance.vocabulary.profile_claims import LANES
 
+# Status codes from here on are refusals.
 _REFUSAL: Final = 400
 _VARIABLE_PARTS: Final = re.compile(
     rf"https?://\S+|/[\w./{{}}<>:%-]+|\b(?:{'|'.join(LANES)})\b|[A-Za-z0-9_+=-]{{20,}}|\b\d+(?:\.\d+)?\b"
 )
 _ROW: Final = re.compile(r"\b(?:GW|RAIL|AGENT|CP|WH|X)-[A-Z0-9]+-\d{2}\b")
 _LONGEST: Final = 400
-# A finding of fewer letters, such as `None` or `402`, says nothing without what was expected.
+# Number of characters. A shorter finding, such as `None` or `402`, means nothing without the expectation.
 _SHORTEST_FINDING: Final = 12
 
 
@@ -35,7 +36,7 @@ class Cause:
     """Rows that one cause decided.
 
     Attributes:
-        text: What it is, in words: those of its first row.
+        text: Description of the cause, taken from its first row.
         rows: Its rows, those that break the run first.
     """
 
@@ -46,12 +47,12 @@ class Cause:
 def with_causes(
     rows: Sequence[RowResult], exchanges: Mapping[int, Exchange], judgement_places: Mapping[str, int]
 ) -> tuple[RowResult, ...]:
-    """Return the rows, each that needs attention with its cause in words and that cause's place among all.
+    """Return the rows; each one that needs attention gets the description of its cause and the cause's place.
 
     Args:
         rows: Every row of a run.
         exchanges: The exchanges that they cite, by number.
-        judged: Place in the log of what made a row's verdict, by its id.
+        judgement_places: Place in the log of the judgement that made a row's verdict, by the row's id.
     """
     attention = {row.id: row for row in rows if row.needs_attention}
     keys = {row_id: _key(row, exchanges) for row_id, row in attention.items()}
@@ -73,7 +74,7 @@ def with_causes(
 
 
 def causes(attention: Iterable[RowResult]) -> tuple[Cause, ...]:
-    """Return the rows that need attention by their cause, in the causes' order and each group in its own."""
+    """Return the causes in their order, each with its rows."""
     groups: dict[int, list[RowResult]] = {}
     for row in attention:
         groups.setdefault(row.cause_place or 0, []).append(row)
@@ -81,10 +82,12 @@ def causes(attention: Iterable[RowResult]) -> tuple[Cause, ...]:
 
 
 def _root(row_id: str, attention: Mapping[str, RowResult]) -> str:
-    """Return the row that a row is open because of, itself where its reason names none that needs attention."""
+    """Return the row that is the reason why a row is undecided; the row itself if its reason names none."""
     visited = [row_id]
     while True:
         row = attention[visited[-1]]
+        # Only undecided rows name their origin. Two rows may name each other, so visited rows are
+        # skipped.
         reason = row.reason or "" if row.verdict is Verdict.INCONCLUSIVE else ""
         onward = next((one for one in _ROW.findall(reason) if one in attention and one not in visited), None)
         if onward is None:
@@ -108,7 +111,7 @@ def _key(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
 
 
 def _words(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
-    """Return a cause in words, by one of its rows."""
+    """Return the description of a cause, from one of its rows."""
     finding = row.telling[0] if row.telling else None
     if row.verdict is Verdict.INCONCLUSIVE or finding is None:
         return one_line(row.reason or "no reason given", _LONGEST)
@@ -120,7 +123,7 @@ def _words(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
 
 
 def _refusal(exchange: Exchange | None, finding_text: str | None) -> str | None:
-    """Return status and code of a refusal that a finding is about: what was found is that status, or that code."""
+    """Return status and code of a refusal, if the finding mentions one of the two; else None."""
     if exchange is None or exchange.response is None or exchange.response.status < _REFUSAL or finding_text is None:
         return None
     status, code = str(exchange.response.status), _code(exchange.response.body)

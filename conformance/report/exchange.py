@@ -1,11 +1,11 @@
-"""One recorded exchange, as the reports show it."""
+"""One recorded exchange in the form that reports show."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from conformance.http.recorded import write_curl_line
+from conformance.http.curl_and_templates import write_curl_line
 from conformance.log.events import Event
 from conformance.report.by_hand import ByHand
 from conformance.text.untrusted import one_line, show_shortened
@@ -13,7 +13,7 @@ from conformance.text.untrusted import one_line, show_shortened
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What the target answered; the body is text, already cut and redacted by the recording client."""
+    """The target's answer. The recording client has already shortened the body and replaced secrets."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -24,9 +24,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and its response, or what went wrong instead.
+    """One request with its response, or the error instead.
 
-    `delivered_to` is the destination's name where the target sent the request and the suite answered; else None.
+    `delivered_to` is the destination's name if the target sent the request and the suite answered; else None.
     """
 
     n: int
@@ -43,7 +43,7 @@ class Exchange:
 
     @classmethod
     def of(cls, event: Event, by_hand: ByHand | None = None) -> Exchange:
-        """Read an `exchange` or an `arrival` event; `by_hand` says whether its curl line shows anything."""
+        """Read an `exchange` or `arrival` event; `by_hand` decides whether it gets a curl line."""
         request, response = event["request"], event["response"]
         return cls(
             n=int(event["n"]),
@@ -81,17 +81,18 @@ class Exchange:
         return f"{one_line(self.method, 20)} {one_line(self.path, 120)} → {status_text}"
 
     def sent(self, limit: int) -> str:
-        """Return the request as HTTP/1.1 would show it, visible, its body cut after `limit` characters."""
+        """Return the request in HTTP/1.1 form, with visible characters, and the body cut after `limit` characters."""
         return _message(f"{self.method} {self.path}", self.headers, self.body or "", limit)
 
     def answered(self, limit: int) -> str:
-        """Return the response in the same form, or what went wrong."""
+        """Return the response in the same form, or the error."""
         if self.response is None:
             return show_shortened(self.error or "no answer", limit)
         return _message(_status_line(self.response.status), self.response.headers, self.response.body, limit)
 
     def command(self, limit: int) -> str:
-        """Return the curl line; a line feed inside its quotes stays one. A part of a command line is not shown."""
+        """Return the curl line, or a shell comment if it is longer than `limit`."""
+        # A shortened command line would be another command.
         if len(self.curl) > limit:
             return f"# the curl line has {len(self.curl)} characters: see report.json, or replay the exchange"
         return self.curl

@@ -38,7 +38,7 @@ from conformance.report.row_result import Finding, RowResult
 from conformance.report.side_by_side import GRADES
 from conformance.report.summary import Summary, summarise
 from conformance.text.untrusted import one_line, show_shortened
-from conformance.vocabulary.claims import LANES
+from conformance.vocabulary.profile_claims import LANES
 
 BODY_LIMIT: Final = 16_000
 TEXT_LIMIT: Final = 4_000

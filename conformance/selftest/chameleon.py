@@ -17,7 +17,7 @@ from conformance.ledger import Requirement, load
 from conformance.log.events import Event, EventLog
 from conformance.outcome import SOUND, Verdict
 from conformance.processes.own_stack import list_surface_options, start_own_stack
-from conformance.selftest.seen import OBSERVERS, observe_run
+from conformance.selftest.observations import OBSERVERS, observe_run
 from conformance.target import LANES
 
 # So many seeds in a row show every point in at least two values.

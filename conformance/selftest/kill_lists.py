@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from conformance.ledger import load
 from conformance.outcome import Verdict
-from conformance.vocabulary.claims import LANES
+from conformance.vocabulary.profile_claims import LANES
 
 DEFAULT_LANES = LANES[:1]
 BREACHES = frozenset({Verdict.FAIL, Verdict.WARN})

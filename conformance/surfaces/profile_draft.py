@@ -20,8 +20,8 @@ from conformance.surfaces.gateway.profile_draft import (
     writable,
 )
 from conformance.target import LANES, AgentBindings, Hub, Pace, RailBindings, Tls
-from conformance.vocabulary.claims import RECEIPTS_ONLY
 from conformance.vocabulary.lanes.registry import FACTS
+from conformance.vocabulary.profile_claims import RECEIPTS_ONLY
 
 _HEAD = """\
 # Target profile of the Weldproof suite, written by `weldproof init`. Read it before you rely on it:

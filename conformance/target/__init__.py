@@ -30,7 +30,7 @@ from conformance.target.profile import (
 from conformance.target.rail import REFERENCE_RAIL, RailBindings
 from conformance.target.tables import ProfileError, Secret
 from conformance.target.webhooks import REFERENCE_WEBHOOK, Destination, Receiver, WebhookBindings
-from conformance.vocabulary.claims import LANES, OPTIONS, SURFACES
+from conformance.vocabulary.profile_claims import LANES, OPTIONS, SURFACES
 
 __all__ = [
     "LANES",

@@ -21,9 +21,9 @@ from conformance.target.rail import REFERENCE_RAIL, RailBindings
 from conformance.target.tables import ProfileError, ProfilePath, Secret, Table
 from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
 from conformance.text.files import read_text
-from conformance.vocabulary.claims import LANES, OPTIONS, SURFACES
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
+from conformance.vocabulary.profile_claims import LANES, OPTIONS, SURFACES
 
 Bindings = TypeVar("Bindings", bound=Table)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from conformance.ledger import Requirement
 from conformance.target import Profile
-from conformance.vocabulary.claims import RECEIPTS_ONLY
+from conformance.vocabulary.profile_claims import RECEIPTS_ONLY
 
 _GATEWAY: Final = "gateway"
 # What holds of the one operation that it has, and of every answer; limits of tenants and of creations are not its own.

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from conformance.target.tables import Secret, Table
 from conformance.target.templates import placeholders
-from conformance.vocabulary.webhooks import TOLERANCE_SECONDS
+from conformance.vocabulary.receiver_defaults import TOLERANCE_SECONDS
 
 
 class Destination(Table):

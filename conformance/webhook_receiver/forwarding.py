@@ -12,7 +12,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from conformance.http.transport import read_up_to
-from conformance.vocabulary.webhooks import BODY_LIMIT, FORWARD_SECONDS
+from conformance.vocabulary.receiver_defaults import BODY_LIMIT, FORWARD_SECONDS
 from conformance.webhook_receiver.raw_receiver import Arrival, Reply
 
 # RFC 9110 (7.6.1): fields between two hops are not forwarded. Host and Content-Length belong to the new request.

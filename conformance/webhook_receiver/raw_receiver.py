@@ -21,7 +21,7 @@ from typing import Literal, Self, TypeAlias
 
 from aiohttp import web
 
-from conformance.vocabulary.webhooks import BODY_LIMIT
+from conformance.vocabulary.receiver_defaults import BODY_LIMIT
 
 _BODY_SECONDS = 30.0
 _CHUNK = 65_536

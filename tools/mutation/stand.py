@@ -18,7 +18,7 @@ from conformance.engine.runner import Run, select_checks
 from conformance.ledger import Requirement, load
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict, worst
-from conformance.processes.watch import temporary_folder
+from conformance.processes.process_cleanup import temporary_folder
 from conformance.selftest.budgets import with_short_budgets
 from conformance.target import Profile
 from localnet.hub import ADDONS

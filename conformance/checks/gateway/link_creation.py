@@ -32,9 +32,9 @@ from conformance.surfaces.gateway.calls import (
     target_of,
     token_of,
 )
-from conformance.surfaces.gateway.unbound import explain_open_value
+from conformance.surfaces.gateway.refusal_hints import explain_open_value
 from conformance.text.times import utc_time
-from conformance.vocabulary.claims import TENANTS
+from conformance.vocabulary.profile_claims import TENANTS
 
 _AT_ONCE = 10
 # With fewer networks there is only one order, and the default network cannot be wrong.

@@ -25,7 +25,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
-from conformance.http.refusals import describe_refused_body
+from conformance.http.refusal_details import describe_refused_body
 from conformance.lanes.registry import LANES
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import challenge, pay, present, purchase, redeem

@@ -24,8 +24,8 @@ from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
 from conformance.selftest.kill_lists import load_kill_lists
 from conformance.text.untrusted import one_line
-from conformance.vocabulary.claims import LANES
 from conformance.vocabulary.lanes.registry import FACTS
+from conformance.vocabulary.profile_claims import LANES
 
 MUTANT: Final = "note-any-token"
 # The row that the mutant breaks, and two rows that pass, so that a reader sees both verdicts.

@@ -20,7 +20,7 @@ from conformance.discovery.rail import ROLES
 from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import make_context
-from conformance.lanes.networks import is_local
+from conformance.lanes.main_network_guard import is_local
 from conformance.log.events import EventLog
 from conformance.outcome import Exit
 from conformance.surfaces.agent.paths import VERIFY
@@ -29,9 +29,9 @@ from conformance.surfaces.control_plane.probing import TOKEN_VARIABLE as HUB_TOK
 from conformance.surfaces.control_plane.probing import DiscoveredHub, probe_hub
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY
 from conformance.surfaces.gateway.probing import DiscoveredGateway, probe_gateway
-from conformance.surfaces.rate_limit_measurement import measure_limit
 from conformance.surfaces.profile_draft import claimed_lanes, offered_networks, render
 from conformance.surfaces.rail.probing import probe_rail
+from conformance.surfaces.rate_limit_measurement import measure_limit
 from conformance.target import (
     Pace,
     Profile,
@@ -42,8 +42,8 @@ from conformance.target import (
 )
 from conformance.target.chain import ATOMIC_UNITS
 from conformance.text.untrusted import one_line
-from conformance.vocabulary.claims import RECEIPTS_ONLY
 from conformance.vocabulary.lanes.registry import FACTS
+from conformance.vocabulary.profile_claims import RECEIPTS_ONLY
 
 _MODEST_PACE = 20
 _USUAL_PACE = 10.0

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from conformance.vocabulary.webhooks import (
+from conformance.vocabulary.receiver_defaults import (
     BODY_LIMIT,
     FORWARD_SECONDS,
     SECRET_VARIABLE,

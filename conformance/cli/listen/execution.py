@@ -22,7 +22,7 @@ from conformance.processes.interrupt import make_interruptible
 from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import read_text
 from conformance.text.untrusted import one_line
-from conformance.vocabulary.webhooks import SECRET_VARIABLE, SERVICE_WORD
+from conformance.vocabulary.receiver_defaults import SECRET_VARIABLE, SERVICE_WORD
 from conformance.webhook_receiver.forwarding import Forwarder
 from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bind_sockets
 from conformance.webhook_receiver.verifying_listener import EFFECTS_PATH, ArrivalReport, Listener, Terms

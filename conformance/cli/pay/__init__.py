@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from conformance.cli.connection import add_connection_options
-from conformance.vocabulary.claims import LANES
+from conformance.vocabulary.profile_claims import LANES
 
 _UNITS: Final = 10**6
 _MOST_DIGITS: Final = 18

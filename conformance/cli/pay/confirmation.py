@@ -10,7 +10,7 @@ from decimal import Decimal
 import click
 
 from conformance.cli.pay.paid_address import PaidAddress
-from conformance.lanes.networks import tables
+from conformance.lanes.main_network_guard import tables
 from conformance.lanes.spending import Wallet
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.target import Profile

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from conformance.cli.usage import UsageFault
 from conformance.discovery.rail import PAID_PREFIX
-from conformance.lanes.networks import is_local
+from conformance.lanes.main_network_guard import is_local
 from conformance.target import Profile, RailBindings, Surface
 
 _PORTS: Final = {"http": 80, "https": 443}

@@ -39,7 +39,7 @@ from conformance.cli.private_files import LONGEST_FILE, FileInUse, open_locked, 
 from conformance.cli.usage import UsageFault
 from conformance.http.client import encode_json
 from conformance.lanes.signed_payment import SignedPayment
-from conformance.vocabulary.claims import LANES
+from conformance.vocabulary.profile_claims import LANES
 
 _LONGEST_URL: Final = 8192
 _LONGEST_TEXT: Final = 2000

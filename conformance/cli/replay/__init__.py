@@ -9,7 +9,7 @@ import click
 
 from conformance.cli.connection import add_connection_options
 from conformance.cli.renamed import option_with_old_name
-from conformance.vocabulary.claims import BLOCK_MODES
+from conformance.vocabulary.profile_claims import BLOCK_MODES
 
 
 @click.command("replay")

@@ -19,7 +19,7 @@ from conformance.engine.check import Check
 from conformance.engine.check_loading import load_checks
 from conformance.engine.quick_selection import QuickSelection
 from conformance.engine.runner import Plan, Run, select_checks
-from conformance.http.recorded import write_curl_line
+from conformance.http.curl_and_templates import write_curl_line
 from conformance.lanes.spending import Wallet
 from conformance.ledger import load
 from conformance.log.events import Event, EventLog

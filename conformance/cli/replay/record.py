@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.cli.usage import UsageFault
-from conformance.http.recorded import write_curl_line
+from conformance.http.curl_and_templates import write_curl_line
 from conformance.ledger import Requirement, load
 from conformance.log.events import Event, log_in, read_log
 from conformance.outcome import Verdict, worst

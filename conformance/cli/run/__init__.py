@@ -12,7 +12,7 @@ from conformance.cli.renamed import option_with_old_name
 from conformance.cli.run.addon_command import AddonCommand
 from conformance.ledger import NEWEST, VERSIONS
 from conformance.report.formats import FORMATS
-from conformance.vocabulary.claims import BLOCK_MODES, LANES, SURFACES
+from conformance.vocabulary.profile_claims import BLOCK_MODES, LANES, SURFACES
 
 
 @click.command("run", cls=AddonCommand)

@@ -20,7 +20,7 @@ from conformance.processes.interrupt import make_interruptible
 from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import LARGEST_REPORT, TooLarge, read_file, read_text
 from conformance.text.json_safe import json_safe
-from conformance.vectors.runner import comparison, console, document, explanations, html
+from conformance.vectors.runner import console, document, explanations, html, verifier_comparison
 from conformance.vectors.runner.conclusion import Conclusion
 from conformance.vectors.runner.running import NothingJudged, Plan, Runner
 
@@ -186,8 +186,8 @@ def compare_command(results: Sequence[Path], page: Path | None, differing: bool,
     Exit codes: 0 compared, 2 usage.
     """
     try:
-        result = comparison.compare(_documents(results))
-    except comparison.ComparisonFault as fault:
+        result = verifier_comparison.compare(_documents(results))
+    except verifier_comparison.ComparisonFault as fault:
         raise UsageFault(str(fault)) from fault
     if page is not None:
         _write(page, html.render(result))

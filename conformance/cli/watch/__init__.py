@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from conformance.cli.connection import add_connection_options
-from conformance.vocabulary.claims import LANES
+from conformance.vocabulary.profile_claims import LANES
 
 
 @click.command("watch")

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from conformance.http.client import Names
 from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
-from conformance.lanes.networks import NodeNetwork, usdc_of
+from conformance.lanes.main_network_guard import NodeNetwork, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.spending import SpendingLimit, Wallet, derive_seed
 from conformance.outcome import Inconclusive

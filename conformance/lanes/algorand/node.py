@@ -17,7 +17,7 @@ from algosdk.error import AlgodHTTPError, AlgodResponseError
 
 from conformance.http.client import Names
 from conformance.lanes.algorand.bounded_algod import BoundedAlgod
-from conformance.lanes.networks import NodeNetwork
+from conformance.lanes.main_network_guard import NodeNetwork
 from conformance.lanes.node_control import NodeControl, read_secret
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets

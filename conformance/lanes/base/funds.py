@@ -14,7 +14,7 @@ from conformance.http.client import Names
 from conformance.lanes.base.evm_sdk import Signer
 from conformance.lanes.base.node import Account, BaseNode, Refused
 from conformance.lanes.base.token import Token
-from conformance.lanes.networks import NodeNetwork, usdc_of
+from conformance.lanes.main_network_guard import NodeNetwork, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.spending import SpendingLimit, Wallet, derive_seed
 from conformance.outcome import Inconclusive

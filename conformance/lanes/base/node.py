@@ -16,7 +16,7 @@ from web3.exceptions import ContractLogicError, TransactionNotFound, Web3Excepti
 from conformance.http.client import Names
 from conformance.lanes.base.evm_sdk import Signer
 from conformance.lanes.base.provider import NodeProvider
-from conformance.lanes.networks import NodeNetwork
+from conformance.lanes.main_network_guard import NodeNetwork
 from conformance.lanes.node_control import NodeControl
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets

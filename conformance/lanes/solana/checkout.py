@@ -30,7 +30,7 @@ from conformance.lanes.solana.instructions import (
 )
 from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.payer import Refused, SolanaPayer
-from conformance.lanes.solana.relay import call_through
+from conformance.lanes.solana.relay_program import call_through
 from conformance.lanes.solana.wallet_shapes import Shape, list_shapes, send_in_shape
 from conformance.outcome import Inconclusive
 

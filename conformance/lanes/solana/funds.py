@@ -19,7 +19,7 @@ from solders.system_program import TransferParams, transfer
 from spl.token.instructions import create_idempotent_associated_token_account
 
 from conformance.http.client import Names
-from conformance.lanes.networks import NodeNetwork, usdc_of
+from conformance.lanes.main_network_guard import NodeNetwork, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.solana.instructions import TokenTransfer, amount_in, associated_account, close, decimals_in
 from conformance.lanes.solana.node import CONFIRMED, Account, SolanaNode

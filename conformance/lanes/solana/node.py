@@ -24,7 +24,7 @@ from solders.transaction import VersionedTransaction
 from solders.transaction_status import TransactionConfirmationStatus, TransactionStatus
 
 from conformance.http.client import Names
-from conformance.lanes.networks import NodeNetwork
+from conformance.lanes.main_network_guard import NodeNetwork
 from conformance.lanes.node_control import NodeControl
 from conformance.lanes.solana.bounded_client import bounded_client
 from conformance.lanes.solana.refusals import Refused, UnknownBlockhash, make_refusal, shorten_error

@@ -22,7 +22,7 @@ from spl.token.instructions import create_idempotent_associated_token_account
 from conformance.http.client import Names
 from conformance.lanes.funded_payer import FundedPayer, admit_node
 from conformance.lanes.signed_payment import SignedPayment
-from conformance.lanes.solana import relay
+from conformance.lanes.solana import relay_program
 from conformance.lanes.solana.funds import Funds, choose_funds
 from conformance.lanes.solana.instructions import (
     Order,
@@ -342,11 +342,11 @@ class SolanaPayer(FundedPayer[Account]):
 
     async def _deploy_relay(self) -> Pubkey:
         buffer, program, me = self.node.account(), self.node.account(), self.main.key
-        rent = await self.node.rent(relay.BUFFER_HEAD + len(relay.build_elf()))
-        await self.send(relay.make_buffer(me, buffer.key, rent), signers=[buffer], wait=CONFIRMED)
-        for part in relay.write_buffer(me, buffer.key):
+        rent = await self.node.rent(relay_program.BUFFER_HEAD + len(relay_program.build_elf()))
+        await self.send(relay_program.make_buffer(me, buffer.key, rent), signers=[buffer], wait=CONFIRMED)
+        for part in relay_program.write_buffer(me, buffer.key):
             await self.send([part], wait=CONFIRMED)
-        rent = await self.node.rent(relay.PROGRAM_SIZE)
+        rent = await self.node.rent(relay_program.PROGRAM_SIZE)
         # Finalized, since a program can be called only in a later slot than the one it was deployed in.
-        await self.send(relay.deploy(me, buffer.key, program.key, rent), signers=[program])
+        await self.send(relay_program.deploy(me, buffer.key, program.key, rent), signers=[program])
         return program.key

@@ -12,7 +12,7 @@ from pathlib import Path
 from conformance.engine.check import Case
 from conformance.outcome import Inconclusive
 from conformance.processes.launching import Program, RunningProgram, run_program
-from conformance.processes.watch import temporary_folder
+from conformance.processes.process_cleanup import temporary_folder
 from conformance.surfaces.control_plane.access import Hub
 from conformance.target.hub import BUNDLED, HUB_PORT, PORTS, Addon
 

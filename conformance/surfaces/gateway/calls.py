@@ -13,9 +13,9 @@ from conformance.http.client import Answer, JsonFault
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
-from conformance.surfaces.gateway.unbound import explain_open_value
+from conformance.surfaces.gateway.refusal_hints import explain_open_value
 from conformance.target import GatewayBindings
-from conformance.vocabulary.claims import RECORDS
+from conformance.vocabulary.profile_claims import RECORDS
 
 LINKS = "/v1/payment-links"
 RESOURCES = "/v1/resources"

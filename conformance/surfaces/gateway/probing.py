@@ -15,11 +15,11 @@ from conformance.discovery.openapi_bodies import bodies, build_required_body, pr
 from conformance.discovery.openapi_paths import apply_server_paths, resolve_reference
 from conformance.discovery.operation_presence import is_there
 from conformance.http.client import Answer, Client
-from conformance.http.refusals import list_words
+from conformance.http.refusal_details import list_words
 from conformance.oracles import jose
 from conformance.pages.page import Page
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
-from conformance.surfaces.gateway.unbound import explain_open_value
+from conformance.surfaces.gateway.refusal_hints import explain_open_value
 from conformance.target import Profile
 from conformance.vocabulary.lanes.registry import FACTS
 

@@ -12,7 +12,7 @@ from typing import Any
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer, read_retry_after
-from conformance.http.refusals import describe_refused_body
+from conformance.http.refusal_details import describe_refused_body
 from conformance.lanes.descriptor import Payer
 from conformance.outcome import Inconclusive
 from conformance.vocabulary.lanes.registry import lane_serving

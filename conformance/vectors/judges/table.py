@@ -28,5 +28,5 @@ def judge(family: str) -> Judge | None:
     """Return what judges the vectors of a family; None where nothing here does."""
     if family not in FAMILIES:
         return None
-    verdict: Judge = import_module(f"{__package__}.{family}").judge
-    return verdict
+    family_judge: Judge = import_module(f"{__package__}.{family}").judge
+    return family_judge

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from conformance.oracles.welds.refusal import PaymentRefusal
 from conformance.vectors.judges import Verdict
-from conformance.vocabulary.claims import LANES
+from conformance.vocabulary.profile_claims import LANES
 
 _MODULES: Final = {lane: f"conformance.oracles.welds.{lane}.weld" for lane in LANES}
 

@@ -16,9 +16,9 @@ from conformance.text.live import Live
 from conformance.text.table import Cell, number_cells, table
 from conformance.text.terminal import Terminal
 from conformance.text.untrusted import one_line
-from conformance.vectors.runner.comparison import Comparison, Line
 from conformance.vectors.runner.conclusion import Conclusion
 from conformance.vectors.runner.judging import Outcome, Result
+from conformance.vectors.runner.verifier_comparison import Comparison, Line
 
 STYLES: Final = {
     Outcome.AGREE: "green",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from conformance.report.html import template
-from conformance.vectors.runner.comparison import Comparison
 from conformance.vectors.runner.judging import Outcome
+from conformance.vectors.runner.verifier_comparison import Comparison
 
 # What a result looks like: a tone of the report's page.
 TONES: Final = {

@@ -12,9 +12,9 @@ from conformance.engine.runner import explain_absence, select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import list_surface_options
 from conformance.target import Claims, Profile, Surface
-from conformance.vocabulary.claims import LANES, OPTIONS, RECEIPTS_ONLY, SURFACES
 from conformance.vocabulary.lanes.families import OFFERS
 from conformance.vocabulary.lanes.registry import FACTS
+from conformance.vocabulary.profile_claims import LANES, OPTIONS, RECEIPTS_ONLY, SURFACES
 
 CLAIMS = Claims(surfaces=SURFACES, lanes=("algorand",))
 FAMILIES = tuple(name for name, lane in FACTS.items() if lane.family == name)

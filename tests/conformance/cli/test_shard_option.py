@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from conformance.cli.report import command as report
 from conformance.cli.run import command
-from conformance.http.recorded import count_templates
+from conformance.http.curl_and_templates import count_templates
 from conformance.log.events import LOG, Event, read_log
 from tests.conformance.cli.test_exit_codes import run
 from tests.stack import running_stack

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance import target
 from conformance.engine.runner import Plan, Run, select_checks
-from conformance.http.recorded import count_templates
+from conformance.http.curl_and_templates import count_templates
 from conformance.ledger import load
 from conformance.log.events import EventLog
 from tests.stack import running_stack

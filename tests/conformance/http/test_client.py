@@ -9,7 +9,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
-from conformance.http.recorded import make_template, write_curl_line
+from conformance.http.curl_and_templates import make_template, write_curl_line
 from conformance.log.events import EventLog
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Client, Counter, Names
-from conformance.http.recorded import write_curl_line
+from conformance.http.curl_and_templates import write_curl_line
 from conformance.log.events import Event, EventLog
 from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange

@@ -25,7 +25,7 @@ from conformance.lanes.payers import open_payer
 from conformance.lanes.solana.instructions import TokenTransfer, associated_account, hand_over
 from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.payer import Order, Refused, SolanaPayer, UnknownBlockhash
-from conformance.lanes.solana.relay import call_through
+from conformance.lanes.solana.relay_program import call_through
 from conformance.lanes.solana.transaction_ids import invented_id, spellings
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive

@@ -14,7 +14,7 @@ from solders.system_program import TransferParams, transfer
 from solders.transaction import VersionedTransaction
 from solders.transaction_metadata import FailedTransactionMetadata, TransactionMetadata
 
-from conformance.lanes.solana import relay
+from conformance.lanes.solana import relay_program
 
 RENT = 10**6
 
@@ -41,11 +41,11 @@ def send(
 def deployed(chain: LiteSVM, payer: Keypair) -> Pubkey:
     """Deploy the program by the loader's own instructions, as a client does it."""
     buffer, program, me = Keypair(), Keypair(), payer.pubkey()
-    rent = chain.minimum_balance_for_rent_exemption(relay.BUFFER_HEAD + len(relay.build_elf()))
-    steps = [(relay.make_buffer(me, buffer.pubkey(), rent), [buffer])]
-    steps += [([part], []) for part in relay.write_buffer(me, buffer.pubkey())]
-    rent = chain.minimum_balance_for_rent_exemption(relay.PROGRAM_SIZE)
-    steps += [(relay.deploy(me, buffer.pubkey(), program.pubkey(), rent), [program])]
+    rent = chain.minimum_balance_for_rent_exemption(relay_program.BUFFER_HEAD + len(relay_program.build_elf()))
+    steps = [(relay_program.make_buffer(me, buffer.pubkey(), rent), [buffer])]
+    steps += [([part], []) for part in relay_program.write_buffer(me, buffer.pubkey())]
+    rent = chain.minimum_balance_for_rent_exemption(relay_program.PROGRAM_SIZE)
+    steps += [(relay_program.deploy(me, buffer.pubkey(), program.pubkey(), rent), [program])]
     for instructions, signers in steps:
         assert isinstance(send(chain, payer, instructions, *signers), TransactionMetadata)
     chain.warp_to_slot(chain.get_clock().slot + 1)
@@ -59,7 +59,7 @@ def gift(payer: Keypair, to: Pubkey, lamports: int) -> Instruction:
 def test_the_inner_call_is_made_with_the_accounts_and_data_it_was_given(chain: LiteSVM, payer: Keypair) -> None:
     """The called program does what it would have done at the top, once, one level down."""
     program, to = deployed(chain, payer), Keypair().pubkey()
-    done = send(chain, payer, [relay.call_through(program, gift(payer, to, RENT))])
+    done = send(chain, payer, [relay_program.call_through(program, gift(payer, to, RENT))])
     assert isinstance(done, TransactionMetadata)
     assert chain.get_balance(to) == RENT
     (inner,) = done.inner_instructions()[0]
@@ -71,7 +71,7 @@ def test_the_inner_call_is_made_with_the_accounts_and_data_it_was_given(chain: L
 def test_accounts_of_the_outer_call_only_do_not_reach_the_inner_one(chain: LiteSVM, payer: Keypair) -> None:
     """What stands after the called program is named by the outer call and by nothing else."""
     program, to, aside = deployed(chain, payer), Keypair().pubkey(), Keypair().pubkey()
-    made = relay.call_through(program, gift(payer, to, RENT), outer_only=[aside])
+    made = relay_program.call_through(program, gift(payer, to, RENT), outer_only=[aside])
     assert made.accounts[-1] == AccountMeta(aside, is_signer=False, is_writable=False)
     done = send(chain, payer, [made])
     assert isinstance(done, TransactionMetadata)
@@ -83,7 +83,7 @@ def test_an_inner_call_that_fails_fails_the_transaction(chain: LiteSVM, payer: K
     """Nothing moves when the called program refuses."""
     program, to = deployed(chain, payer), Keypair().pubkey()
     assert isinstance(
-        send(chain, payer, [relay.call_through(program, gift(payer, to, 10**18))]), FailedTransactionMetadata
+        send(chain, payer, [relay_program.call_through(program, gift(payer, to, 10**18))]), FailedTransactionMetadata
     )
     assert not chain.get_balance(to)
 
@@ -94,7 +94,7 @@ def test_the_relay_signs_for_nobody(chain: LiteSVM, payer: Keypair) -> None:
     chain.airdrop(victim.pubkey(), 10**9)
     theft = gift(victim, payer.pubkey(), RENT)
     unsigned = [AccountMeta(one.pubkey, is_signer=False, is_writable=one.is_writable) for one in theft.accounts]
-    made = relay.call_through(program, Instruction(theft.program_id, bytes(theft.data), unsigned))
+    made = relay_program.call_through(program, Instruction(theft.program_id, bytes(theft.data), unsigned))
     assert isinstance(send(chain, payer, [made]), FailedTransactionMetadata)
     assert chain.get_balance(victim.pubkey()) == 10**9
 
@@ -102,6 +102,6 @@ def test_the_relay_signs_for_nobody(chain: LiteSVM, payer: Keypair) -> None:
 def test_the_file_is_the_same_everywhere() -> None:
     """The program is a function of its source; a change of it is meant, and shows here."""
     assert (
-        hashlib.sha256(relay.build_elf()).hexdigest()
+        hashlib.sha256(relay_program.build_elf()).hexdigest()
         == "8cc3730e59fe4d6dedb321d40cb5148ed38cb576fd9b25f790527f426026857b"
     )

@@ -9,8 +9,8 @@ import pytest
 
 from conformance.engine.check_loading import load_checks
 from conformance.ledger import NEWEST, VERSIONS, load
-from conformance.vocabulary.claims import CHECKOUT, PAYMENT_RESPONSE, RECORDS, TENANTS
 from conformance.vocabulary.lanes.families import OFFERS
+from conformance.vocabulary.profile_claims import CHECKOUT, PAYMENT_RESPONSE, RECORDS, TENANTS
 
 
 def test_each_row_is_listed_once_and_decides_if_it_is_a_must() -> None:

@@ -15,8 +15,8 @@ from conformance.http.client import Client, Counter, Names, Unreachable
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.processes import restarting
+from conformance.processes.process_cleanup import ProcessWatch
 from conformance.processes.restarting import restart
-from conformance.processes.watch import ProcessWatch
 
 URL = "http://server.test/"
 

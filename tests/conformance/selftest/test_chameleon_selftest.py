@@ -9,7 +9,7 @@ import pytest
 
 from conformance.ledger import load
 from conformance.selftest.chameleon import Sighting, choose_lane, list_unsound_rows, run_trial
-from conformance.selftest.seen import observe_run
+from conformance.selftest.observations import observe_run
 
 
 def row(id_: str, verdict: str) -> dict[str, Any]:

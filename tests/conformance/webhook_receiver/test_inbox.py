@@ -12,7 +12,7 @@ import pytest
 
 from conformance import target
 from conformance.http.client import Client, Counter, Names
-from conformance.http.recorded import write_curl_line
+from conformance.http.curl_and_templates import write_curl_line
 from conformance.http.transport import HttpTransport
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive

@@ -9,19 +9,19 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 
-from conformance.lanes.solana import relay
+from conformance.lanes.solana import relay_program
 
 
 def deployed(bench: Any, payer: Keypair) -> Keypair:
     """Deploy a program that carries out the instruction it is given, by the loader's own transactions."""
     buffer, program, me = Keypair(), Keypair(), payer.pubkey()
-    rent = bench.call("getMinimumBalanceForRentExemption", relay.BUFFER_HEAD + len(relay.build_elf()))
-    made = relay.make_buffer(me, buffer.pubkey(), rent)
+    rent = bench.call("getMinimumBalanceForRentExemption", relay_program.BUFFER_HEAD + len(relay_program.build_elf()))
+    made = relay_program.make_buffer(me, buffer.pubkey(), rent)
     bench.send(bench.sign(made, payer, buffer), preflightCommitment="processed")
-    for part in relay.write_buffer(me, buffer.pubkey()):
+    for part in relay_program.write_buffer(me, buffer.pubkey()):
         bench.send(bench.sign([part], payer), preflightCommitment="processed")
-    rent = bench.call("getMinimumBalanceForRentExemption", relay.PROGRAM_SIZE)
-    steps = relay.deploy(me, buffer.pubkey(), program.pubkey(), rent)
+    rent = bench.call("getMinimumBalanceForRentExemption", relay_program.PROGRAM_SIZE)
+    steps = relay_program.deploy(me, buffer.pubkey(), program.pubkey(), rent)
     bench.send(bench.sign(steps, payer, program), preflightCommitment="processed")
     bench.slots(1)
     return program
@@ -31,7 +31,7 @@ def relayed(bench: Any, payer: Keypair, program: Keypair, amount: int) -> Any:
     """Return the outcome of a payment of lamports to a fresh account through the program."""
     receiver = Pubkey.new_unique()
     moved = transfer(TransferParams(from_pubkey=payer.pubkey(), to_pubkey=receiver, lamports=amount))
-    call = relay.call_through(program.pubkey(), moved)
+    call = relay_program.call_through(program.pubkey(), moved)
     signature = bench.send(bench.sign([call], payer, blockhash=bench.chain.head.hash), skipPreflight=True)
     status = bench.status(signature)
     return None if status is None else (status["err"], bench.balance(receiver))

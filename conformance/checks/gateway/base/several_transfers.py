@@ -19,7 +19,7 @@ from conformance.surfaces.gateway.orders import (
     settle_down,
     wait_for_paid,
 )
-from conformance.vocabulary.claims import TENANTS
+from conformance.vocabulary.profile_claims import TENANTS
 
 _ROW = "GW-CHK-19"
 

@@ -34,7 +34,7 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused, UnknownBlockhash
-from conformance.lanes.solana.relay import call_through
+from conformance.lanes.solana.relay_program import call_through
 from conformance.surfaces.rail.challenges import let_lapse
 from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief

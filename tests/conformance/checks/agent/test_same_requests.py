@@ -14,7 +14,7 @@ from conformance.engine.check import Case
 from conformance.engine.check_loading import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
-from conformance.http.recorded import make_template
+from conformance.http.curl_and_templates import make_template
 from conformance.log.events import EventLog
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, Look
 

@@ -10,10 +10,10 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Answer
-from conformance.http.refusals import list_members
+from conformance.http.refusal_details import list_members
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict
-from conformance.surfaces.gateway.unbound import explain_open_value
+from conformance.surfaces.gateway.refusal_hints import explain_open_value
 from conformance.target import parse
 from tests.conformance.checks.gateway.scripted_gateway import Gateway, Refusal, profile_text
 from tests.conformance.checks.trial import breached, tried

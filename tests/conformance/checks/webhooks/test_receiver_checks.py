@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from conformance import target
 from conformance.engine.runner import Plan, Run, select_checks
-from conformance.http.recorded import make_template
+from conformance.http.curl_and_templates import make_template
 from conformance.ledger import load
 from conformance.log.events import LOG, EventLog, read_log
 from conformance.outcome import ONLY_WARNS

@@ -9,9 +9,9 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from conformance.vectors.runner import html
-from conformance.vectors.runner.comparison import Comparison, ComparisonFault, compare
 from conformance.vectors.runner.document import Document, ResultLine
 from conformance.vectors.runner.judging import Outcome
+from conformance.vectors.runner.verifier_comparison import Comparison, ComparisonFault, compare
 from tests.conformance.vectors.runner.made import VECTORS
 
 EVIL = '<script>alert("x")</script>\u202e\x1b[31m'

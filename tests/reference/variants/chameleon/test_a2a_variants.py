@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.selftest.seen.a2a import list_further_members
+from conformance.selftest.observations.a2a import list_further_members
 from conformance.surfaces.rail.a2a import Task
 from reference.protocol.a2a_card import agent_card
 from reference.variants.chameleon.a2a_variants import _own_message, _reshape_task, own_id, reshaped_id

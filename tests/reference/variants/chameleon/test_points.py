@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.selftest.seen import OBSERVERS
+from conformance.selftest.observations import OBSERVERS
 from conformance.target import Profile
 from conformance.target.hub import PORTS
 from reference.variants.chameleon.catalog import CONFLICTS, POINTS, draw_variant

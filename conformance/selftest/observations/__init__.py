@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.log.events import Event
-from conformance.selftest.seen import a2a, agent, gateway, gateway_events, http, hub, rail
-from conformance.selftest.seen.wire import Observer, Wire
+from conformance.selftest.observations import a2a, agent, gateway, gateway_events, http, hub, rail
+from conformance.selftest.observations.wire import Observer, Wire
 
 OBSERVERS: Mapping[str, Observer] = {
     **http.OBSERVERS,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.processes import leftovers
+from conformance.processes import orphan_watchdog
 
 _END_SECONDS = 30.0
 
@@ -26,16 +26,16 @@ class ProcessWatch:
         self.mark = secrets.token_hex(8)
         # Isolated and without site packages: it starts in a hundredth of a second.
         self._process = subprocess.Popen(  # noqa: S603 - our own file
-            [sys.executable, "-I", "-S", leftovers.__file__, self.mark],
+            [sys.executable, "-I", "-S", orphan_watchdog.__file__, self.mark],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             text=True,
             start_new_session=True,
-            env={name: value for name, value in os.environ.items() if name != leftovers.MARK},
+            env={name: value for name, value in os.environ.items() if name != orphan_watchdog.MARK},
         )
-        self._before = os.environ.get(leftovers.MARK)
-        os.environ[leftovers.MARK] = self.mark
+        self._before = os.environ.get(orphan_watchdog.MARK)
+        os.environ[orphan_watchdog.MARK] = self.mark
         self._outer, ProcessWatch.current = ProcessWatch.current, self
 
     def remember(self, folder: str) -> None:
@@ -52,7 +52,7 @@ class ProcessWatch:
 
     def kill(self) -> None:
         """Kill everything that was started, and whatever that started."""
-        leftovers.kill_marked(self.mark)
+        orphan_watchdog.kill_marked(self.mark)
 
     def close(self) -> None:
         """Have everything ended that is left, and wait for that; nothing happens where nothing is left."""
@@ -62,14 +62,14 @@ class ProcessWatch:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_SECONDS)
             ProcessWatch.current = self._outer
-            os.environ.pop(leftovers.MARK, None)
+            os.environ.pop(orphan_watchdog.MARK, None)
             if self._before is not None:
-                os.environ[leftovers.MARK] = self._before
+                os.environ[orphan_watchdog.MARK] = self._before
 
 
 def mark_environment() -> Mapping[str, str]:
     """Return the variable that marks what is started with an environment of its own; none outside of a command."""
-    return {} if ProcessWatch.current is None else {leftovers.MARK: ProcessWatch.current.mark}
+    return {} if ProcessWatch.current is None else {orphan_watchdog.MARK: ProcessWatch.current.mark}
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from conformance.selftest.seen.wire import Exchange, Observer, Wire, join_names, observe_each
+from conformance.selftest.observations.wire import Exchange, Observer, Wire, join_names, observe_each
 from conformance.surfaces.agent.answer_reader import ABSENT, at
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import ATB_KEYS, AUDIT, ISSUERS, PKS, POSTURE, SERVICES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.http.recorded import count_templates, make_template, write_curl_line
+from conformance.http.curl_and_templates import count_templates, make_template, write_curl_line
 from conformance.log.events import EventLog
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.lanes.networks import NodeNetwork, admit, guard_profile, is_local, usdc_of
+from conformance.lanes.main_network_guard import NodeNetwork, admit, guard_profile, is_local, usdc_of
 from conformance.outcome import Inconclusive
 from conformance.target import Chain, Chains, Profile, ProfileError, Secret, parse
 from conformance.target.lanes.algorand import AlgorandChain
