@@ -11,7 +11,7 @@ import pytest
 from reference.protocol.message_signatures import SignRequest, sign
 from tests.outside.a2a.environments import LINES
 from tests.outside.a2a.sdk_client import SdkClient, SdkError
-from tests.reference.agent.test_agent_process import served
+from tests.reference.agent.test_agent_process import run_agents
 
 PLAIN: dict[str, Any] = {"method": "GET", "authority": "example.com", "path": "/a"}
 CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
@@ -20,7 +20,7 @@ CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """An agent as a process, which says in its card where it is."""
-    with served({}, tmp_path_factory.mktemp("agent") / "log", public=True) as http:
+    with run_agents({}, tmp_path_factory.mktemp("agent") / "log", public=True) as http:
         yield http
 
 

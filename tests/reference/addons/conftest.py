@@ -64,8 +64,8 @@ async def opened(tmp_path: Path) -> AsyncIterator[Opener]:
                 ControlPlaneSettings(url="http://127.0.0.1:9"), Registration("x", "addon", "http://127.0.0.1:1", "x/1")
             )
             link.trusted = {ISSUER.did: ISSUER.public} if isinstance(trusted, str) else trusted
-            told = {"rate_limits": False, "addon_data_dir": tmp_path / addon.name, **settings}
-            app = await exits.enter_async_context(addon.open_addon(AddonSettings(**told), link))
+            environment = {"rate_limits": False, "addon_data_dir": tmp_path / addon.name, **settings}
+            app = await exits.enter_async_context(addon.open_addon(AddonSettings(**environment), link))
             transport = httpx.ASGITransport(app, raise_app_exceptions=True)
             client = httpx.AsyncClient(transport=transport, base_url="http://addon.test", trust_env=False)
             return await exits.enter_async_context(client)
@@ -74,30 +74,30 @@ async def opened(tmp_path: Path) -> AsyncIterator[Opener]:
 
 
 @pytest.fixture
-async def atb(opened: Opener) -> httpx.AsyncClient:
+async def atb(opener: Opener) -> httpx.AsyncClient:
     """An ATB credential verifier that trusts one issuer."""
-    client: httpx.AsyncClient = await opened(ATB_VERIFIER)
+    client: httpx.AsyncClient = await opener(ATB_VERIFIER)
     return client
 
 
 @pytest.fixture
-async def federation(opened: Opener) -> httpx.AsyncClient:
+async def federation(opener: Opener) -> httpx.AsyncClient:
     """A federation validator that trusts one issuer."""
-    client: httpx.AsyncClient = await opened(FEDERATION_VALIDATOR)
+    client: httpx.AsyncClient = await opener(FEDERATION_VALIDATOR)
     return client
 
 
 @pytest.fixture
-async def zkp(opened: Opener) -> httpx.AsyncClient:
+async def zkp(opener: Opener) -> httpx.AsyncClient:
     """A ZK receipt addon that trusts one issuer."""
-    client: httpx.AsyncClient = await opened(ZKP_RECEIPT)
+    client: httpx.AsyncClient = await opener(ZKP_RECEIPT)
     return client
 
 
 @pytest.fixture(params=list(BUNDLED))
-async def either(request: pytest.FixtureRequest, opened: Opener) -> httpx.AsyncClient:
+async def either(request: pytest.FixtureRequest, opener: Opener) -> httpx.AsyncClient:
     """Each bundled addon."""
-    client: httpx.AsyncClient = await opened(BUNDLED[request.param])
+    client: httpx.AsyncClient = await opener(BUNDLED[request.param])
     return client
 
 

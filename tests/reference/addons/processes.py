@@ -19,14 +19,14 @@ from tests.reference.worker_process import environment
 LONG_SECONDS = 120.0
 
 
-def until(what: Callable[[], object], told: Callable[[], str] = str) -> None:
+def until(part: Callable[[], object], text: Callable[[], str] = str) -> None:
     """Wait long for something that is due; an address that does not answer means not yet."""
     deadline = time.monotonic() + LONG_SECONDS
     while True:
         with suppress(httpx.TransportError):
-            if what():
+            if part():
                 return
-        assert time.monotonic() < deadline, f"it did not happen: {told()}"
+        assert time.monotonic() < deadline, f"it did not happen: {text()}"
         time.sleep(0.05)
 
 
@@ -62,8 +62,8 @@ class Service:
 
     def health(self) -> dict[str, Any]:
         """Return what it says of itself."""
-        told: dict[str, Any] = self.http.get("/health").json()
-        return told
+        document: dict[str, Any] = self.http.get("/health").json()
+        return document
 
     def kill(self) -> None:
         """End it as a power cut does."""
@@ -106,7 +106,7 @@ class HubService(Service):
         """Headers of an administrator."""
         return {"Authorization": f"Bearer {self.token}"}
 
-    def joining(self, **settings: str) -> dict[str, str]:
+    def join_settings(self, **settings: str) -> dict[str, str]:
         """Return the settings with which a service joins."""
         return {"S2_HUB_URL": self.url, "S2_HUB_TOKEN": self.token, "S2_HUB_POLL_SECONDS": "1", **settings}
 
@@ -131,16 +131,16 @@ class AddonService(Service):
 
     def __init__(self, folder: Path, name: str, hub: HubService, **settings: str) -> None:
         """Take its folder, its package and its hub."""
-        told = {"WP_ADDON_DATA_DIR": str(folder / "data"), **hub.joining(), **settings}
+        told = {"WP_ADDON_DATA_DIR": str(folder / "data"), **hub.join_settings(), **settings}
         super().__init__(folder, f"reference.addons.{name}", "WP_ADDON_PORT", told)
         self.name = name
 
-    def judged(self, credential: str) -> tuple[str, str | None]:
+    def judge_credential(self, credential: str) -> tuple[str, str | None]:
         """Return status and reason of a credential, or of a receipt."""
         if self.name == "atb_verifier":
-            told = self.http.post("/v1/verify", json={"credential": credential}).json()
+            document = self.http.post("/v1/verify", json={"credential": credential}).json()
         elif self.name == "zkp_receipt":
-            told = self.http.post("/v1/receipts/verify", json={"receipt": credential}).json()
+            document = self.http.post("/v1/receipts/verify", json={"receipt": credential}).json()
         else:
-            told = self.http.post("/v1/validate", json={"credentials": [credential]}).json()["results"][0]
-        return told["status"], told["reason"]
+            document = self.http.post("/v1/validate", json={"credentials": [credential]}).json()["results"][0]
+        return document["status"], document["reason"]

@@ -27,15 +27,17 @@ PAYMENT = {
 _MADE: dict[str, Mapping[str, Any]] = {}
 
 
-def receipt_payload(score: int = 912, forgery: Forgery | None = None, **changed: Any) -> dict[str, Any]:
+def receipt_payload(score: int = 912, forgery: Forgery | None = None, **changes: Any) -> dict[str, Any]:
     """Return a payload whose proof the suite made: the same proof for the same arguments, made once."""
-    seed = f"{score} {forgery} {changed}"
+    seed = f"{score} {forgery} {changes}"
     if seed not in _MADE:
-        _MADE[seed] = _made(random.Random(seed), score, forgery, changed)
+        _MADE[seed] = _make_proof(random.Random(seed), score, forgery, changes)
     return dict(_MADE[seed])
 
 
-def _made(rng: random.Random, score: int, forgery: Forgery | None, changed: Mapping[str, Any]) -> Mapping[str, Any]:
+def _make_proof(
+    rng: random.Random, score: int, forgery: Forgery | None, changes: Mapping[str, Any]
+) -> Mapping[str, Any]:
     held = secret(score, rng, forgery)
     payload = {
         "type": "zkp_receipt",
@@ -48,14 +50,14 @@ def _made(rng: random.Random, score: int, forgery: Forgery | None, changed: Mapp
         "proof_system": SYSTEM,
         "issued_at": "2026-06-01T12:00:00Z",
         **LASTING,
-        **changed,
+        **changes,
     }
     return {**payload, "proof_b64": base64.b64encode(proof_of(payload, held, rng, forgery)).decode()}
 
 
-async def judged(client: httpx.AsyncClient, receipt: str) -> dict[str, Any]:
+async def judge_receipt(client: httpx.AsyncClient, receipt: str) -> dict[str, Any]:
     """Return what an addon says of a receipt."""
     answer = await client.post("/v1/receipts/verify", json={"receipt": receipt})
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    document: dict[str, Any] = answer.json()
+    return document

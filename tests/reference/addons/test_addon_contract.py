@@ -71,19 +71,19 @@ def of_answer(name: str, path: str, method: str, status: int) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ADDONS)
 def test_the_document_is_openapi_3_1(name: str) -> None:
     """Valid by the standard; only who issues receipts wants a credential of the caller."""
-    told = document(name)
-    OpenAPIV31SpecValidator(told).validate()
-    assert told["openapi"] == "3.1.0"
-    guarded = [path for path, method in operations(name) if "security" in told["paths"][path][method]]
+    body = document(name)
+    OpenAPIV31SpecValidator(body).validate()
+    assert body["openapi"] == "3.1.0"
+    guarded = [path for path, method in operations(name) if "security" in body["paths"][path][method]]
     assert guarded == (["/v1/receipts"] if name == "zkp" else [])
 
 
 @pytest.mark.parametrize(("name", "addon"), ADDONS.items())
-async def test_every_operation_is_documented(opened: Opener, name: str, addon: Addon) -> None:
+async def test_every_operation_is_documented(opener: Opener, name: str, addon: Addon) -> None:
     """What is served is documented, and the other way round; the document is served as it is."""
-    client = await opened(addon)
-    served = (await client.get("/openapi.json")).json()
-    assert served == document(name)
+    client = await opener(addon)
+    body = (await client.get("/openapi.json")).json()
+    assert body == document(name)
     for path, method in operations(name):
         wrong = await client.delete(path)
         assert (wrong.status_code, method.upper() in wrong.headers["Allow"]) == (405, True)
@@ -95,14 +95,14 @@ async def test_every_operation_is_documented(opened: Opener, name: str, addon: A
 
 def test_every_reason_is_documented() -> None:
     """In the order in which they are looked for; between them the documents name all."""
-    told = [
+    report = [
         document("atb")["components"]["schemas"]["Verdict"]["properties"]["reason"]["enum"],
         document("federation")["components"]["schemas"]["Result"]["properties"]["reason"]["enum"],
         document("federation")["components"]["schemas"]["TokenVerdict"]["properties"]["reason"]["enum"],
         document("zkp")["components"]["schemas"]["Verdict"]["properties"]["reason"]["enum"],
     ]
-    assert {reason for some in told for reason in some} == {*REASONS, None}
-    for some in told:
+    assert {reason for some in report for reason in some} == {*REASONS, None}
+    for some in report:
         assert some == [*(reason for reason in REASONS if reason in some), None]
 
 
@@ -112,21 +112,21 @@ def test_code_and_schema_take_the_same_bodies(name: str, path: str) -> None:
     schema, example = of_body(name, path)["schema"], of_body(name, path)["example"]
     model = MODELS[name, path]
     check = validator(name, schema)
-    known = document(name)["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
+    parsed_document = document(name)["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
     bodies: list[Any] = [example, {**example, "unknown_member": 1}]
     bodies += [{one: value for one, value in example.items() if one != left} for left in example]
-    bodies += [{**example, one: value} for one in known for value in VALUES]
+    bodies += [{**example, one: value} for one in parsed_document for value in VALUES]
     apart = []
     for body in bodies:
-        changed = {one for one in JUDGED_BY_CONTENT if body.get(one) != example.get(one)}
-        if check.is_valid(body) != accepted(model, body) and not (check.is_valid(body) and changed):
+        changed_names = {one for one in JUDGED_BY_CONTENT if body.get(one) != example.get(one)}
+        if check.is_valid(body) != is_accepted(model, body) and not (check.is_valid(body) and changed_names):
             apart.append(body)
     assert not apart, apart[:10]
     assert check.is_valid(example)
-    assert set(known) == set(model.model_fields)
+    assert set(parsed_document) == set(model.model_fields)
 
 
-def accepted(model: type[BaseModel], body: Any) -> bool:
+def is_accepted(model: type[BaseModel], body: Any) -> bool:
     try:
         model.model_validate(body)
     except ValidationError:
@@ -135,9 +135,9 @@ def accepted(model: type[BaseModel], body: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", ADDONS)
-async def test_answers_are_as_documented(opened: Opener, name: str) -> None:
+async def test_answers_are_as_documented(opener: Opener, name: str) -> None:
     """Of every operation: the example's answer, that of a good credential, and that of a body that is refused."""
-    client: httpx.AsyncClient = await opened(ADDONS[name])
+    client: httpx.AsyncClient = await opener(ADDONS[name])
     good = ISSUER.issue(ISSUER.passport(expires_at="2127-01-01T00:00:00Z"))
     for path, method in operations(name):
         if method == "get":
@@ -152,6 +152,6 @@ async def test_answers_are_as_documented(opened: Opener, name: str) -> None:
         for answer in answers:
             schema = of_answer(name, path, method, answer.status_code)
             assert validator(name, schema).is_valid(answer.json()), answer.text
-            named = document(name)["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+            parsed_document = document(name)["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
             if answer.status_code == 200:
-                assert set(answer.json()) == set(named["properties"])
+                assert set(answer.json()) == set(parsed_document["properties"])

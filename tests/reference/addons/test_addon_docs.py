@@ -18,11 +18,11 @@ PAGE = (DOCS / "addons.md").read_text("utf-8")
 
 def test_every_setting_is_told_with_its_default() -> None:
     """The table lists all settings of the hub with their defaults."""
-    told = dict(re.findall(r"^\| `(S2_HUB_\w+)` \| (.+?) \|", PAGE, re.MULTILINE))
+    report = dict(re.findall(r"^\| `(S2_HUB_\w+)` \| (.+?) \|", PAGE, re.MULTILINE))
     known = {f"S2_HUB_{name.upper()}" for name in ControlPlaneSettings.model_fields}
-    assert set(told) == known
+    assert set(report) == known
     settings = ControlPlaneSettings()
-    assert (told["S2_HUB_POLL_SECONDS"], told["S2_HUB_MAX_STALE_SECONDS"]) == (
+    assert (report["S2_HUB_POLL_SECONDS"], report["S2_HUB_MAX_STALE_SECONDS"]) == (
         f"{settings.poll_seconds:g}",
         f"{settings.max_stale_seconds:g}",
     )

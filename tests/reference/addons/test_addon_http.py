@@ -17,14 +17,14 @@ EVERYWHERE = [("GET", "/health"), ("GET", "/nowhere"), ("DELETE", "/health"), ("
 POSTED = {"atb": "/v1/verify", "federation": "/v1/validate", "zkp": "/v1/receipts/verify"}
 
 
-async def test_health(opened: Opener) -> None:
+async def test_health(opener: Opener) -> None:
     """P-AD-01: five members; the hub's state and the issuers that count now."""
     for name, addon in BUNDLED.items():
-        told = (await (await opened(addon)).get("/health")).json()
+        document = (await (await opener(addon)).get("/health")).json()
         service = {"service": f"weldproof-{addon.name}", "version": version("weldproof")}
         notice = {"notice": addon.notice} if addon.notice else {}
-        assert told == {"status": "ok", **service, "hub": "connected", "issuers": 1, **notice}
-        acme = await opened(addon, None, service_word="Acme")
+        assert document == {"status": "ok", **service, "hub": "connected", "issuers": 1, **notice}
+        acme = await opener(addon, None, service_word="Acme")
         away = (await acme.get("/health")).json()
         assert (away["service"], away["hub"], away["issuers"]) == (f"acme-{addon.name}", "unreachable", 0), name
 
@@ -74,45 +74,45 @@ async def test_methods(either: httpx.AsyncClient) -> None:
 
 async def test_documents_have_entity_tags(either: httpx.AsyncClient) -> None:
     """A document that has not changed is not sent again."""
-    got = await either.get("/openapi.json")
-    again = await either.get("/openapi.json", headers={"If-None-Match": got.headers["ETag"]})
+    answer = await either.get("/openapi.json")
+    again = await either.get("/openapi.json", headers={"If-None-Match": answer.headers["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-async def test_a_body_has_its_limit(opened: Opener, name: str) -> None:
+async def test_a_body_has_its_limit(opener: Opener, name: str) -> None:
     """P-CV-16: 65,536 bytes are read, one more is 413."""
-    client = await opened(BUNDLED[name])
+    client = await opener(BUNDLED[name])
     whole = await client.post(POSTED[name], content=b" " * 65_536)
     over = await client.post(POSTED[name], content=b" " * 65_537)
     assert whole.status_code == 422
     assert (over.status_code, list(over.json())) == (413, ["detail"])
 
 
-async def test_the_limit_of_an_address(opened: Opener) -> None:
+async def test_the_limit_of_an_address(opener: Opener) -> None:
     """P-RL-07: 120 a minute; 60 from rest, then 429 with Retry-After, whatever the call."""
     for addon in BUNDLED.values():
-        usual = await (await opened(addon, rate_limits=True)).get("/health")
+        usual = await (await opener(addon, rate_limits=True)).get("/health")
         assert usual.headers["X-RateLimit-Limit"] == "60"
-        client = await opened(addon, rate_limits=True, addon_rate=1)  # a bucket that nothing trickles into meanwhile
+        client = await opener(addon, rate_limits=True, addon_rate=1)  # a bucket that nothing trickles into meanwhile
         answers = [await client.get("/health" if n % 2 else "/nowhere") for n in range(60)]
-        refused = await client.post("/v1/verify", content=b"{}")
+        reply = await client.post("/v1/verify", content=b"{}")
         assert {answer.status_code for answer in answers} == {200, 404}
         assert {answer.headers["X-RateLimit-Limit"] for answer in answers} == {"60"}
-        assert (refused.status_code, list(refused.json())) == (429, ["detail"])
-        assert int(refused.headers["Retry-After"]) >= 1
+        assert (reply.status_code, list(reply.json())) == (429, ["detail"])
+        assert int(reply.headers["Retry-After"]) >= 1
 
 
-def _failing(_: Context) -> dict[str, Handler]:
+def _fail(_: Context) -> dict[str, Handler]:
     async def fail(_: Call) -> Any:
         raise RuntimeError("s3cret")
 
     return {"GET /v1/fail": fail}
 
 
-async def test_an_unplanned_fault(opened: Opener) -> None:
+async def test_an_unplanned_fault(opener: Opener) -> None:
     """P-CV-18: 500 with the request id, and nothing of what happened; the log has it."""
-    client = await opened(Addon("failing", 0, _failing))
+    client = await opener(Addon("failing", 0, _fail))
     with structlog.testing.capture_logs() as logged:
         answer = await client.get("/v1/fail")
     assert (answer.status_code, set(answer.json())) == (500, {"error", "message", "request_id"})

@@ -46,14 +46,14 @@ def test_ports_and_names() -> None:
         ({"WP_ADDON_DATA_DIR": "/dev/null/x"}, "WP_ADDON_DATA_DIR"),
     ],
 )
-def test_a_wrong_setting_stops_the_start(settings: dict[str, str], named: str) -> None:
+def test_a_wrong_setting_stops_the_start(settings: dict[str, str], name: str) -> None:
     """Exit 2 and one line that names the setting and tells no secret."""
     env = environment(WP_LOG_LEVEL="error", **settings)
-    done = prepared.run("reference.addons.federation_validator", env=env)
-    assert done.returncode == 2, done.stderr
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert named in done.stderr
-    assert "s3cret" not in done.stderr
+    outcome = prepared.run("reference.addons.federation_validator", env=env)
+    assert outcome.returncode == 2, outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
+    assert name in outcome.stderr
+    assert "s3cret" not in outcome.stderr
 
 
 @pytest.mark.parametrize("name", ["atb_verifier", "federation_validator", "zkp_receipt"])
@@ -66,7 +66,7 @@ def test_it_serves_although_the_hub_is_away(exits: ExitStack, tmp_path: Path, na
     addon.start()
     addon.ready()
     assert addon.health()["hub"] == "unreachable"
-    assert addon.judged("x") == ("unverifiable", "no_trust_set")
+    assert addon.judge_credential("x") == ("unverifiable", "no_trust_set")
     assert addon.end() == 0, addon.log()
     assert hub.token not in addon.log()
 
@@ -78,8 +78,8 @@ def test_it_runs_alone(exits: ExitStack, tmp_path: Path) -> None:
     addon.start()
     addon.ready()
     assert (addon.health()["hub"], addon.health()["issuers"]) == ("disabled", 0)
-    told = addon.http.post("/v1/verify", json={"credential": ISSUER.issue(ISSUER.passport())}).json()
-    assert (told["status"], told["reason"]) == ("unverifiable", "no_public_key")
+    document = addon.http.post("/v1/verify", json={"credential": ISSUER.issue(ISSUER.passport())}).json()
+    assert (document["status"], document["reason"]) == ("unverifiable", "no_public_key")
 
 
 @pytest.mark.parametrize("name", ["atb_verifier", "federation_validator", "zkp_receipt"])
@@ -99,7 +99,7 @@ def test_without_a_falcon_library(exits: ExitStack, tmp_path: Path, name: str) -
     addon.start()
     until(lambda: addon.health()["hub"] == "connected", addon.log)
     credential = ISSUER.issue(ISSUER.passport(expires_at="2127-01-01T00:00:00Z"))
-    assert addon.judged(credential) == ("unverifiable", "no_backend")
+    assert addon.judge_credential(credential) == ("unverifiable", "no_backend")
     assert "falcon_unavailable" in addon.log()
 
 
@@ -115,7 +115,7 @@ def test_the_other_services_join_alike(exits: ExitStack, tmp_path: Path, surface
         "WP_NODE_ALGORAND_MAINNET": NOWHERE,
         "WP_INDEXER_ALGORAND_MAINNET": NOWHERE,
         "WP_RAIL_PAYTO_ALGORAND": PAYEE,
-        **hub.joining(S2_HUB_NAME=f"our-{surface}"),
+        **hub.join_settings(S2_HUB_NAME=f"our-{surface}"),
     }
     service = Service(tmp_path / surface, f"reference.{surface}", f"WP_{surface.upper()}_PORT", settings)
     exits.callback(service.close)

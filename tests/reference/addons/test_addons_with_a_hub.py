@@ -30,14 +30,14 @@ class Family:
         for one in self.all:
             exits.callback(one.close)
 
-    def joined(self) -> bool:
+    def is_joined(self) -> bool:
         """Whether the posture shows every addon healthy, at its own address."""
         expected = {NAMES[one.name]: ("addon", one.url) for one in self.addons}
         return self.hub.healthy() == expected
 
-    def judged(self) -> list[tuple[str, str | None]]:
+    def judge_everywhere(self) -> list[tuple[str, str | None]]:
         """Return what each addon says of the credential."""
-        return [one.judged(CREDENTIAL) for one in self.addons]
+        return [one.judge_credential(CREDENTIAL) for one in self.addons]
 
     def log(self) -> str:
         """Return what they wrote."""
@@ -55,8 +55,8 @@ def test_issuers_come_and_go(family: Family) -> None:
     """A new issuer, its revocation, and its return are seen by every addon within the profile's time."""
     for one in family.all:
         one.start()
-    until(family.joined, family.log)
-    until(lambda: family.judged() == [UNKNOWN] * 2, family.log)
+    until(family.is_joined, family.log)
+    until(lambda: family.judge_everywhere() == [UNKNOWN] * 2, family.log)
 
     first, second = ISSUER.public_key_b64, Issuer(ISSUER.did, 2).public_key_b64
     for key, expected in ((first, ACTIVE), ("", UNKNOWN), (first, ACTIVE), (second, ("invalid", "kid_mismatch"))):
@@ -64,9 +64,9 @@ def test_issuers_come_and_go(family: Family) -> None:
             family.hub.trust(ISSUER.did, key)
         else:
             family.hub.revoke(ISSUER.did)
-        started = time.monotonic()
-        until(lambda: family.judged() == [expected] * 2, family.log)  # noqa: B023 - waited for at once
-        assert time.monotonic() - started < PROPAGATION_SECONDS
+        started_at = time.monotonic()
+        until(lambda: family.judge_everywhere() == [expected] * 2, family.log)  # noqa: B023 - waited for at once
+        assert time.monotonic() - started_at < PROPAGATION_SECONDS
     assert [one.health()["issuers"] for one in family.addons] == [1, 1]
     assert [one.end() for one in family.all] == [0, 0, 0], family.log()
     assert family.hub.token not in family.log()
@@ -85,36 +85,36 @@ def test_killed_and_started_in_any_order_they_heal(family: Family, first: int) -
         one.start()
         if one is order[0]:
             one.ready()  # the first serves although no other service is up
-    until(family.joined, family.log)
+    until(family.is_joined, family.log)
     family.hub.trust(ISSUER.did, ISSUER.public_key_b64)
-    until(lambda: family.judged() == [ACTIVE] * 2, family.log)
+    until(lambda: family.judge_everywhere() == [ACTIVE] * 2, family.log)
 
     for one in order:
         one.kill()
     for one in reversed(order):
         one.start()
-    until(lambda: family.judged() == [ACTIVE] * 2, family.log)
-    until(family.joined, family.log)
+    until(lambda: family.judge_everywhere() == [ACTIVE] * 2, family.log)
+    until(family.is_joined, family.log)
 
 
 def test_the_hub_alone_dies(family: Family) -> None:
     """Addons go on with what they know and say that it is away; with the hub they come back by themselves."""
     for one in family.all:
         one.start()
-    until(family.joined, family.log)
+    until(family.is_joined, family.log)
     family.hub.trust(ISSUER.did, ISSUER.public_key_b64)
-    until(lambda: family.judged() == [ACTIVE] * 2, family.log)
+    until(lambda: family.judge_everywhere() == [ACTIVE] * 2, family.log)
     family.hub.kill()
     until(lambda: [one.health()["hub"] for one in family.addons] == ["unreachable"] * 2, family.log)
-    assert family.judged() == [ACTIVE] * 2
+    assert family.judge_everywhere() == [ACTIVE] * 2
 
     forgetful = Path(family.hub.settings["S2CP_DATA_DIR"])
     for file in forgetful.glob("controlplane.sqlite3*"):
         file.unlink()
     (forgetful / "audit_head").unlink(missing_ok=True)
     family.hub.start()
-    until(family.joined, family.log)  # services register again at a hub that lost them
-    until(lambda: family.judged() == [UNKNOWN] * 2, family.log)
+    until(family.is_joined, family.log)  # services register again at a hub that lost them
+    until(lambda: family.judge_everywhere() == [UNKNOWN] * 2, family.log)
     assert [one.health()["hub"] for one in family.addons] == ["connected"] * 2
 
 
@@ -122,12 +122,12 @@ def test_an_addon_alone_dies(family: Family) -> None:
     """The posture shows it unhealthy, and healthy again when it is back."""
     for one in family.all:
         one.start()
-    until(family.joined, family.log)
+    until(family.is_joined, family.log)
     verifier, validator = family.addons
     verifier.kill()
     until(lambda: list(family.hub.healthy()) == [NAMES[validator.name]], family.log)
     verifier.start()
-    until(family.joined, family.log)
+    until(family.is_joined, family.log)
 
 
 def test_a_trust_set_that_grew_too_old(tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_a_trust_set_that_grew_too_old(tmp_path: Path) -> None:
         hub.ready()
         hub.trust(ISSUER.did, ISSUER.public_key_b64)
         addon.start()
-        until(lambda: addon.judged(CREDENTIAL) == ACTIVE, addon.log)
+        until(lambda: addon.judge_credential(CREDENTIAL) == ACTIVE, addon.log)
         hub.kill()
-        until(lambda: addon.judged(CREDENTIAL) == ("unverifiable", "no_trust_set"), addon.log)
+        until(lambda: addon.judge_credential(CREDENTIAL) == ("unverifiable", "no_trust_set"), addon.log)
         hub.start()
-        until(lambda: addon.judged(CREDENTIAL) == ACTIVE, addon.log)
+        until(lambda: addon.judge_credential(CREDENTIAL) == ACTIVE, addon.log)

@@ -17,17 +17,17 @@ from tests.reference.addons.conftest import ISSUER, Opener
 from tests.reference.falcon_issuer import DURING, Issuer
 
 
-async def verified(client: httpx.AsyncClient, credential: str, **asked: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/verify", json={"credential": credential, "now": DURING, **asked})
+async def post_verify(client: httpx.AsyncClient, credential: str, **request: Any) -> dict[str, Any]:
+    answer = await client.post("/v1/verify", json={"credential": credential, "now": DURING, **request})
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 async def test_an_active_certificate(atb: httpx.AsyncClient) -> None:
     """Every member of the answer."""
     payload = ISSUER.certificate()
-    assert await verified(atb, ISSUER.issue(payload), expected_issuer=ISSUER.did, min_score=0.9) == {
+    assert await post_verify(atb, ISSUER.issue(payload), expected_issuer=ISSUER.did, min_score=0.9) == {
         "valid": True,
         "status": "active",
         "reason": None,
@@ -41,9 +41,9 @@ async def test_an_active_certificate(atb: httpx.AsyncClient) -> None:
 
 async def test_an_altered_certificate(atb: httpx.AsyncClient) -> None:
     """200 and a negative result; an unsigned payload is not returned."""
-    told = await verified(atb, ISSUER.issue(ISSUER.certificate(), sig=ISSUER.envelope(ISSUER.passport())["sig"]))
-    assert (told["valid"], told["status"], told["reason"]) == (False, "invalid", "sig_invalid")
-    assert (told["payload"], told["issuer"], told["type"]) == (None, ISSUER.did, "atb_certificate")
+    verdict = await post_verify(atb, ISSUER.issue(ISSUER.certificate(), sig=ISSUER.envelope(ISSUER.passport())["sig"]))
+    assert (verdict["valid"], verdict["status"], verdict["reason"]) == (False, "invalid", "sig_invalid")
+    assert (verdict["payload"], verdict["issuer"], verdict["type"]) == (None, ISSUER.did, "atb_certificate")
 
 
 @pytest.mark.parametrize(
@@ -57,19 +57,19 @@ async def test_an_altered_certificate(atb: httpx.AsyncClient) -> None:
         ({"expected_issuer": None, "min_score": None, "now": None, "unknown": 1}, None),
     ],
 )
-async def test_what_is_asked_for(atb: httpx.AsyncClient, asked: dict[str, Any], reason: str | None) -> None:
+async def test_what_is_asked_for(atb: httpx.AsyncClient, request: dict[str, Any], reason: str | None) -> None:
     """Issuer, score and time; a member that is null asks for nothing."""
     lasting = ISSUER.certificate(expires_at="2127-01-01T00:00:00Z") if reason is None else ISSUER.certificate()
-    assert (await verified(atb, ISSUER.issue(lasting), **asked))["reason"] == reason
+    assert (await post_verify(atb, ISSUER.issue(lasting), **request))["reason"] == reason
 
 
-async def test_the_service_s_own_time(opened: Opener, clock_file: Path) -> None:
+async def test_the_service_s_own_time(opener: Opener, clock_file: Path) -> None:
     """Without `now` it is the WP clock's, with the skew that is set."""
-    atb = await opened(ADDON, clock_offset_file=clock_file, skew_seconds=0)
+    atb = await opener(ADDON, clock_offset_file=clock_file, skew_seconds=0)
     soon = ISSUER.issue(ISSUER.certificate(expires_at=utc_text(int(time.time()) + 3600)))
-    assert (await verified(atb, soon, now=None))["status"] == "active"
+    assert (await post_verify(atb, soon, now=None))["status"] == "active"
     clock_file.write_text("3700\n", "ascii")
-    assert (await verified(atb, soon, now=None))["status"] == "expired"
+    assert (await post_verify(atb, soon, now=None))["status"] == "expired"
 
 
 async def test_the_credential_may_come_in_a_header(atb: httpx.AsyncClient) -> None:
@@ -82,8 +82,8 @@ async def test_the_credential_may_come_in_a_header(atb: httpx.AsyncClient) -> No
         await atb.post("/v1/verify", headers=headers, json={"credential": credential}),
     ):
         assert (answer.status_code, answer.json()["valid"]) == (200, True)
-    refused = await atb.post("/v1/verify", headers=headers, json={"min_score": 0.95})
-    assert refused.json()["reason"] == "score_too_low"
+    reply = await atb.post("/v1/verify", headers=headers, json={"min_score": 0.95})
+    assert reply.json()["reason"] == "score_too_low"
     for other in (
         await atb.post("/v1/verify", headers=headers, json={"credential": "other"}),
         await atb.post("/v1/verify", headers=[("X-ATB-Credential", "a"), ("X-ATB-Credential", "b")]),
@@ -113,23 +113,23 @@ async def test_a_malformed_request(atb: httpx.AsyncClient, body: bytes) -> None:
 async def test_an_issuer_whom_nobody_trusts(atb: httpx.AsyncClient) -> None:
     """A revoked issuer is an unknown one (P-AD-04)."""
     stranger = Issuer("did:web:stranger.example", 2)
-    told = await verified(atb, stranger.issue(stranger.certificate()))
-    assert (told["status"], told["reason"]) == ("unverifiable", "no_public_key")
+    verdict = await post_verify(atb, stranger.issue(stranger.certificate()))
+    assert (verdict["status"], verdict["reason"]) == ("unverifiable", "no_public_key")
 
 
-async def test_without_a_trust_set(opened: Opener) -> None:
+async def test_without_a_trust_set(opener: Opener) -> None:
     """P-AD-04: every verification, whatever the credential; health says who is trusted now."""
-    atb = await opened(ADDON, None)
+    atb = await opener(ADDON, None)
     for credential in (ISSUER.issue(ISSUER.certificate()), "*"):
-        told = await verified(atb, credential)
-        assert (told["valid"], told["status"], told["reason"]) == (False, "unverifiable", "no_trust_set")
+        verdict = await post_verify(atb, credential)
+        assert (verdict["valid"], verdict["status"], verdict["reason"]) == (False, "unverifiable", "no_trust_set")
     assert (await atb.get("/health")).json()["issuers"] == 0
 
 
 @pytest.mark.usefixtures("no_library")
-async def test_without_a_falcon_library(opened: Opener) -> None:
+async def test_without_a_falcon_library(opener: Opener) -> None:
     """P-AD-05: it serves, and verifies nothing."""
-    atb = await opened(ADDON)
-    told = await verified(atb, ISSUER.issue(ISSUER.certificate()))
-    assert (told["valid"], told["status"], told["reason"]) == (False, "unverifiable", "no_backend")
+    atb = await opener(ADDON)
+    verdict = await post_verify(atb, ISSUER.issue(ISSUER.certificate()))
+    assert (verdict["valid"], verdict["status"], verdict["reason"]) == (False, "unverifiable", "no_backend")
     assert (await atb.get("/health")).status_code == 200

@@ -20,18 +20,18 @@ def example() -> Addon:
     return Addon("known-issuers", 8200, runpy.run_path(str(PAGE))["operations"])
 
 
-async def test_it_tells_who_is_trusted(opened: Opener, example: Addon) -> None:
+async def test_it_tells_who_is_trusted(opener: Opener, example: Addon) -> None:
     """A trusted issuer, a stranger, and no issuer while there is no trust set."""
-    client: httpx.AsyncClient = await opened(example)
+    client: httpx.AsyncClient = await opener(example)
     asked = [await client.post("/v1/known", json={"did": did}) for did in (ISSUER.did, "did:web:stranger.example")]
     assert [answer.json() for answer in asked] == [{"known": True, "kid": ISSUER.kid}, {"known": False, "kid": None}]
-    cut_off: httpx.AsyncClient = await opened(example, None)
+    cut_off: httpx.AsyncClient = await opener(example, None)
     assert (await cut_off.post("/v1/known", json={"did": ISSUER.did})).json() == {"known": None, "kid": None}
 
 
-async def test_the_kit_does_the_rest(opened: Opener, example: Addon) -> None:
+async def test_the_kit_does_the_rest(opener: Opener, example: Addon) -> None:
     """Health, and a body that does not fit."""
-    client: httpx.AsyncClient = await opened(example)
+    client: httpx.AsyncClient = await opener(example)
     assert (await client.get("/health")).json()["issuers"] == 1
     assert (await client.post("/v1/known", json={})).status_code == 422
 

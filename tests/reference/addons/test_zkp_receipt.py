@@ -28,7 +28,7 @@ from reference.protocol.range_proof import SYSTEM
 from reference.protocol.zk_receipts import NOTICE
 from reference.web.settings import Misconfigured
 from tests.reference.addons.conftest import ISSUER, Opener
-from tests.reference.addons.receipts import LASTING, PAYMENT, judged, receipt_payload
+from tests.reference.addons.receipts import LASTING, PAYMENT, judge_receipt, receipt_payload
 from tests.reference.falcon_issuer import FALCON, Issuer
 
 ASKED = {**PAYMENT, "bench_issuer": ISSUER.did, "score_milliunits": 912, "threshold_milliunits": 700}
@@ -50,33 +50,33 @@ def token_of(folder: Path) -> str:
     return file.read_text()
 
 
-async def asked(client: httpx.AsyncClient, bearer: dict[str, str], **changed: Any) -> httpx.Response:
-    body = {name: value for name, value in {**ASKED, **changed}.items() if value is not None}
+async def ask_receipt(client: httpx.AsyncClient, bearer: dict[str, str], **changes: Any) -> httpx.Response:
+    body = {name: value for name, value in {**ASKED, **changes}.items() if value is not None}
     return await client.post("/v1/receipts", json=body, headers=bearer)
 
 
-async def issued(client: httpx.AsyncClient, bearer: dict[str, str], **changed: Any) -> dict[str, Any]:
-    answer = await asked(client, bearer, **changed)
+async def issue_receipt(client: httpx.AsyncClient, bearer: dict[str, str], **changes: Any) -> dict[str, Any]:
+    answer = await ask_receipt(client, bearer, **changes)
     assert answer.status_code == 201, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 async def test_a_receipt_is_issued_and_holds(zkp: httpx.AsyncClient, bearer: dict[str, str]) -> None:
     """Members as the profile has them, thirty days, and a proof that the suite's own reading takes."""
-    told = await issued(zkp, bearer)
-    assert set(told) == {"receipt", "payload", "content_hash", "kid", "notice"}
-    payload = told["payload"]
-    assert payload == open_envelope(told["receipt"]).payload
+    issue_answer = await issue_receipt(zkp, bearer)
+    assert set(issue_answer) == {"receipt", "payload", "content_hash", "kid", "notice"}
+    payload = issue_answer["payload"]
+    assert payload == open_envelope(issue_answer["receipt"]).payload
     assert {name: payload[name] for name in PAYMENT} == PAYMENT
     fixed = ("type", "version", "atb_cert_version", "proof_system", "threshold_milliunits", "bench_issuer")
     assert [payload[name] for name in fixed] == ["zkp_receipt", "1", "2", SYSTEM, 700, ISSUER.did]
-    assert told["content_hash"] == hashlib.sha256(rfc8785.dumps(payload)).hexdigest()
+    assert issue_answer["content_hash"] == hashlib.sha256(rfc8785.dumps(payload)).hexdigest()
     assert refusal_of(payload, base64.b64decode(payload["proof_b64"])) is None
-    verdict = await judged(zkp, told["receipt"])
+    verdict = await judge_receipt(zkp, issue_answer["receipt"])
     checks = dict.fromkeys(("envelope", "signature", "expiry", "proof"), True)
     good = {"valid": True, "status": "active", "reason": None, "stage": None, "element": None, "checks": checks}
-    assert verdict == good | {"content_hash": told["content_hash"], "payload": payload, "notice": NOTICE}
+    assert verdict == good | {"content_hash": issue_answer["content_hash"], "payload": payload, "notice": NOTICE}
 
 
 async def test_answers_are_as_documented(zkp: httpx.AsyncClient, bearer: dict[str, str]) -> None:
@@ -88,13 +88,13 @@ async def test_answers_are_as_documented(zkp: httpx.AsyncClient, bearer: dict[st
         schema = {"$ref": f"#/components/schemas/{name}", "components": DOCUMENT["components"]}
         return jsonschema_rs.Draft202012Validator(schema).is_valid(value)
 
-    told = await issued(zkp, bearer, **example)
-    assert fits("Issued", told)
-    assert set(told["payload"]) == set(DOCUMENT["components"]["schemas"]["Payload"]["properties"])
-    assert fits("Verdict", await judged(zkp, told["receipt"]))
-    refused = await asked(zkp, bearer, score_milliunits=1)
+    issue_answer = await issue_receipt(zkp, bearer, **example)
+    assert fits("Issued", issue_answer)
+    assert set(issue_answer["payload"]) == set(DOCUMENT["components"]["schemas"]["Payload"]["properties"])
+    assert fits("Verdict", await judge_receipt(zkp, issue_answer["receipt"]))
+    refused = await ask_receipt(zkp, bearer, score_milliunits=1)
     assert (refused.status_code, fits("HTTPValidationError", refused.json())) == (422, True)
-    stranger = await asked(zkp, {})
+    stranger = await ask_receipt(zkp, {})
     assert (stranger.status_code, fits("Detail", stranger.json())) == (401, True)
 
 
@@ -106,10 +106,10 @@ async def test_the_threshold(
     zkp: httpx.AsyncClient, bearer: dict[str, str], score: int, threshold: int, status: int
 ) -> None:
     """A score that reaches it is shown; for one below it nothing is issued."""
-    answer = await asked(zkp, bearer, score_milliunits=score, threshold_milliunits=threshold)
+    answer = await ask_receipt(zkp, bearer, score_milliunits=score, threshold_milliunits=threshold)
     assert answer.status_code == status
     if status == 201:
-        assert (await judged(zkp, answer.json()["receipt"]))["valid"]
+        assert (await judge_receipt(zkp, answer.json()["receipt"]))["valid"]
 
 
 @pytest.fixture
@@ -132,11 +132,11 @@ async def test_the_score_is_used_once(
 ) -> None:
     """It is in no answer, no file and no log, whether the receipt is issued, refused or something breaks."""
     for changed in ({}, {"threshold_milliunits": 950}, {"settled_at": "x"}, {"score_milliunits": "912"}):
-        answer = await asked(zkp, bearer, **changed)
+        answer = await ask_receipt(zkp, bearer, **changed)
         text = answer.text.replace("score_milliunits", "").replace("score_too_low", "")
         if answer.status_code == 201:  # numbers in base64 mean nothing: the rest is looked at
-            told = answer.json()["payload"]
-            members = {name: value for name, value in told.items() if name not in {"proof_b64", "commitment_b64"}}
+            document = answer.json()["payload"]
+            members = {name: value for name, value in document.items() if name not in {"proof_b64", "commitment_b64"}}
             assert 912 not in members.values()
             text = json.dumps(members)
         assert "912" not in text, text
@@ -151,20 +151,20 @@ async def test_a_fault_while_proving_tells_no_score(
 ) -> None:
     """500, and the log has neither score nor blinding."""
 
-    def broken(*_: Any, **__: Any) -> Any:
+    def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no arithmetic")
 
-    monkeypatch.setattr("reference.addons.zkp_receipt.receipts.build_proven_payload", broken)
-    answer = await asked(zkp, bearer)
+    monkeypatch.setattr("reference.addons.zkp_receipt.receipts.build_proven_payload", fail)
+    answer = await ask_receipt(zkp, bearer)
     out, err = capfd.readouterr()
     assert answer.status_code == 500
     assert "unplanned_fault" in out + err
     assert "912" not in answer.text.replace(answer.json()["request_id"], "")
 
 
-async def test_who_may_issue(opened: Opener, tmp_path: Path) -> None:
+async def test_who_may_issue(opener: Opener, tmp_path: Path) -> None:
     """Only callers that can read the file of the token, made on the first run with mode 0600."""
-    client = await opened(ADDON)
+    client = await opener(ADDON)
     file = tmp_path / ADDON.name / "issue_token"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     token = file.read_text()
@@ -174,19 +174,19 @@ async def test_who_may_issue(opened: Opener, tmp_path: Path) -> None:
         answer = await client.post("/v1/receipts", json=ASKED, headers=headers)
         assert (answer.status_code, answer.headers.get("WWW-Authenticate")) == (401, "Bearer"), value
         assert answer.json() == {"detail": "Unauthorized"}
-    again = await opened(ADDON)
+    again = await opener(ADDON)
     answer = await again.post("/v1/receipts", json=ASKED, headers={"Authorization": f"bearer {token}"})
     assert answer.status_code == 201
     assert token not in answer.text
 
 
 @pytest.mark.parametrize("content", ["", "short", "t" * 44, "é" * 43])
-async def test_a_token_file_that_cannot_be_used(opened: Opener, tmp_path: Path, content: str) -> None:
+async def test_a_token_file_that_cannot_be_used(opener: Opener, tmp_path: Path, content: str) -> None:
     """The start is refused and the setting named."""
     token_of(tmp_path)
     (tmp_path / ADDON.name / "issue_token").write_text(content)
     with pytest.raises(Misconfigured, match="WP_ADDON_DATA_DIR"):
-        await opened(ADDON)
+        await opener(ADDON)
 
 
 async def test_a_certificate_says_who_measured_and_how_high(zkp: httpx.AsyncClient, bearer: dict[str, str]) -> None:
@@ -194,9 +194,9 @@ async def test_a_certificate_says_who_measured_and_how_high(zkp: httpx.AsyncClie
     certificate = ISSUER.issue(ISSUER.certificate(score=0.7009, **LASTING))
     alone = {"bench_issuer": None, "score_milliunits": None}
     for sent in (alone, {"score_milliunits": 700}, {**alone, "bench_issuer": ISSUER.did}):
-        told = await issued(zkp, bearer, atb_certificate=certificate, **sent)
-        assert told["payload"]["bench_issuer"] == ISSUER.did
-    too_high = await asked(zkp, bearer, atb_certificate=certificate, threshold_milliunits=701, **alone)
+        issue_answer = await issue_receipt(zkp, bearer, atb_certificate=certificate, **sent)
+        assert issue_answer["payload"]["bench_issuer"] == ISSUER.did
+    too_high = await ask_receipt(zkp, bearer, atb_certificate=certificate, threshold_milliunits=701, **alone)
     assert [one["type"] for one in too_high.json()["detail"]] == ["score_too_low"]
     assert "700" not in too_high.text
 
@@ -213,11 +213,11 @@ async def test_a_certificate_says_who_measured_and_how_high(zkp: httpx.AsyncClie
     ],
 )
 async def test_a_certificate_that_does_not_do(
-    zkp: httpx.AsyncClient, bearer: dict[str, str], certificate: dict[str, Any], sent: dict[str, Any], kind: str
+    zkp: httpx.AsyncClient, bearer: dict[str, str], certificate: dict[str, Any], message: dict[str, Any], kind: str
 ) -> None:
     """Not active, no certificate, or another than what is said beside it: 422."""
-    members = {"bench_issuer": None, "score_milliunits": None, **sent}
-    answer = await asked(zkp, bearer, atb_certificate=ISSUER.issue(certificate), **members)
+    members = {"bench_issuer": None, "score_milliunits": None, **message}
+    answer = await ask_receipt(zkp, bearer, atb_certificate=ISSUER.issue(certificate), **members)
     assert answer.status_code == 422, answer.text
     assert [one["type"] for one in answer.json()["detail"]] == [kind]
 
@@ -242,9 +242,9 @@ def test_milliunits_are_rounded_down() -> None:
         {"recipient": "\ud800"},
     ],
 )
-async def test_a_malformed_request(zkp: httpx.AsyncClient, bearer: dict[str, str], changed: dict[str, Any]) -> None:
+async def test_a_malformed_request(zkp: httpx.AsyncClient, bearer: dict[str, str], changes: dict[str, Any]) -> None:
     """P-AD-07: 422 with the places."""
-    body = {name: value for name, value in {**ASKED, **changed}.items() if value is not None}
+    body = {name: value for name, value in {**ASKED, **changes}.items() if value is not None}
     answer = await zkp.post("/v1/receipts", content=json.dumps(body), headers=bearer)
     assert answer.status_code == 422, answer.text
     assert answer.json()["detail"]
@@ -274,20 +274,26 @@ async def test_a_score_is_written_one_way(zkp: httpx.AsyncClient, bearer: dict[s
 
 async def test_less_than_nothing_of_nothing(zkp: httpx.AsyncClient, bearer: dict[str, str]) -> None:
     """-0 is a whole number in JSON, and RFC 8785 has it as 0: so the payload does."""
-    told = ASKED | {"score_milliunits": "SCORE", "threshold_milliunits": "SCORE"}
-    answer = await zkp.post("/v1/receipts", content=json.dumps(told).replace('"SCORE"', "-0").encode(), headers=bearer)
+    report = ASKED | {"score_milliunits": "SCORE", "threshold_milliunits": "SCORE"}
+    answer = await zkp.post(
+        "/v1/receipts", content=json.dumps(report).replace('"SCORE"', "-0").encode(), headers=bearer
+    )
     assert answer.status_code == 201, answer.text
     assert '"threshold_milliunits":0,' in answer.text
-    assert (await judged(zkp, answer.json()["receipt"]))["valid"]
+    assert (await judge_receipt(zkp, answer.json()["receipt"]))["valid"]
 
 
 async def test_a_receipt_of_a_trusted_issuer_holds(zkp: httpx.AsyncClient) -> None:
     """Its proof is of an independent prover; the key is chosen by `kid`, for any `bench_issuer`."""
     payload = receipt_payload(bench_issuer="did:web:another.example")
-    assert (await judged(zkp, ISSUER.issue(payload)))["valid"]
+    assert (await judge_receipt(zkp, ISSUER.issue(payload)))["valid"]
     stranger = Issuer(ISSUER.did, 2)
-    told = await judged(zkp, stranger.issue(payload))
-    assert (told["status"], told["reason"], told["checks"]["signature"]) == ("unverifiable", "no_public_key", None)
+    verdict = await judge_receipt(zkp, stranger.issue(payload))
+    assert (verdict["status"], verdict["reason"], verdict["checks"]["signature"]) == (
+        "unverifiable",
+        "no_public_key",
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -306,10 +312,10 @@ async def test_a_receipt_of_a_trusted_issuer_holds(zkp: httpx.AsyncClient) -> No
 async def test_a_forged_proof_is_refused(zkp: httpx.AsyncClient, forgery: Forgery, stage: str) -> None:
     """Even with a valid signature; the stage is reported, and the signed payload."""
     payload = receipt_payload(912 if forgery in POINT_FORGERIES else 3, forgery)
-    told = await judged(zkp, ISSUER.issue(payload))
-    assert (told["valid"], told["status"], told["reason"]) == (False, "invalid", "proof_invalid")
-    assert (told["stage"], told["payload"]) == (stage, payload)
-    assert told["checks"] == {"envelope": True, "signature": True, "expiry": True, "proof": False}
+    verdict = await judge_receipt(zkp, ISSUER.issue(payload))
+    assert (verdict["valid"], verdict["status"], verdict["reason"]) == (False, "invalid", "proof_invalid")
+    assert (verdict["stage"], verdict["payload"]) == (stage, payload)
+    assert verdict["checks"] == {"envelope": True, "signature": True, "expiry": True, "proof": False}
 
 
 async def test_the_element_at_fault_is_told(zkp: httpx.AsyncClient) -> None:
@@ -317,8 +323,8 @@ async def test_the_element_at_fault_is_told(zkp: httpx.AsyncClient) -> None:
     payload = receipt_payload()
     proof = bytearray(base64.b64decode(payload["proof_b64"]))
     proof[8 * 32 : 9 * 32] = bytes(32)
-    told = await judged(zkp, ISSUER.issue({**payload, "proof_b64": base64.b64encode(bytes(proof)).decode()}))
-    assert (told["reason"], told["stage"], told["element"]) == ("proof_invalid", "point", "R_1")
+    verdict = await judge_receipt(zkp, ISSUER.issue({**payload, "proof_b64": base64.b64encode(bytes(proof)).decode()}))
+    assert (verdict["reason"], verdict["stage"], verdict["element"]) == ("proof_invalid", "point", "R_1")
 
 
 @pytest.mark.parametrize(
@@ -342,19 +348,19 @@ async def test_the_element_at_fault_is_told(zkp: httpx.AsyncClient) -> None:
         ({"expires_at": "soon"}, "timestamp_parse"),
     ],
 )
-async def test_what_is_no_receipt_of_ours(zkp: httpx.AsyncClient, changed: dict[str, Any], reason: str) -> None:
+async def test_what_is_no_receipt_of_ours(zkp: httpx.AsyncClient, changes: dict[str, Any], reason: str) -> None:
     """The first thing that is wrong, in the order of 8.2 and then of the proof."""
-    payload = {name: value for name, value in {**receipt_payload(), **changed}.items() if value is not None}
-    assert (await judged(zkp, ISSUER.issue(payload)))["reason"] == reason
+    payload = {name: value for name, value in {**receipt_payload(), **changes}.items() if value is not None}
+    assert (await judge_receipt(zkp, ISSUER.issue(payload)))["reason"] == reason
 
 
 async def test_what_passes_for_something_else(zkp: httpx.AsyncClient, federation: httpx.AsyncClient) -> None:
     """P-AD-08: a certificate is no receipt, a receipt is no certificate, and a signature is over its payload."""
     certificate, payload = ISSUER.issue(ISSUER.certificate(**LASTING)), receipt_payload()
-    assert (await judged(zkp, certificate))["reason"] == "envelope_shape"
+    assert (await judge_receipt(zkp, certificate))["reason"] == "envelope_shape"
     body = {"credentials": [ISSUER.issue({**ISSUER.certificate(**LASTING), **payload})]}
-    told = (await federation.post("/v1/validate", json=body)).json()
-    assert told["results"][0]["reason"] == "envelope_shape"
+    document = (await federation.post("/v1/validate", json=body)).json()
+    assert document["results"][0]["reason"] == "envelope_shape"
     envelope = ISSUER.envelope(payload)
     for change, reason in (
         ({"payload": {**payload, "tx_id": "0x"}}, "sig_invalid"),
@@ -362,76 +368,81 @@ async def test_what_passes_for_something_else(zkp: httpx.AsyncClient, federation
         ({"kid": "0" * 16}, "no_public_key"),
     ):
         text = base64.urlsafe_b64encode(json.dumps({**envelope, **change}).encode()).rstrip(b"=").decode()
-        told = await judged(zkp, text)
-        assert (told["reason"], told["payload"], told["checks"]["proof"]) == (reason, None, None)
-    assert (await judged(zkp, "*"))["checks"] == {"envelope": False, "signature": None, "expiry": None, "proof": None}
+        document = await judge_receipt(zkp, text)
+        assert (document["reason"], document["payload"], document["checks"]["proof"]) == (reason, None, None)
+    assert (await judge_receipt(zkp, "*"))["checks"] == {
+        "envelope": False,
+        "signature": None,
+        "expiry": None,
+        "proof": None,
+    }
 
 
-async def test_a_receipt_expires(opened: Opener, clock_file: Path, bearer: dict[str, str]) -> None:
+async def test_a_receipt_expires(opener: Opener, clock_file: Path, bearer: dict[str, str]) -> None:
     """When it says, and the skew later."""
-    client = await opened(ADDON, clock_offset_file=clock_file)
-    told = await issued(client, bearer, ttl_seconds=600)
-    assert (await judged(client, told["receipt"]))["status"] == "active"
+    client = await opener(ADDON, clock_offset_file=clock_file)
+    issue_answer = await issue_receipt(client, bearer, ttl_seconds=600)
+    assert (await judge_receipt(client, issue_answer["receipt"]))["status"] == "active"
     clock_file.write_text("900\n", "ascii")
-    verdict = await judged(client, told["receipt"])
-    assert (verdict["status"], verdict["reason"], verdict["payload"]) == ("expired", "expired", told["payload"])
+    verdict = await judge_receipt(client, issue_answer["receipt"])
+    assert (verdict["status"], verdict["reason"], verdict["payload"]) == ("expired", "expired", issue_answer["payload"])
 
 
 async def test_another_service_can_check_a_receipt(zkp: httpx.AsyncClient, bearer: dict[str, str]) -> None:
     """With the published key."""
-    told = await issued(zkp, bearer)
+    issue_answer = await issue_receipt(zkp, bearer)
     (entry,) = (await zkp.get("/.well-known/pqc-keys.json")).json()["keys"]
-    envelope = open_envelope(told["receipt"])
-    assert (entry["kid"], entry["did"]) == (told["kid"], "did:weldproof:zkp-receipt")
+    envelope = open_envelope(issue_answer["receipt"])
+    assert (entry["kid"], entry["did"]) == (issue_answer["kid"], "did:weldproof:zkp-receipt")
     assert FALCON.verify(base64.b64decode(entry["public_key_b64"]), envelope.signed_bytes, envelope.signature)
 
 
 async def test_receipts_at_once_do_not_share_nonces(zkp: httpx.AsyncClient, bearer: dict[str, str]) -> None:
     """The same request, another commitment and another proof each time."""
-    told = await asyncio.gather(*(issued(zkp, bearer) for _ in range(4)))
+    report = await asyncio.gather(*(issue_receipt(zkp, bearer) for _ in range(4)))
     for member in ("commitment_b64", "proof_b64"):
-        assert len({one["payload"][member] for one in told}) == 4
+        assert len({one["payload"][member] for one in report}) == 4
 
 
 async def test_nonces_come_from_the_system(
     zkp: httpx.AsyncClient, bearer: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`secrets`, as many bytes as a proof needs, fresh for each proof."""
-    drawn: list[int] = []
+    draws: list[int] = []
 
-    def counted(count: int) -> bytes:
-        drawn.append(count)
+    def count_bytes(count: int) -> bytes:
+        draws.append(count)
         return os.urandom(count)
 
-    monkeypatch.setattr("reference.addons.zkp_receipt.receipts.secrets.token_bytes", counted)
+    monkeypatch.setattr("reference.addons.zkp_receipt.receipts.secrets.token_bytes", count_bytes)
     for _ in range(2):
-        await issued(zkp, bearer)
-    assert [count for count in drawn if count > 32] == [133 * 64] * 2  # request ids are drawn there too
+        await issue_receipt(zkp, bearer)
+    assert [count for count in draws if count > 32] == [133 * 64] * 2  # request ids are drawn there too
 
 
-async def test_without_a_trust_set(opened: Opener, bearer: dict[str, str]) -> None:
+async def test_without_a_trust_set(opener: Opener, bearer: dict[str, str]) -> None:
     """P-AD-04: every verification; issuing goes on."""
-    client = await opened(ADDON, None)
-    told = await issued(client, bearer)
-    verdict = await judged(client, told["receipt"])
+    client = await opener(ADDON, None)
+    issue_answer = await issue_receipt(client, bearer)
+    verdict = await judge_receipt(client, issue_answer["receipt"])
     assert (verdict["status"], verdict["reason"]) == ("unverifiable", "no_trust_set")
     assert set(verdict["checks"].values()) == {None}
 
 
 @pytest.mark.usefixtures("no_library")
-async def test_without_a_falcon_library(opened: Opener, bearer: dict[str, str]) -> None:
+async def test_without_a_falcon_library(opener: Opener, bearer: dict[str, str]) -> None:
     """P-AD-05: nothing is issued, nothing verified."""
-    client = await opened(ADDON)
-    answer = await asked(client, bearer)
+    client = await opener(ADDON)
+    answer = await ask_receipt(client, bearer)
     assert (answer.status_code, answer.json()) == (503, {"detail": "falcon_unavailable"})
-    verdict = await judged(client, ISSUER.issue(receipt_payload()))
+    verdict = await judge_receipt(client, ISSUER.issue(receipt_payload()))
     assert (verdict["status"], verdict["reason"]) == ("unverifiable", "no_backend")
 
 
 async def test_it_says_what_it_is(zkp: httpx.AsyncClient) -> None:
     """Ours, unaudited, and what is shown: in health as in every answer."""
-    told = (await zkp.get("/health")).json()
-    assert told["notice"] == NOTICE
+    document = (await zkp.get("/health")).json()
+    assert document["notice"] == NOTICE
     for word in (
         SYSTEM,
         "our own and unaudited",

@@ -15,7 +15,7 @@ from reference.protocol.range_proof import edwards_group
 from reference.protocol.range_proof.proof import ELEMENTS, SCALARS
 from reference.protocol.zk_receipts import NOTICE
 from tests.reference.addons.conftest import ISSUER
-from tests.reference.addons.receipts import judged, receipt_payload
+from tests.reference.addons.receipts import judge_receipt, receipt_payload
 from tests.reference.protocol.range_proof.receipts import element_of, place_element
 
 ORDER_8 = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
@@ -35,15 +35,15 @@ def honest() -> tuple[dict[str, Any], bytes]:
 
 async def refusal(client: httpx.AsyncClient, payload: dict[str, Any]) -> tuple[str, str | None]:
     """Return stage and element of a receipt whose proof is refused, signed again by a trusted issuer."""
-    told = await judged(client, ISSUER.issue(payload))
-    assert (told["valid"], told["status"], told["reason"], told["notice"]) == (
+    verdict = await judge_receipt(client, ISSUER.issue(payload))
+    assert (verdict["valid"], verdict["status"], verdict["reason"], verdict["notice"]) == (
         False,
         "invalid",
         "proof_invalid",
         NOTICE,
     )
-    assert told["checks"] == {"envelope": True, "signature": True, "expiry": True, "proof": False}
-    return told["stage"], told["element"]
+    assert verdict["checks"] == {"envelope": True, "signature": True, "expiry": True, "proof": False}
+    return verdict["stage"], verdict["element"]
 
 
 def with_proof(proof: bytes) -> dict[str, Any]:
@@ -83,16 +83,18 @@ async def test_nothing_else_stands_in_an_elements_place(zkp: httpx.AsyncClient, 
 
 
 @pytest.mark.parametrize(("one", "other"), [*itertools.pairwise(ELEMENTS), (ELEMENTS[-1], ELEMENTS[0])])
-async def test_neighbours_are_not_swapped(zkp: httpx.AsyncClient, one: str, other: str) -> None:
+async def test_neighbours_are_not_swapped(zkp: httpx.AsyncClient, plane: str, other_value: str) -> None:
     """Each with the next: points with points are refused by an equation, a point for a scalar as what it is not."""
     _, proof = honest()
-    swapped = place_element(place_element(proof, one, element_of(proof, other)), other, element_of(proof, one))
+    swapped = place_element(
+        place_element(proof, plane, element_of(proof, other_value)), other_value, element_of(proof, plane)
+    )
     stage, element = await refusal(zkp, with_proof(swapped))
-    if (one in SCALARS) == (other in SCALARS):
+    if (plane in SCALARS) == (other_value in SCALARS):
         assert (stage in EQUATIONS, element) == (True, None)
     else:
         assert stage in {"point", "scalar"}
-        assert element in {one, other}
+        assert element in {plane, other_value}
 
 
 async def test_nothing_else_stands_in_the_commitments_place(zkp: httpx.AsyncClient) -> None:
@@ -101,8 +103,8 @@ async def test_nothing_else_stands_in_the_commitments_place(zkp: httpx.AsyncClie
     here = curve.decode(base64.b64decode(payload["commitment_b64"]))
     beside = curve.encode(curve.add(here, curve.decode(ORDER_8)))
     for other in (edwards_group.IDENTITY, ORDER_8, bytes(32), beside, UNCANONICAL_POINT, b"\xff" * 32):
-        changed = {**payload, "commitment_b64": base64.b64encode(other).decode()}
-        assert await refusal(zkp, changed) == ("commitment", None), other.hex()
+        changed_names = {**payload, "commitment_b64": base64.b64encode(other).decode()}
+        assert await refusal(zkp, changed_names) == ("commitment", None), other.hex()
     other = curve.encode(curve.add(here, curve.BASE))
     assert await refusal(zkp, {**payload, "commitment_b64": base64.b64encode(other).decode()}) == ("polynomial", None)
 

@@ -32,14 +32,14 @@ async def opened() -> AsyncIterator[Opener]:
 
 
 @pytest.fixture
-async def agent(opened: Opener) -> httpx.AsyncClient:
+async def agent(opener: Opener) -> httpx.AsyncClient:
     """An agent by its defaults, without limits."""
-    client: httpx.AsyncClient = await opened()
+    client: httpx.AsyncClient = await opener()
     return client
 
 
 @pytest.fixture
-def signed() -> dict[str, Any]:
+def signed_request() -> dict[str, Any]:
     """A signed request with a body, valid at second 1000."""
     request = {"method": "POST", "authority": "example.com", "path": "/a?b=c", "body": '{"hello": "world"}'}
     return sign(SignRequest.model_validate(request), seed=bytes(range(32)), now=1000) | {"now": 1000}

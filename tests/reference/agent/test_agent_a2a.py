@@ -20,23 +20,23 @@ REQUEST: dict[str, Any] = {"method": "GET", "authority": "example.com", "path": 
 async def rpc(agent: httpx.AsyncClient, method: Any, params: Any = None, **members: Any) -> dict[str, Any]:
     """Call a method and return the envelope, which is always 200 and JSON."""
     body = {"jsonrpc": "2.0", "id": 7, "method": method, **({} if params is None else {"params": params}), **members}
-    return await posted(agent, json.dumps(body).encode())
+    return await post_body(agent, json.dumps(body).encode())
 
 
-async def posted(agent: httpx.AsyncClient, body: bytes) -> dict[str, Any]:
+async def post_body(agent: httpx.AsyncClient, body: bytes) -> dict[str, Any]:
     answer = await agent.post("/a2a", content=body)
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
-    told = answer.json()
-    assert told["jsonrpc"] == "2.0"
-    assert ("result" in told) is not ("error" in told)
-    return dict(told)
+    document = answer.json()
+    assert document["jsonrpc"] == "2.0"
+    assert ("result" in document) is not ("error" in document)
+    return dict(document)
 
 
 def message(*parts: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {"message": {"kind": "message", "messageId": "m1", "role": "user", "parts": list(parts), **members}}
 
 
-def asked(skill: Any, request: Any) -> dict[str, Any]:
+def ask_skill(skill: Any, request: Any) -> dict[str, Any]:
     return {"kind": "data", "data": {"skill": skill, "request": request}}
 
 
@@ -47,35 +47,35 @@ async def opened_task(agent: httpx.AsyncClient) -> dict[str, Any]:
     return dict(task)
 
 
-async def test_a_skill_s_result_is_the_one_by_http(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+async def test_a_skill_s_result_is_the_one_by_http(agent: httpx.AsyncClient, signed_request: dict[str, Any]) -> None:
     """Task completed with one artifact of one data part, equal to the HTTP answer."""
     for skill, path in (("verify-rfc9421", "/verify/rfc9421"), ("explain-rfc9421", "/verify/rfc9421/explain")):
-        told = await rpc(agent, "message/send", message(asked(skill, signed)))
-        task = told["result"]
-        assert told["id"] == 7
+        outcome = await rpc(agent, "message/send", message(ask_skill(skill, signed_request)))
+        task = outcome["result"]
+        assert outcome["id"] == 7
         assert (task["kind"], task["status"]["state"]) == ("task", "completed")
         assert UUID4.fullmatch(task["id"])
         assert UUID4.fullmatch(task["contextId"])
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", task["status"]["timestamp"])
         ((part,),) = [artifact["parts"] for artifact in task["artifacts"]]
-        assert part == {"kind": "data", "data": (await agent.post(path, json=signed)).json()}
+        assert part == {"kind": "data", "data": (await agent.post(path, json=signed_request)).json()}
 
 
 async def test_a_demo_signature_by_message_verifies(agent: httpx.AsyncClient) -> None:
     """What sign-demo brings can be sent to verify-rfc9421 as it is."""
-    made = (await rpc(agent, "message/send", message(asked("sign-demo", REQUEST))))["result"]
+    made = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST))))["result"]
     data = made["artifacts"][0]["parts"][0]["data"]
-    judged = (await rpc(agent, "message/send", message(asked("verify-rfc9421", data))))["result"]
+    judged = (await rpc(agent, "message/send", message(ask_skill("verify-rfc9421", data))))["result"]
 
     assert judged["artifacts"][0]["parts"][0]["data"]["valid"] is True
 
 
-async def test_whole_numbers_may_be_floats(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+async def test_whole_numbers_may_be_floats(agent: httpx.AsyncClient, signed_request: dict[str, Any]) -> None:
     """Clients that speak protobuf have no other numbers, and JSON Schema has none; a fraction is refused anywhere."""
     for now, code in ((1000.0, None), (1000.5, -32602)):
-        told = await rpc(agent, "message/send", message(asked("verify-rfc9421", signed | {"now": now})))
-        assert told.get("error", {}).get("code") == code
-        by_http = await agent.post("/verify/rfc9421", json=signed | {"now": now})
+        task = await rpc(agent, "message/send", message(ask_skill("verify-rfc9421", signed_request | {"now": now})))
+        assert task.get("error", {}).get("code") == code
+        by_http = await agent.post("/verify/rfc9421", json=signed_request | {"now": now})
         assert by_http.status_code == (200 if code is None else 422)
 
 
@@ -83,7 +83,7 @@ async def test_whole_numbers_may_be_floats(agent: httpx.AsyncClient, signed: dic
 @pytest.mark.parametrize("request_", [{}, [], None, "x", {"method": 1}])
 async def test_what_would_be_422_is_invalid_params(agent: httpx.AsyncClient, skill: str, request_: Any) -> None:
     """-32602, its data the `detail` of the 422 (6.6)."""
-    error = (await rpc(agent, "message/send", message(asked(skill, request_))))["error"]
+    error = (await rpc(agent, "message/send", message(ask_skill(skill, request_))))["error"]
     path = {"verify-rfc9421": "", "explain-rfc9421": "/explain", "sign-demo": "/sign"}[skill]
     by_http = (await agent.post(f"/verify/rfc9421{path}", content=json.dumps(request_))).json()["detail"]
 
@@ -95,21 +95,21 @@ async def test_a_call_without_an_id_does_nothing(agent: httpx.AsyncClient) -> No
     waiting = await opened_task(agent)
     call = {"jsonrpc": "2.0", "method": "tasks/cancel", "params": {"id": waiting["id"]}}
 
-    assert (await posted(agent, json.dumps(call).encode()))["error"]["code"] == -32600
+    assert (await post_body(agent, json.dumps(call).encode()))["error"]["code"] == -32600
     assert (await rpc(agent, "tasks/get", {"id": waiting["id"]}))["result"] == waiting
 
 
 async def test_a_message_has_a_part(agent: httpx.AsyncClient) -> None:
     """-32602 for one without."""
-    told = await rpc(agent, "message/send", message())
+    task = await rpc(agent, "message/send", message())
 
-    assert (told["error"]["code"], told["error"]["data"][0]["loc"]) == (-32602, ["params", "message", "parts"])
+    assert (task["error"]["code"], task["error"]["data"][0]["loc"]) == (-32602, ["params", "message", "parts"])
 
 
 @pytest.mark.parametrize("data", [{}, {"request": REQUEST}, {"service_id": "receipt-verify"}])
 async def test_data_that_asks_for_no_skill_is_answered_with_help(agent: httpx.AsyncClient, data: Any) -> None:
     """As a rail challenges a message that orders nothing; a part that does ask counts wherever it stands."""
-    asking = asked("sign-demo", REQUEST)
+    asking = ask_skill("sign-demo", REQUEST)
     part = {"kind": "data", "data": data}
     helped = (await rpc(agent, "message/send", message(part)))["result"]
     done = (await rpc(agent, "message/send", message(part, asking)))["result"]
@@ -134,7 +134,7 @@ async def test_help_then_a_request_in_the_same_task(agent: httpx.AsyncClient) ->
     assert "artifacts" not in task
 
     again = (await rpc(agent, "message/send", message(TEXT, **place)))["result"]
-    done = (await rpc(agent, "message/send", message(asked("sign-demo", REQUEST), **place)))["result"]
+    done = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST), **place)))["result"]
 
     assert {task["id"], again["id"], done["id"]} == {task["id"]}
     assert [again["status"]["state"], done["status"]["state"]] == ["input-required", "completed"]
@@ -144,7 +144,7 @@ async def test_help_then_a_request_in_the_same_task(agent: httpx.AsyncClient) ->
 
 async def test_a_finished_task_takes_no_message(agent: httpx.AsyncClient) -> None:
     """P-RA-04: -32602; an unknown task and a foreign context are refused, too."""
-    done = (await rpc(agent, "message/send", message(asked("sign-demo", REQUEST))))["result"]
+    done = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST))))["result"]
     waiting = await opened_task(agent)
 
     for members, code in (
@@ -182,7 +182,7 @@ async def test_history_has_the_length_that_is_asked_for(agent: httpx.AsyncClient
 async def test_cancel(agent: httpx.AsyncClient) -> None:
     """An open task is canceled once; then, and when it is completed or unknown, it cannot be."""
     task = await opened_task(agent)
-    done = (await rpc(agent, "message/send", message(asked("sign-demo", REQUEST))))["result"]
+    done = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST))))["result"]
 
     canceled = (await rpc(agent, "tasks/cancel", {"id": task["id"]}))["result"]
 
@@ -192,9 +192,9 @@ async def test_cancel(agent: httpx.AsyncClient) -> None:
     assert (await rpc(agent, "message/send", message(TEXT, taskId=task["id"])))["error"]["code"] == -32602
 
 
-async def test_tasks_are_kept_for_an_hour(opened: Opener, clock_file: Path) -> None:
+async def test_tasks_are_kept_for_an_hour(opener: Opener, clock_file: Path) -> None:
     """Then they are unknown."""
-    agent = await opened(clock_offset_file=clock_file)
+    agent = await opener(clock_offset_file=clock_file)
     task = await opened_task(agent)
 
     clock_file.write_text("3500\n", "ascii")
@@ -264,9 +264,9 @@ async def test_other_methods(agent: httpx.AsyncClient, method: str, code: int) -
 )
 async def test_envelopes(agent: httpx.AsyncClient, body: bytes, code: int, identity: Any) -> None:
     """P-RA-04: the code by what is wrong first, the id echoed, null when it cannot be read."""
-    told = await posted(agent, body)
+    verdict = await post_body(agent, body)
 
-    assert (told["error"]["code"], told["id"]) == (code, identity)
+    assert (verdict["error"]["code"], verdict["id"]) == (code, identity)
 
 
 @pytest.mark.parametrize(

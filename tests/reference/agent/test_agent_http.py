@@ -24,11 +24,11 @@ EVERYWHERE = [
 async def test_documents(agent: httpx.AsyncClient) -> None:
     """Health, landing and hint say what the profile has them say."""
     health = (await agent.get("/health")).json()
-    landing = (await agent.get("/")).json()
+    document = (await agent.get("/")).json()
     hint = (await agent.get("/a2a")).json()
 
     assert health == {"status": "ok", "service": "weldproof-agent", "version": "0.1.0"}
-    assert (landing["name"], landing["version"]) == ("Weldproof Verifiable-Comms Agent", "0.1.0")
+    assert (document["name"], document["version"]) == ("Weldproof Verifiable-Comms Agent", "0.1.0")
     assert (hint["method"], hint["url"]) == ("POST", "http://localhost:8403/a2a")
     assert hint["card"] == "http://localhost:8403/.well-known/agent-card.json"
 
@@ -40,26 +40,30 @@ async def test_the_landing_document_s_links_lead_somewhere(agent: httpx.AsyncCli
         assert answer.status_code == 204, link
 
 
-async def test_the_cards_are_the_same_bytes(opened: Opener) -> None:
+async def test_the_cards_are_the_same_bytes(opener: Opener) -> None:
     """Both addresses carry one A2A 0.3 card, with the operator's word and address (P-RA-01, 6.6)."""
-    agent = await opened(service_word="Acme", agent_public_url="https://agent.acme.example/")
+    agent = await opener(service_word="Acme", agent_public_url="https://agent.acme.example/")
     card, legacy = [await agent.get(path) for path in ("/.well-known/agent-card.json", "/.well-known/agent.json")]
 
     assert card.content == legacy.content
-    told = card.json()
-    assert told["name"] == "Acme Verifiable-Comms Agent"
-    assert told["url"] == "https://agent.acme.example/a2a"
-    assert told["additionalInterfaces"] == [{"url": told["url"], "transport": "JSONRPC"}]
-    assert (told["protocolVersion"], told["version"], told["preferredTransport"]) == ("0.3.0", "0.1.0", "JSONRPC")
-    assert [skill["id"] for skill in told["skills"]] == ["verify-rfc9421", "explain-rfc9421", "sign-demo"]
-    assert all({"id", "name", "description", "tags"} <= set(skill) for skill in told["skills"])
-    assert told["capabilities"] == {
+    document = card.json()
+    assert document["name"] == "Acme Verifiable-Comms Agent"
+    assert document["url"] == "https://agent.acme.example/a2a"
+    assert document["additionalInterfaces"] == [{"url": document["url"], "transport": "JSONRPC"}]
+    assert (document["protocolVersion"], document["version"], document["preferredTransport"]) == (
+        "0.3.0",
+        "0.1.0",
+        "JSONRPC",
+    )
+    assert [skill["id"] for skill in document["skills"]] == ["verify-rfc9421", "explain-rfc9421", "sign-demo"]
+    assert all({"id", "name", "description", "tags"} <= set(skill) for skill in document["skills"])
+    assert document["capabilities"] == {
         "streaming": False,
         "pushNotifications": False,
         "stateTransitionHistory": False,
         "extensions": [],
     }
-    assert "supportedInterfaces" not in told
+    assert "supportedInterfaces" not in document
 
 
 async def test_every_answer_has_a_request_id_of_its_own(agent: httpx.AsyncClient) -> None:
@@ -131,8 +135,8 @@ async def test_head_works_where_get_does(agent: httpx.AsyncClient) -> None:
 
 async def test_documents_have_entity_tags(agent: httpx.AsyncClient) -> None:
     """A card that has not changed is not sent again."""
-    got = await agent.get("/.well-known/agent-card.json")
-    again = await agent.get("/.well-known/agent-card.json", headers={"If-None-Match": got.headers["ETag"]})
+    answer = await agent.get("/.well-known/agent-card.json")
+    again = await agent.get("/.well-known/agent-card.json", headers={"If-None-Match": answer.headers["ETag"]})
 
     assert (again.status_code, again.content) == (304, b"")
 
@@ -152,48 +156,50 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WpClock, "seconds", lambda _: 1_800_000_000.5)
 
 
-async def test_the_limit_of_an_address(opened: Opener, frozen: None) -> None:
+async def test_the_limit_of_an_address(opener: Opener, freeze_time: None) -> None:
     """P-RL-06: 60 from rest, then 429 with Retry-After; the headers are in every answer, whatever the call."""
-    del frozen
-    agent = await opened(rate_limits=True)
+    del freeze_time
+    agent = await opener(rate_limits=True)
     answers = [await agent.get("/health" if n % 2 else "/nowhere") for n in range(60)]
-    refused = await agent.post("/verify/rfc9421", content=b"{}")
+    reply = await agent.post("/verify/rfc9421", content=b"{}")
 
     assert {answer.status_code for answer in answers} == {200, 404}
     assert {answer.headers["X-RateLimit-Limit"] for answer in answers} == {"60"}
     assert [answers[0].headers["X-RateLimit-Remaining"], answers[-1].headers["X-RateLimit-Remaining"]] == ["59", "0"]
-    assert (refused.status_code, list(refused.json())) == (429, ["detail"])
-    assert int(refused.headers["Retry-After"]) >= 1
+    assert (reply.status_code, list(reply.json())) == (429, ["detail"])
+    assert int(reply.headers["Retry-After"]) >= 1
 
 
-async def test_forwarded_addresses_count_only_behind_a_trusted_proxy(opened: Opener, frozen: None) -> None:
+async def test_forwarded_addresses_count_only_behind_a_trusted_proxy(opener: Opener, freeze_time: None) -> None:
     """P-CV-19: from any other peer the header is ignored."""
-    del frozen
+    del freeze_time
     for proxies, expected in ((("127.0.0.0/8",), "59"), ((), "57")):
-        agent = await opened(rate_limits=True, trusted_proxies=proxies)
+        agent = await opener(rate_limits=True, trusted_proxies=proxies)
         for address in ("192.0.2.1", "192.0.2.2, 127.0.0.9", "192.0.2.3"):
             answer = await agent.get("/health", headers={"X-Forwarded-For": address})
         assert answer.headers["X-RateLimit-Remaining"] == expected
 
 
-async def test_no_credential_changes_an_answer(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+async def test_no_credential_changes_an_answer(agent: httpx.AsyncClient, signed_request: dict[str, Any]) -> None:
     """AGENT-HTTP-03: nothing needs one, and one that is sent is noise."""
-    plain = await agent.post("/verify/rfc9421", json=signed)
+    plain = await agent.post("/verify/rfc9421", json=signed_request)
     for headers in ({"Authorization": "Bearer sk_live_1"}, {"Cookie": "s=1"}, {"X-Api-Key": "k"}):
-        assert (await agent.post("/verify/rfc9421", json=signed, headers=headers)).content == plain.content
+        assert (await agent.post("/verify/rfc9421", json=signed_request, headers=headers)).content == plain.content
 
 
-async def test_the_media_type_of_a_body_does_not_matter(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+async def test_the_media_type_of_a_body_does_not_matter(
+    agent: httpx.AsyncClient, signed_request: dict[str, Any]
+) -> None:
     """The interface asks for JSON and for no header that says so."""
     for kind in ("text/plain", "application/json; charset=utf-8", "nonsense"):
-        answer = await agent.request("POST", "/verify/rfc9421", json=signed, headers={"Content-Type": kind})
+        answer = await agent.request("POST", "/verify/rfc9421", json=signed_request, headers={"Content-Type": kind})
         assert answer.json()["valid"] is True
 
 
 @pytest.mark.usefixtures("frozen")
-async def test_one_line_at_home_is_one_caller(opened: Opener) -> None:
+async def test_one_line_at_home_is_one_caller(opener: Opener) -> None:
     """A client with an IPv6 address has a /64 of them: all of it counts as one (P-CV-19)."""
-    agent = await opened(rate_limits=True, trusted_proxies=("127.0.0.1/32",))
+    agent = await opener(rate_limits=True, trusted_proxies=("127.0.0.1/32",))
     statuses = [
         (await agent.get("/health", headers={"X-Forwarded-For": f"2001:db8:1:2::{number:x}"})).status_code
         for number in range(300)

@@ -35,53 +35,57 @@ def detail_of(answer: httpx.Response) -> list[dict[str, Any]]:
     return list(body["detail"])
 
 
-async def test_verify_answers_with_the_library_s_result(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+async def test_verify_answers_with_the_library_s_result(
+    agent: httpx.AsyncClient, signed_request: dict[str, Any]
+) -> None:
     """The agent adds nothing to the verdict and takes nothing away."""
-    answer = await agent.post(VERIFY, json=signed)
+    answer = await agent.post(VERIFY, json=signed_request)
 
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "application/json"
-    assert answer.json() == verify(MessageVerifyRequest.model_validate(signed), now=0)
+    assert answer.json() == verify(MessageVerifyRequest.model_validate(signed_request), now=0)
     assert answer.json()["valid"] is True
 
 
-async def test_a_failing_signature_is_no_failing_call(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+async def test_a_failing_signature_is_no_failing_call(agent: httpx.AsyncClient, signed_request: dict[str, Any]) -> None:
     """Whatever is wrong with the signature: 200, not valid, with a reason (AGENT-VERIFY-03)."""
     changes: list[dict[str, Any]] = [
         {"method": "GET"},
         {"body_b64": ""},
         {"headers": {}},
-        {"headers": signed["headers"] | {"Signature-Input": "nonsense("}},
-        {"headers": signed["headers"] | {"Signature": "other=:AA==:"}},
+        {"headers": signed_request["headers"] | {"Signature-Input": "nonsense("}},
+        {"headers": signed_request["headers"] | {"Signature": "other=:AA==:"}},
         {"did_key": None, "public_key_hex": "00" * 32},
         {"now": 10**9},
     ]
     for change in changes:
-        answer = await agent.post(VERIFY, json=signed | change)
+        answer = await agent.post(VERIFY, json=signed_request | change)
         assert answer.status_code == 200
         assert answer.json()["valid"] is False
         assert len(answer.json()["errors"]) == len(answer.json()["error_codes"]) > 0
 
 
-async def test_explain_needs_no_key(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+async def test_explain_needs_no_key(agent: httpx.AsyncClient, signed_request: dict[str, Any]) -> None:
     """Either form of the key gives the same verdict; without one the base is there all the same."""
-    keyless = without_key(signed)
-    by_hex = (await agent.post(EXPLAIN, json=keyless | {"public_key_hex": signed["public_key_hex"]})).json()
-    by_did = (await agent.post(EXPLAIN, json=keyless | {"did_key": signed["did_key"]})).json()
+    keyless = without_key(signed_request)
+    by_hex = (await agent.post(EXPLAIN, json=keyless | {"public_key_hex": signed_request["public_key_hex"]})).json()
+    by_did = (await agent.post(EXPLAIN, json=keyless | {"did_key": signed_request["did_key"]})).json()
     by_none = (await agent.post(EXPLAIN, json=keyless)).json()
 
     assert by_hex == by_did
     assert (by_hex["verdict"], by_hex["fix_notes"]) == ("pass", [])
     assert (by_none["verdict"], by_none["valid"]) == ("unverified", None)
-    assert by_none["signature_base"] == signed["signature_base"]
+    assert by_none["signature_base"] == signed_request["signature_base"]
 
 
 @pytest.mark.parametrize("asked", [VERIFY, EXPLAIN])
-async def test_clocks_may_differ_by_the_configured_skew(opened: Opener, signed: dict[str, Any], asked: str) -> None:
+async def test_clocks_may_differ_by_the_configured_skew(
+    opener: Opener, signed_request: dict[str, Any], request: str
+) -> None:
     """A signature from WP_SKEW_SECONDS ahead of the caller's time holds, one second more does not (P-AG-05)."""
-    agent = await opened(skew_seconds=20)
-    edge = (await agent.post(asked, json=signed | {"now": 980})).json()
-    beyond = (await agent.post(asked, json=signed | {"now": 979})).json()
+    agent = await opener(skew_seconds=20)
+    edge = (await agent.post(request, json=signed_request | {"now": 980})).json()
+    beyond = (await agent.post(request, json=signed_request | {"now": 979})).json()
 
     assert (edge["valid"], edge["error_codes"]) == (True, [])
     assert (beyond["valid"], beyond["error_codes"]) == (False, ["created_in_future"])
@@ -89,13 +93,13 @@ async def test_clocks_may_differ_by_the_configured_skew(opened: Opener, signed: 
 
 async def test_what_sign_answers_verifies_as_it_stands(agent: httpx.AsyncClient) -> None:
     """Posted to verify unchanged it is valid, now, and explain gives the same base (P-SG-04)."""
-    made = await agent.post(SIGN, json={**PLAIN, "query": "x=1", "body": "hello", "unknown": {"a": [1]}})
+    answer = await agent.post(SIGN, json={**PLAIN, "query": "x=1", "body": "hello", "unknown": {"a": [1]}})
 
-    assert made.status_code == 200
-    assert abs(made.json()["created"] - time.time()) < 60
-    assert (await agent.post(VERIFY, content=made.content)).json()["error_codes"] == []
-    explained = (await agent.post(EXPLAIN, content=made.content)).json()
-    assert explained["signature_base"] == made.json()["signature_base"]
+    assert answer.status_code == 200
+    assert abs(answer.json()["created"] - time.time()) < 60
+    assert (await agent.post(VERIFY, content=answer.content)).json()["error_codes"] == []
+    document = (await agent.post(EXPLAIN, content=answer.content)).json()
+    assert document["signature_base"] == answer.json()["signature_base"]
 
 
 async def test_every_call_signs_with_a_key_of_its_own(agent: httpx.AsyncClient) -> None:
@@ -189,27 +193,27 @@ async def test_a_thousand_faults_are_told_in_part(agent: httpx.AsyncClient) -> N
     assert 1 <= len(detail_of(answer)) <= 50
 
 
-async def test_unknown_members_are_tolerated(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+async def test_unknown_members_are_tolerated(agent: httpx.AsyncClient, signed_request: dict[str, Any]) -> None:
     """Even what RFC 8785 has no form for, outside the members that are known (P-CV-14, P-CV-20)."""
     for path in (VERIFY, EXPLAIN):
-        body = json.dumps(signed | {"more": [2**70, 1e300, {"deep": None}]}).encode()
+        body = json.dumps(signed_request | {"more": [2**70, 1e300, {"deep": None}]}).encode()
         assert (await agent.post(path, content=body[:-1] + b',"x":"\\ud800"}')).status_code == 200
 
 
-async def test_the_same_request_gets_the_same_answer(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+async def test_the_same_request_gets_the_same_answer(agent: httpx.AsyncClient, signed_request: dict[str, Any]) -> None:
     """Nothing is kept between calls."""
-    answers = [(await agent.post(EXPLAIN, json=signed)).content for _ in range(3)]
+    answers = [(await agent.post(EXPLAIN, json=signed_request)).content for _ in range(3)]
 
     assert len(set(answers)) == 1
 
 
-async def test_times_are_judged_by_the_service_clock(opened: Opener, clock_file: Path) -> None:
+async def test_times_are_judged_by_the_service_clock(opener: Opener, clock_file: Path) -> None:
     """A signature expires when the clock has moved on, and the request's own `now` wins (P-CV-08)."""
-    agent = await opened(clock_offset_file=clock_file)
-    made = (await agent.post(SIGN, json=PLAIN)).json()
+    agent = await opener(clock_offset_file=clock_file)
+    document = (await agent.post(SIGN, json=PLAIN)).json()
 
     clock_file.write_text("1000\n", "ascii")
-    late = (await agent.post(VERIFY, json=made)).json()
-    dated = (await agent.post(VERIFY, json=made | {"now": made["created"]})).json()
+    late = (await agent.post(VERIFY, json=document)).json()
+    body = (await agent.post(VERIFY, json=document | {"now": document["created"]})).json()
 
-    assert (late["error_codes"], dated["error_codes"]) == (["expired"], [])
+    assert (late["error_codes"], body["error_codes"]) == (["expired"], [])

@@ -25,7 +25,7 @@ from http_message_signatures import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.reference.agent.test_agent_process import served
+from tests.reference.agent.test_agent_process import run_agents
 
 CREATED = 1_700_000_000
 SEGMENTS = st.text(st.sampled_from(list("abcXYZ019-._~!$&'()*+,;=:@")), max_size=6) | st.sampled_from(
@@ -83,58 +83,58 @@ REQUESTS = st.fixed_dictionaries(
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """An agent as a process."""
     folder: Path = tmp_path_factory.mktemp("agent")
-    with served({}, folder / "log") as http:
+    with run_agents({}, folder / "log") as http:
         yield http
 
 
-def members_of(drawn: dict[str, Any]) -> dict[str, Any]:
+def members_of(draw: dict[str, Any]) -> dict[str, Any]:
     """Return the drawn request in the members of specification 6.2."""
-    query = "&".join(f"{name}={value}" for name, value in drawn["query"].items())
+    query = "&".join(f"{name}={value}" for name, value in draw["query"].items())
     return {
-        "method": drawn["method"],
-        "scheme": drawn["scheme"],
-        "authority": drawn["authority"],
-        "path": "/" + "/".join(drawn["segments"]) + (f"?{query}" if query else ""),
-        "headers": drawn["fields"],
-        "body_b64": base64.b64encode(drawn["body"]).decode(),
+        "method": draw["method"],
+        "scheme": draw["scheme"],
+        "authority": draw["authority"],
+        "path": "/" + "/".join(draw["segments"]) + (f"?{query}" if query else ""),
+        "headers": draw["fields"],
+        "body_b64": base64.b64encode(draw["body"]).decode(),
     }
 
 
-def covered_by(drawn: dict[str, Any]) -> list[str]:
+def covered_by(draw: dict[str, Any]) -> list[str]:
     """Return what to cover: the drawn components, every field, and one query parameter."""
-    derived = drawn["covered"] | {"@method", "@authority", "@path", "@query"}
-    if drawn["authority"].endswith((":443", ":80")):
+    derived = draw["covered"] | {"@method", "@authority", "@path", "@query"}
+    if draw["authority"].endswith((":443", ":80")):
         derived -= {"@target-uri"}  # the one reading apart: the other library leaves a default port in it
-    names = [*sorted(derived), *drawn["fields"]]
-    return [*names, *[f'@query-param;name="{name}"' for name in list(drawn["query"])[:1]]]
+    names = [*sorted(derived), *draw["fields"]]
+    return [*names, *[f'@query-param;name="{name}"' for name in list(draw["query"])[:1]]]
 
 
-def changed(members: dict[str, Any], what: str) -> dict[str, Any]:
+def change_request(members: dict[str, Any], part: str) -> dict[str, Any]:
     """Return the signed request with one covered thing changed."""
     headers = members["headers"]
-    if what == "field":
+    if part == "field":
         names = [name for name in headers if name.startswith("x-")]
         return (
             members | {"headers": headers | {names[0]: headers[names[0]] + "x"}}
             if names
-            else changed(members, "method")
+            else change_request(members, "method")
         )
-    if what == "signature":
+    if part == "signature":
         label, value = headers["Signature"].split("=", 1)
         raw = bytearray(base64.b64decode(value.strip(":")))
         raw[5] ^= 1
         return members | {"headers": headers | {"Signature": f"{label}=:{base64.b64encode(raw).decode()}:"}}
-    if what == "body":
+    if part == "body":
         body = base64.b64decode(members["body_b64"]) + b"x"
         return members | {"body_b64": base64.b64encode(body).decode()}
-    if what == "key":
+    if part == "key":
         other = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32).public_key().public_bytes_raw()
         return members | {"public_key_hex": other.hex(), "did_key": None}
-    if what == "query":
+    if part == "query":
         return members | {"path": members["path"] + ("&" if "?" in members["path"] else "?") + "added=1"}
-    if what == "path":
+    if part == "path":
         return members | {"path": "/other" + members["path"]}
-    return members | {what: {"method": "DELETE", "authority": "other.example"}[what]}
+    return members | {part: {"method": "DELETE", "authority": "other.example"}[part]}
 
 
 def accepted_elsewhere(members: dict[str, Any]) -> bool:
@@ -158,30 +158,30 @@ def accepted_here(agent: httpx.Client, members: dict[str, Any]) -> bool:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(REQUESTS, st.sampled_from(CHANGED), st.booleans())
 def test_what_the_agent_signs_is_accepted_there(
-    agent: httpx.Client, drawn: dict[str, Any], what: str, by_default: bool
+    agent: httpx.Client, draw: dict[str, Any], part: str, by_default: bool
 ) -> None:
     """Every signed request verifies in the other library, with its body; changed in one thing it does not."""
-    cover = {} if by_default and what != "field" else {"covered_components": covered_by(drawn)}
-    answer = agent.post("/verify/rfc9421/sign", json=members_of(drawn) | cover)
+    cover = {} if by_default and part != "field" else {"covered_components": covered_by(draw)}
+    answer = agent.post("/verify/rfc9421/sign", json=members_of(draw) | cover)
     assert answer.status_code == 200, answer.text
-    signed = answer.json()
+    document = answer.json()
 
-    assert accepted_elsewhere(signed)
-    assert accepted_here(agent, signed)
-    if not (what == "query" and "@query" not in str(signed["covered_components"])):
-        assert not accepted_elsewhere(changed(signed, what))
-        assert not accepted_here(agent, changed(signed, what))
+    assert accepted_elsewhere(document)
+    assert accepted_here(agent, document)
+    if not (part == "query" and "@query" not in str(document["covered_components"])):
+        assert not accepted_elsewhere(change_request(document, part))
+        assert not accepted_here(agent, change_request(document, part))
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(REQUESTS, st.sampled_from(CHANGED), st.binary(min_size=32, max_size=32), PRINTABLE, PRINTABLE, st.booleans())
 def test_what_the_other_library_signs_is_accepted_here(
-    agent: httpx.Client, drawn: dict[str, Any], what: str, seed: bytes, nonce: str, tag: str, include_alg: bool
+    agent: httpx.Client, draw: dict[str, Any], part: str, seed: bytes, nonce: str, tag: str, include_alg: bool
 ) -> None:
     """Every request signed there is valid here; changed in one thing it is valid in neither."""
-    ours = members_of(drawn)
+    ours = members_of(draw)
     public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
-    message = Message(drawn["method"], f"{ours['scheme']}://{ours['authority']}{ours['path']}", dict(drawn["fields"]))
+    message = Message(draw["method"], f"{ours['scheme']}://{ours['authority']}{ours['path']}", dict(draw["fields"]))
     HTTPMessageSigner(signature_algorithm=algorithms.ED25519, key_resolver=Key(public, seed)).sign(
         message,
         key_id="k",
@@ -190,13 +190,13 @@ def test_what_the_other_library_signs_is_accepted_here(
         tag=tag or None,
         include_alg=include_alg,
         covered_component_ids=[
-            f'"@query-param"{name[12:]}' if name.startswith("@query-param") else name for name in covered_by(drawn)
+            f'"@query-param"{name[12:]}' if name.startswith("@query-param") else name for name in covered_by(draw)
         ],
-        body=drawn["body"],
+        body=draw["body"],
     )
     ours |= {"headers": message.headers, "public_key_hex": public.hex()}
 
     assert accepted_here(agent, ours), agent.post("/verify/rfc9421", json=ours).text
     assert accepted_elsewhere(ours)
-    assert not accepted_here(agent, changed(ours, what))
-    assert not accepted_elsewhere(changed(ours, what))
+    assert not accepted_here(agent, change_request(ours, part))
+    assert not accepted_elsewhere(change_request(ours, part))

@@ -23,7 +23,9 @@ PLAIN = {"method": "GET", "authority": "example.com", "path": "/a"}
 
 
 @contextmanager
-def served(settings: Mapping[str, str], log: Path, *, workers: int = 1, public: bool = False) -> Iterator[httpx.Client]:
+def run_agents(
+    settings: Mapping[str, str], log: Path, *, workers: int = 1, public: bool = False
+) -> Iterator[httpx.Client]:
     """Run agents that share one socket, and end them; public ones say in their documents where they are."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as bound, log.open("wb") as told:
         bound.set_inheritable(True)
@@ -60,21 +62,21 @@ def served(settings: Mapping[str, str], log: Path, *, workers: int = 1, public: 
         ({"WP_MODE": "live", "WP_RATE_LIMITS": "off"}, "WP_MODE"),
     ],
 )
-def test_a_wrong_setting_stops_the_start(settings: dict[str, str], named: str) -> None:
+def test_a_wrong_setting_stops_the_start(settings: dict[str, str], name: str) -> None:
     """Exit 2 and one line that names the setting."""
-    done = prepared.run("reference.agent", env=environment(**settings))
+    outcome = prepared.run("reference.agent", env=environment(**settings))
 
-    assert done.returncode == 2, done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert named in done.stderr
+    assert outcome.returncode == 2, outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert name in outcome.stderr
 
 
 def test_workers_on_one_socket(tmp_path: Path) -> None:
     """Two processes answer on the socket that was handed down; their logs are JSON lines without an error."""
-    with served({}, tmp_path / "log", workers=2) as http:
+    with run_agents({}, tmp_path / "log", workers=2) as http:
         for _ in range(10):
-            made = http.post("/verify/rfc9421/sign", json=PLAIN, headers={"Connection": "close"})
-            assert http.post("/verify/rfc9421", content=made.content).json()["valid"] is True
+            reply = http.post("/verify/rfc9421/sign", json=PLAIN, headers={"Connection": "close"})
+            assert http.post("/verify/rfc9421", content=reply.content).json()["valid"] is True
     log = (tmp_path / "log").read_text("utf-8")
     assert all(re.match(r"\{.*\}$", line) for line in log.splitlines()), log
     assert '"level": "error"' not in log
@@ -82,7 +84,7 @@ def test_workers_on_one_socket(tmp_path: Path) -> None:
 
 def test_what_a_caller_sends_is_not_logged(tmp_path: Path) -> None:
     """P-CV-12: not even at the most talkative level, and not when it is refused."""
-    with served({"WP_LOG_LEVEL": "debug"}, tmp_path / "log") as http:
+    with run_agents({"WP_LOG_LEVEL": "debug"}, tmp_path / "log") as http:
         for path in ("/verify/rfc9421", "/verify/rfc9421/explain", "/verify/rfc9421/sign", "/a2a"):
             http.post(path, json={**PLAIN, "private_key": "5ecret", "headers": {"Authorization": "5ecret"}})
             http.post(path, content=b"5ecret")

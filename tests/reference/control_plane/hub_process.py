@@ -43,5 +43,5 @@ class HubProcess(WorkerProcess):
 
     def audit(self, **query: Any) -> dict[str, Any]:
         """Return a page of the log."""
-        told: dict[str, Any] = self.http.get(AUDIT, params=query, headers=self.admin).json()
-        return told
+        document: dict[str, Any] = self.http.get(AUDIT, params=query, headers=self.admin).json()
+        return document

@@ -68,15 +68,15 @@ class Hub:
 
     async def trust_set(self) -> dict[str, str]:
         """Return the trust set."""
-        told: dict[str, str] = (await self.http.get(TRUST_SET)).json()
-        return told
+        document: dict[str, str] = (await self.http.get(TRUST_SET)).json()
+        return document
 
     async def audit(self, **query: Any) -> dict[str, Any]:
         """Return a page of the log."""
         answer = await self.http.get(AUDIT, params=query, headers=self.admin)
         assert answer.status_code == 200, answer.text
-        told: dict[str, Any] = answer.json()
-        return told
+        document: dict[str, Any] = answer.json()
+        return document
 
     async def entries(self) -> list[tuple[str, str]]:
         """Return action and subject of every entry."""
@@ -86,10 +86,10 @@ class Hub:
         """Return the posture."""
         answer = await self.http.get(POSTURE, headers=self.admin if admin else {})
         assert answer.status_code == 200, answer.text
-        told: dict[str, Any] = answer.json()
-        return told
+        document: dict[str, Any] = answer.json()
+        return document
 
-    async def checked(self) -> bool:
+    async def wait_for_check(self) -> bool:
         """Wait until the log was checked, and return whether it is whole."""
         async with asyncio.timeout(LONG_SECONDS):
             while (valid := (await self.audit(limit=1))["valid"]) is None:  # noqa: ASYNC110 - the check sends no signal
@@ -120,17 +120,19 @@ def alter(settings: ControlPlaneSettings, statements: Sequence[str]) -> None:
         file.commit()
 
 
-def told_settings(**told: Any) -> ControlPlaneSettings:
+def told_settings(**report: Any) -> ControlPlaneSettings:
     """Return settings; the control plane's own are named without S2CP_."""
     own = ("data_dir", "db", "health_timeout", "rate", "issuer_did", "service_networks")
-    return ControlPlaneSettings(**{f"S2CP_{name.upper()}" if name in own else name: one for name, one in told.items()})
+    return ControlPlaneSettings(
+        **{f"S2CP_{name.upper()}" if name in own else name: one for name, one in report.items()}
+    )
 
 
 @asynccontextmanager
-async def hub(folder: Path, **told: Any) -> AsyncIterator[Hub]:
+async def hub(folder: Path, **report: Any) -> AsyncIterator[Hub]:
     """Run a control plane over a folder, by default without limits and with patience for health."""
-    settings = told_settings(**{"rate_limits": False, "data_dir": folder / "hub", **told})
-    if "health_timeout" not in told:
+    settings = told_settings(**{"rate_limits": False, "data_dir": folder / "hub", **report})
+    if "health_timeout" not in report:
         settings = settings.model_copy(update={"health_timeout": LONG_SECONDS})
     async with open_control_plane(settings) as app:
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)

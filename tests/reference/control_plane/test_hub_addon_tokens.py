@@ -47,10 +47,10 @@ async def test_it_registers_its_own_service(either: Hub) -> None:
 
 
 @pytest.mark.parametrize("other", ["http://127.0.0.1:8", "http://127.0.0.2:9", "https://127.0.0.1:9"])
-async def test_it_moves_its_service_nowhere(plane: Hub, other: str) -> None:
+async def test_it_moves_its_service_nowhere(plane: Hub, other_value: str) -> None:
     """Another port, host or scheme is another service's: 401, before and after the first registration."""
     for _ in range(2):
-        assert (await register(plane, own(plane), base_url=other)).status_code == 401
+        assert (await register(plane, own(plane), base_url=other_value)).status_code == 401
         assert (await register(plane, own(plane), base_url=f"{ORIGIN}/")).status_code in {200, 201}
     assert [one["base_url"] for one in (await plane.posture(admin=True))["services"]] == [f"{ORIGIN}/"]
 
@@ -61,9 +61,9 @@ async def test_a_token_of_a_name_alone_registers_where_the_service_is_recorded(p
     assert (await register(plane, headers)).status_code == 403
     assert (await register(plane, plane.admin)).status_code == 201
     assert (await register(plane, headers)).status_code == 200
-    refused = await register(plane, headers, base_url="http://127.0.0.1:8")
-    assert refused.status_code == 403
-    assert "--at" in refused.json()["detail"]
+    answer = await register(plane, headers, base_url="http://127.0.0.1:8")
+    assert answer.status_code == 403
+    assert "--at" in answer.json()["detail"]
     assert [one["actor"] for one in (await plane.audit())["entries"]] == ["admin"]
 
 
@@ -83,8 +83,8 @@ async def test_its_changes_are_few(tmp_path: Path) -> None:
         assert (await register(plane, headers, health_path="/up")).status_code == 200
         assert (await register(plane, headers)).status_code == 429
         assert (await register(plane, plane.admin)).status_code == 200
-        told = [(one["action"], one["actor"]) for one in (await plane.audit(verify="full"))["entries"]]
-    assert told == [
+        report = [(one["action"], one["actor"]) for one in (await plane.audit(verify="full"))["entries"]]
+    assert report == [
         ("service.registered", "service:mine"),
         ("service.updated", "service:mine"),
         ("service.updated", "admin"),
@@ -132,16 +132,16 @@ def test_a_command_tells_the_token(tmp_path: Path) -> None:
     """Also before the first start; a running control plane takes it."""
     process = HubProcess(tmp_path)
     try:
-        told = process.command("addon-token", "mine", "--at", "http://127.0.0.1:9/base")
+        report = process.command("addon-token", "mine", "--at", "http://127.0.0.1:9/base")
         wrong = [process.command("addon-token", *words) for words in WRONG]
         process.start().ready()
-        headers = {"Authorization": f"Bearer {told.stdout.strip()}"}
-        made = process.http.post(SERVICES, json=RECORD, headers=headers)
-        other = process.http.post(SERVICES, json={**RECORD, "name": "other"}, headers=headers)
+        headers = {"Authorization": f"Bearer {report.stdout.strip()}"}
+        answer = process.http.post(SERVICES, json=RECORD, headers=headers)
+        reply = process.http.post(SERVICES, json={**RECORD, "name": "other"}, headers=headers)
     finally:
         process.close()
 
-    assert (told.returncode, told.stderr, made.status_code, other.status_code) == (0, "", 201, 401)
+    assert (report.returncode, report.stderr, answer.status_code, reply.status_code) == (0, "", 201, 401)
     assert [(one.returncode, one.stdout) for one in wrong] == [(2, "")] * len(WRONG)
 
 

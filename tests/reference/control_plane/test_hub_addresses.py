@@ -28,26 +28,26 @@ ELSEWHERE = (
 )
 
 
-def asker(found: Sequence[str], allowed: tuple[Network, ...], asked: list[str] | None = None) -> HealthClient:
+def asker(matches: Sequence[str], networks: tuple[Network, ...], request: list[str] | None = None) -> HealthClient:
     """Return what asks for health, for whom every name has these addresses."""
 
     async def lookup(host: str, port: int) -> Sequence[str]:
         del port
-        if asked is not None:
-            asked.append(host)
-        return found
+        if request is not None:
+            request.append(host)
+        return matches
 
     return HealthClient(
-        "test/1", AddressCheck(allow_loopback=False, allowed_networks=allowed, lookup=lookup), seconds=30
+        "test/1", AddressCheck(allow_loopback=False, allowed_networks=networks, lookup=lookup), seconds=30
     )
 
 
 @pytest.mark.parametrize("url", ELSEWHERE)
 async def test_an_address_of_another_network_is_registered_by_nobody(plane: Hub, url: str) -> None:
     """422 that names the setting, for the administrator, too; nothing is written."""
-    refused = await plane.serve("a", url)
-    assert refused.status_code == 422
-    (fault,) = refused.json()["detail"]
+    answer = await plane.serve("a", url)
+    assert answer.status_code == 422
+    (fault,) = answer.json()["detail"]
     assert fault["loc"] == ["body", "base_url"]
     assert "S2CP_SERVICE_NETWORKS" in fault["msg"]
     assert (await plane.audit())["count"] == 0
@@ -85,12 +85,12 @@ async def test_a_name_of_such_an_address_is_not_called(network: str) -> None:
 
 async def test_a_name_is_looked_up_once_for_a_question() -> None:
     """The connection goes to the address that was judged, with the name in Host; the second address is tried, too."""
-    asked: list[str] = []
+    questions: list[str] = []
     async with service(answers(200)) as there:
         port = there.url.rpartition(":")[2]
-        ask = asker(["127.0.0.9", "127.0.0.1"], LOOPBACK, asked)
-        found = await ask(f"http://inside.example:{port}/health")
-        assert (found.status, asked) == (200, ["inside.example"])
+        ask = asker(["127.0.0.9", "127.0.0.1"], LOOPBACK, questions)
+        match = await ask(f"http://inside.example:{port}/health")
+        assert (match.status, questions) == (200, ["inside.example"])
         assert f"host: inside.example:{port}" in there.heads[0].lower().split("\r\n")
 
 
@@ -108,6 +108,6 @@ async def test_the_posture_shows_nothing_of_an_answer_but_its_status(plane: Hub)
     async with service(answers(200, "X-Inside: secret-field", body='{"inside":"secret-body"}')) as there:
         assert (await plane.serve("a", there.url)).status_code == 201
         for headers in ({}, plane.admin):
-            shown = await plane.http.get("/v1/posture", headers=headers)
-            assert shown.json()["services"][0]["healthy"]
-            assert "secret" not in shown.text
+            answer = await plane.http.get("/v1/posture", headers=headers)
+            assert answer.json()["services"][0]["healthy"]
+            assert "secret" not in answer.text

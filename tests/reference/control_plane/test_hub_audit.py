@@ -26,7 +26,7 @@ from tests.reference.control_plane.hub_stack import AUDIT, DID, Hub, alter, falc
 NOTHING = "0" * 64
 
 
-def written(entry: Mapping[str, Any]) -> bytes:
+def encode_entry(entry: Mapping[str, Any]) -> bytes:
     """The canonical form of an entry whose members are ASCII, by other means than the control plane's."""
     content = {name: value for name, value in entry.items() if name != "mac"}
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
@@ -36,7 +36,7 @@ def holds(entries: Sequence[Mapping[str, Any]], key: bytes) -> bool:
     """Whether entries are a chain from the first one."""
     last = NOTHING
     for number, entry in enumerate(entries, 1):
-        mac = hmac.new(key, written(entry), hashlib.sha256).hexdigest()
+        mac = hmac.new(key, encode_entry(entry), hashlib.sha256).hexdigest()
         if (entry["seq"], entry["prev_mac"], entry["mac"]) != (number, last, mac):
             return False
         last = mac
@@ -47,10 +47,10 @@ def key_of(settings: ControlPlaneSettings) -> bytes:
     return bytes.fromhex((settings.data_dir / "audit_key").read_text("ascii"))
 
 
-async def filled(one: Hub, number: int = 6) -> None:
+async def fill_log(plane: Hub, number: int = 6) -> None:
     """Make a log of entries about issuers."""
     for place in range(number):
-        await one.register(f"did:web:i{place}.example")
+        await plane.register(f"did:web:i{place}.example")
 
 
 async def test_every_change_of_trust_is_an_entry_of_one_chain(either: Hub) -> None:
@@ -65,14 +65,14 @@ async def test_every_change_of_trust_is_an_entry_of_one_chain(either: Hub) -> No
     await either.revoke()
     await either.http.delete("/v1/services/a", headers=either.admin)
     page = await either.audit()
-    moved = {**record, "health_path": "/up"}
+    moved_record = {**record, "health_path": "/up"}
     assert [(one["action"], one["subject"], one["payload"]) for one in page["entries"]] == [
         ("issuer.registered", DID, {"kid": kid_of(old)}),
         ("issuer.rotated", DID, {"kid": kid_of(new), "previous_kid": kid_of(old)}),
         ("service.registered", "a", record),
-        ("service.updated", "a", moved),
+        ("service.updated", "a", moved_record),
         ("issuer.revoked", DID, {"kid": kid_of(new)}),
-        ("service.removed", "a", moved),
+        ("service.removed", "a", moved_record),
     ]
     assert {one["actor"] for one in page["entries"]} == {"admin"}
     assert holds(page["entries"], key_of(either.settings))
@@ -81,12 +81,12 @@ async def test_every_change_of_trust_is_an_entry_of_one_chain(either: Hub) -> No
     times = [one["ts_ms"] for one in page["entries"]]
     assert times == sorted(times)
     assert began <= times[0] <= times[-1] <= int(time.time() * 1000)
-    assert await either.checked()
+    assert await either.wait_for_check()
 
 
 async def test_an_empty_log_is_whole(either: Hub) -> None:
     """Its head is 0 and zeros, in the answer and in the file."""
-    assert await either.checked()
+    assert await either.wait_for_check()
     empty = {"seq": 0, "mac": NOTHING}
     assert await either.audit() == {"entries": [], "count": 0, "head": empty, "valid": True}
     assert json.loads((either.data / "audit_head").read_bytes()) == empty
@@ -94,12 +94,12 @@ async def test_an_empty_log_is_whole(either: Hub) -> None:
 
 async def test_pages_of_the_log_follow_each_other(either: Hub) -> None:
     """`after` and `limit`; beyond the end there is nothing."""
-    await filled(either, 5)
+    await fill_log(either, 5)
     whole = (await either.audit())["entries"]
     pages = [await either.audit(after=after, limit=2) for after in (0, 2, 4, 5, 99)]
     assert [page["entries"] for page in pages] == [whole[:2], whole[2:4], whole[4:], [], []]
     assert {page["count"] for page in pages} == {5}
-    assert [page["valid"] for page in pages] == [await either.checked()] * 5
+    assert [page["valid"] for page in pages] == [await either.wait_for_check()] * 5
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ TAMPERED: dict[str, Sequence[str]] = {
 @pytest.mark.parametrize("how", TAMPERED)
 async def test_a_log_that_was_tampered_with_is_found_while_it_runs(plane: Hub, how: str) -> None:
     """By a read of the page that holds the place, by a full check, and in the health document."""
-    await filled(plane)
-    assert await plane.checked()
+    await fill_log(plane)
+    assert await plane.wait_for_check()
     assert (await plane.http.get("/health")).json()["status"] == "ok"
     plane.alter(*TAMPERED[how])
     assert (await plane.audit())["valid"] is False
@@ -179,29 +179,29 @@ async def test_a_log_that_was_tampered_with_is_found_at_the_next_start(
 ) -> None:
     """And stays found when further entries follow; trust can still be withdrawn."""
     async with hub(tmp_path, **database) as one:
-        await filled(one)
+        await fill_log(one)
     alter(one.settings, TAMPERED[how])
     async with hub(tmp_path, **database) as again:
-        assert not await again.checked()
+        assert not await again.wait_for_check()
         assert (await again.revoke("did:web:i0.example")).status_code == 204
         assert "did:web:i0.example" not in await again.trust_set()
-        await filled(again, 3)
+        await fill_log(again, 3)
     async with hub(tmp_path, **database) as later:
-        assert not await later.checked()
+        assert not await later.wait_for_check()
         assert (await later.http.get("/health")).json()["status"] == "degraded"
 
 
 async def test_a_page_is_checked_against_what_comes_before_it(either: Hub) -> None:
     """An entry behind the gap does not follow the one that is there before it."""
-    await filled(either)
-    assert await either.checked()
+    await fill_log(either)
+    assert await either.wait_for_check()
     either.alter("UPDATE control_plane_audit SET mac = prev_mac WHERE seq = 3")
     assert (await either.audit(after=3))["valid"] is False
 
 
 async def test_payload_text_that_means_the_same_is_whole(either: Hub) -> None:
     """The check recomputes the canonical form: spaces in the stored text change nothing."""
-    await filled(either, 2)
+    await fill_log(either, 2)
     either.alter("UPDATE control_plane_audit SET payload = ' ' || payload || ' ' WHERE seq = 1")
     page = await either.audit(verify="full")
     assert (page["valid"], page["entries"][0]["payload"]) == (True, {"kid": kid_of(falcon_key("did:web:i0.example"))})
@@ -209,7 +209,7 @@ async def test_payload_text_that_means_the_same_is_whole(either: Hub) -> None:
 
 async def test_a_payload_that_names_a_member_twice_is_altered(either: Hub) -> None:
     """Whatever a lenient reader makes of it."""
-    await filled(either, 1)
+    await fill_log(either, 1)
     either.alter("""UPDATE control_plane_audit SET payload = '{"kid":"x",' || substr(payload, 2) WHERE seq = 1""")
     assert (await either.audit(verify="full"))["valid"] is False
 
@@ -218,30 +218,30 @@ async def test_validity_is_null_until_the_first_check_is_done(monkeypatch: pytes
     """The check runs in the background: calls are answered meanwhile, and the health document says degraded."""
     go, read = asyncio.Event(), Audit.after
 
-    async def held(self: Audit, seq: int, most: int) -> Any:
+    async def wait_and_read(self: Audit, seq: int, most: int) -> Any:
         if most == 1000:
             await go.wait()
         return await read(self, seq, most)
 
-    monkeypatch.setattr(Audit, "after", held)
+    monkeypatch.setattr(Audit, "after", wait_and_read)
     async with hub(tmp_path / "held") as one:
         assert (await one.register()).status_code == 201
         assert (await one.audit(limit=1))["valid"] is None
         assert (await one.http.get("/health")).json()["status"] == "degraded"
         go.set()
-        assert await one.checked()
+        assert await one.wait_for_check()
         assert (await one.http.get("/health")).json()["status"] == "ok"
 
 
 async def test_entries_that_the_file_does_not_know_yet_are_fine(tmp_path: Path, database: dict[str, Any]) -> None:
     """A crash between the transaction and the file: the next start finds valid entries and moves the file on."""
     async with hub(tmp_path, **database) as one:
-        await filled(one, 3)
+        await fill_log(one, 3)
         behind = (one.data / "audit_head").read_bytes()
         await one.register("did:web:later.example")
     (one.data / "audit_head").write_bytes(behind)
     async with hub(tmp_path, **database) as again:
-        assert await again.checked()
+        assert await again.wait_for_check()
         assert json.loads((again.data / "audit_head").read_bytes()) == (await again.audit())["head"]
         assert (await again.audit())["head"]["seq"] == 4
 
@@ -256,10 +256,10 @@ async def test_entries_that_the_file_does_not_know_yet_are_fine(tmp_path: Path, 
 async def test_a_file_that_names_no_entry_breaks_the_chain(tmp_path: Path, text: bytes) -> None:
     """The original entries are unknown; the file is left as it is."""
     async with hub(tmp_path) as one:
-        await filled(one, 2)
+        await fill_log(one, 2)
     (one.data / "audit_head").write_bytes(text)
     async with hub(tmp_path) as again:
-        assert not await again.checked()
+        assert not await again.wait_for_check()
         assert (await again.register("did:web:later.example")).status_code == 201
         assert (again.data / "audit_head").read_bytes() == text
 
@@ -267,17 +267,17 @@ async def test_a_file_that_names_no_entry_breaks_the_chain(tmp_path: Path, text:
 async def test_a_file_that_is_missing(tmp_path: Path, database: dict[str, Any]) -> None:
     """SQLite: an attacker that can cut the log can delete the file: a broken chain. PostgreSQL: the host is new."""
     async with hub(tmp_path, **database) as one:
-        await filled(one, 2)
+        await fill_log(one, 2)
     (one.data / "audit_head").unlink()
     async with hub(tmp_path, **database) as again:
-        assert await again.checked() is bool(database)
+        assert await again.wait_for_check() is bool(database)
         assert (again.data / "audit_head").exists() is bool(database)
 
 
 async def test_a_missing_file_is_found_before_anybody_reads_the_log(tmp_path: Path) -> None:
     """The check at the start finds it itself, so that health never calls such a log whole."""
     async with hub(tmp_path) as one:
-        await filled(one, 2)
+        await fill_log(one, 2)
     settings = one.settings
     settings.audit_head_file.unlink()
     database = open_database(settings.dsn)
@@ -293,10 +293,10 @@ async def test_a_missing_file_is_found_before_anybody_reads_the_log(tmp_path: Pa
 async def test_another_chain_key_breaks_the_chain(tmp_path: Path, database: dict[str, Any]) -> None:
     """The entries were not made under it."""
     async with hub(tmp_path, **database) as one:
-        await filled(one, 2)
+        await fill_log(one, 2)
     (one.data / "audit_key").write_text("11" * 32, "ascii")
     async with hub(tmp_path, **database) as again:
-        assert not await again.checked()
+        assert not await again.wait_for_check()
 
 
 async def test_secrets_and_head_are_for_the_owner_only(plane: Hub) -> None:

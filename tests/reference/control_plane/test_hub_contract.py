@@ -66,13 +66,13 @@ VALUES: tuple[Any, ...] = (
 JUDGED_BY_CONTENT = {"base_url", "health_path"}
 
 
-def resolved(node: dict[str, Any]) -> dict[str, Any]:
+def resolve_node(node: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in node:
         return node
-    found: dict[str, Any] = DOCUMENT
+    match: dict[str, Any] = DOCUMENT
     for name in node["$ref"].removeprefix("#/").split("/"):
-        found = found[name]
-    return found
+        match = match[name]
+    return match
 
 
 def validator(schema: dict[str, Any]) -> Any:
@@ -84,22 +84,22 @@ def of_body(path: str) -> dict[str, Any]:
     return schema
 
 
-def documented(path: str, method: str, answer: httpx.Response) -> None:
+def check_documented(path: str, method: str, answer: httpx.Response) -> None:
     """Judge an answer by the document: status, headers, body."""
     responses = DOCUMENT["paths"][path][method]["responses"]
     assert str(answer.status_code) in responses, f"{method} {path}: {answer.status_code} is not documented"
-    told = resolved(responses[str(answer.status_code)])
-    for name, header in told["headers"].items():
+    report = resolve_node(responses[str(answer.status_code)])
+    for name, header in report["headers"].items():
         text = answer.headers[name]
-        schema = resolved(header)["schema"]
+        schema = resolve_node(header)["schema"]
         assert validator(schema).is_valid(int(text) if schema.get("type") == "integer" else text), (name, text)
-    if "content" not in told:
+    if "content" not in report:
         assert answer.content == b""
         return
-    ((media, content),) = told["content"].items()
+    ((media, content),) = report["content"].items()
     assert answer.headers["content-type"] == media
     assert not list(validator(content["schema"]).iter_errors(answer.json())), answer.text
-    named = resolved(content["schema"])
+    named = resolve_node(content["schema"])
     if "properties" in named and answer.status_code < 300:
         assert set(answer.json()) == set(named["properties"])
 
@@ -150,16 +150,18 @@ def test_code_and_schema_take_the_same_bodies(path: str) -> None:
     bodies += [{**example, name: value} for name in example for value in VALUES]
     apart = []
     for body in bodies:
-        by_schema, by_code = check.is_valid(body), accepted(model, body)
-        changed = {name for name in JUDGED_BY_CONTENT if isinstance(body, dict) and body.get(name) != example.get(name)}
-        if by_schema != by_code and not (by_schema and changed):
+        by_schema, by_code = check.is_valid(body), is_accepted(model, body)
+        changed_names = {
+            name for name in JUDGED_BY_CONTENT if isinstance(body, dict) and body.get(name) != example.get(name)
+        }
+        if by_schema != by_code and not (by_schema and changed_names):
             apart.append((body, f"schema {by_schema}, code {by_code}"))
     assert not apart, apart[:10]
     assert check.is_valid(example)
-    assert set(resolved(of_body(path))["properties"]) == set(model.model_fields)
+    assert set(resolve_node(of_body(path))["properties"]) == set(model.model_fields)
 
 
-def accepted(model: Any, body: Any) -> bool:
+def is_accepted(model: Any, body: Any) -> bool:
     try:
         as_model(model, body)
     except Unprocessable:
@@ -171,8 +173,8 @@ async def test_answers_are_as_documented(plane: Hub) -> None:
     """Each operation's answers, when it succeeds, is refused, or meets what is not there."""
     async with service(answers(200)) as there:
         for path, method, url, body, headers in calls(plane, there.url):
-            documented(path, method, await plane.http.request(method.upper(), url, json=body, headers=headers))
-    documented("/v1/audit", "get", await plane.http.get("/v1/audit?verify=full&limit=2", headers=plane.admin))
+            check_documented(path, method, await plane.http.request(method.upper(), url, json=body, headers=headers))
+    check_documented("/v1/audit", "get", await plane.http.get("/v1/audit?verify=full&limit=2", headers=plane.admin))
 
 
 def calls(plane: Hub, url: str) -> Iterator[tuple[str, str, str, Any, dict[str, str]]]:

@@ -79,14 +79,14 @@ async def test_reads_want_no_credential(either: Hub, path: str) -> None:
 
 async def test_health_counts_issuers_and_services(either: Hub) -> None:
     """Registering raises a count, revoking lowers it."""
-    await either.checked()
+    await either.wait_for_check()
     await either.register("did:web:a.example")
     await either.register("did:web:b.example")
     await either.serve("a")
     await either.revoke("did:web:a.example")
-    told = (await either.http.get("/health")).json()
+    document = (await either.http.get("/health")).json()
     service = {"status": "ok", "service": "weldproof-controlplane", "version": "0.1.0"}
-    assert told == {**service, "issuers": 1, "services": 1}
+    assert document == {**service, "issuers": 1, "services": 1}
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ async def test_other_paths_are_404(plane: Hub, path: str) -> None:
         ("TRACE", "/v1/posture", "GET, HEAD"),
     ],
 )
-async def test_a_wrong_method_is_405_with_what_is_right(plane: Hub, method: str, path: str, allowed: str) -> None:
+async def test_a_wrong_method_is_405_with_what_is_right(plane: Hub, method: str, path: str, allowed_value: str) -> None:
     """P-CV-10."""
     answer = await plane.http.request(method, path, headers=plane.admin)
-    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed_value)
     assert method == "HEAD" or answer.json() == {"detail": "Method Not Allowed"}
 
 
@@ -171,9 +171,9 @@ async def test_calls_without_the_token_are_limited_by_address(tmp_path: Path) ->
         assert {answer.status_code for answer in answers} == {200}
         assert answers[0].headers["x-ratelimit-limit"] == "60"
         for headers in ({}, {"Authorization": "Bearer wrong"}):
-            refused = await one.http.get("/v1/issuer-pks", headers=headers)
-            assert (refused.status_code, list(refused.json())) == (429, ["detail"])
-            assert int(refused.headers["retry-after"]) >= 1
+            reply = await one.http.get("/v1/issuer-pks", headers=headers)
+            assert (reply.status_code, list(reply.json())) == (429, ["detail"])
+            assert int(reply.headers["retry-after"]) >= 1
         for _ in range(70):
             free = await one.http.get("/v1/issuer-pks", headers=one.admin)
             assert (free.status_code, "x-ratelimit-limit" in free.headers) == (200, False)
@@ -197,10 +197,10 @@ async def test_a_database_that_is_away_is_503(plane: Hub, monkeypatch: pytest.Mo
 async def test_an_unplanned_fault_tells_nothing(plane: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """P-CV-18: 500 with the request id."""
 
-    async def broken(*_: Any, **__: Any) -> Any:
+    async def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError("secret place")
 
-    monkeypatch.setattr(Services, "counts", broken)
+    monkeypatch.setattr(Services, "counts", fail)
     answer = await plane.http.get("/health")
     assert (answer.status_code, answer.json()["error"]) == (500, "internal_error")
     assert answer.json()["request_id"] == answer.headers["x-request-id"]

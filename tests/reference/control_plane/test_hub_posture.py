@@ -26,28 +26,28 @@ async def quick(tmp_path: Path) -> AsyncIterator[Hub]:
         yield one
 
 
-def shared(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def share_readings(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(service_health, "SHARED_SECONDS", seconds)
 
 
 async def finding(plane: Hub, url: str, **members: Any) -> dict[str, Any]:
     """Register a service and return how the posture shows it."""
     assert (await plane.serve("a", url, **members)).status_code in {200, 201}
-    told = await plane.posture()
-    found: dict[str, Any] = told["services"][0]
-    healthy = int(found["healthy"])
-    assert told["summary"] == {"total": 1, "healthy": healthy, "unhealthy": 1 - healthy}
-    assert told["status"] == ("ok" if found["healthy"] else "degraded")
-    return found
+    document = await plane.posture()
+    match: dict[str, Any] = document["services"][0]
+    healthy = int(match["healthy"])
+    assert document["summary"] == {"total": 1, "healthy": healthy, "unhealthy": 1 - healthy}
+    assert document["status"] == ("ok" if match["healthy"] else "degraded")
+    return match
 
 
 async def test_no_service_is_an_empty_posture(either: Hub) -> None:
     """With the number of issuers."""
     await either.register()
-    told = await either.posture()
-    assert told == {
+    document = await either.posture()
+    assert document == {
         "status": "empty",
-        "checked_at": told["checked_at"],
+        "checked_at": document["checked_at"],
         "services": [],
         "summary": {"total": 0, "healthy": 0, "unhealthy": 0},
         "issuers": 1,
@@ -57,18 +57,18 @@ async def test_no_service_is_an_empty_posture(either: Hub) -> None:
 async def test_a_service_that_answers_200_is_healthy(plane: Hub) -> None:
     """It is asked at the registered address with one GET, and listed by name; only the operator sees the address."""
     async with service(answers(200)) as there:
-        found = await finding(plane, f"{there.url}/base/", health_path="/up?deep=1")
-        assert found == {
+        health = await finding(plane, f"{there.url}/base/", health_path="/up?deep=1")
+        assert health == {
             "name": "a",
             "type": "addon",
             "health_path": "/up?deep=1",
             "healthy": True,
             "status_code": 200,
-            "latency_ms": found["latency_ms"],
+            "latency_ms": health["latency_ms"],
             "error": None,
-            "checked_at": found["checked_at"],
+            "checked_at": health["checked_at"],
         }
-        assert found["latency_ms"] >= 0
+        assert health["latency_ms"] >= 0
         lines = there.heads[0].split("\r\n")
         assert lines[0] == "GET /base/up?deep=1 HTTP/1.1"
         assert "user-agent: Weldproof/1" in [one.lower().replace("weldproof", "Weldproof") for one in lines]
@@ -81,8 +81,8 @@ async def test_any_other_status_is_not_healthy(plane: Hub, status: int) -> None:
     """200 alone is (interface)."""
     body = "" if status == 204 else "ok"
     async with service(answers(status, body=body)) as there:
-        found = await finding(plane, there.url)
-    assert (found["healthy"], found["status_code"], found["error"]) == (False, status, "unexpected_status")
+        health = await finding(plane, there.url)
+    assert (health["healthy"], health["status_code"], health["error"]) == (False, status, "unexpected_status")
 
 
 async def test_a_redirect_is_not_followed(plane: Hub) -> None:
@@ -104,8 +104,8 @@ async def test_proxies_of_the_environment_are_not_used(plane: Hub, monkeypatch: 
 async def test_nobody_listens(plane: Hub) -> None:
     """Unreachable, without a status and a latency."""
     with reserved_port() as port:
-        found = await finding(plane, f"http://127.0.0.1:{port}")
-    assert (found["healthy"], found["status_code"], found["latency_ms"], found["error"]) == (
+        health = await finding(plane, f"http://127.0.0.1:{port}")
+    assert (health["healthy"], health["status_code"], health["latency_ms"], health["error"]) == (
         *(False, None, None),
         "unreachable",
     )
@@ -118,14 +118,14 @@ async def test_an_address_that_leads_nowhere(plane: Hub, monkeypatch: pytest.Mon
     """Also a name that no resolver takes: the posture shows it, and answers."""
     plainly = socket.getaddrinfo
 
-    def looked_up(host: str, *given: Any, **further: Any) -> Any:
+    def looked_up(host: str, *context: Any, **further: Any) -> Any:
         if host == "nowhere.invalid":  # whatever resolver this machine has, and however long it thinks
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return plainly(host, *given, **further)
+        return plainly(host, *context, **further)
 
     monkeypatch.setattr(socket, "getaddrinfo", looked_up)
-    found = await finding(plane, url)
-    assert (found["healthy"], found["status_code"], found["error"]) == (False, None, "unreachable")
+    health = await finding(plane, url)
+    assert (health["healthy"], health["status_code"], health["error"]) == (False, None, "unreachable")
 
 
 async def endless_body(writer: Writer) -> None:
@@ -184,8 +184,8 @@ async def test_what_a_service_may_answer(
 ) -> None:
     """A truncated answer counts as no answer; of an endless one 64 KiB are read."""
     async with service(script) as there:
-        found = await finding(quick if error == "timeout" else plane, there.url)
-    assert (found["healthy"], found["status_code"], found["error"]) == (healthy, status, error)
+        health = await finding(quick if error == "timeout" else plane, there.url)
+    assert (health["healthy"], health["status_code"], health["error"]) == (healthy, status, error)
 
 
 async def test_services_are_asked_side_by_side(plane: Hub) -> None:
@@ -216,10 +216,10 @@ async def test_services_that_hang_take_as_long_as_one(
         for place in range(40):
             await plane.serve(f"stuck-{place}", f"{stuck.url}/{place}")
         began = time.monotonic()
-        told = await plane.posture()
+        document = await plane.posture()
         # Three seconds by the profile; the rest is for a machine that has other things to do.
         assert time.monotonic() - began < 3 + 30
-        assert {one["error"] for one in told["services"]} == {"timeout"}
+        assert {one["error"] for one in document["services"]} == {"timeout"}
 
 
 async def test_no_more_than_some_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +257,7 @@ async def test_a_posture_is_told_in_time_though_not_all_were_asked(
 async def test_findings_are_shared_while_they_are_fresh(plane: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty calls at once ask a service once; a service that is registered meanwhile is listed at once."""
     assert service_health.SHARED_SECONDS == 1
-    shared(monkeypatch, 3600)
+    share_readings(monkeypatch, 3600)
     async with service(answers(200)) as there:
         await plane.serve("a", there.url)
         for told in await asyncio.gather(*(plane.posture() for _ in range(20))):
@@ -286,7 +286,7 @@ async def test_findings_are_asked_for_anew_after_a_second(plane: Hub) -> None:
 
 async def test_who_gives_up_waiting_takes_nothing_from_others(plane: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that was cancelled leaves the finding to those who share it."""
-    shared(monkeypatch, 3600)
+    share_readings(monkeypatch, 3600)
     release = asyncio.Event()
 
     async def slowly(writer: Writer) -> None:
@@ -307,7 +307,7 @@ async def test_who_gives_up_waiting_takes_nothing_from_others(plane: Hub, monkey
 
 async def test_a_service_that_was_removed_is_not_asked_again(plane: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """And one that moved is asked at its new address only (CP-CONF-06)."""
-    shared(monkeypatch, 0.0)
+    share_readings(monkeypatch, 0.0)
     async with service(answers(200)) as old, service(answers(200)) as new:
         await plane.serve("a", old.url)
         await plane.posture()

@@ -34,9 +34,9 @@ def worker(tmp_path: Path) -> Iterator[Starter]:
     with ExitStack() as started:
 
         def start(**settings: str) -> HubProcess:
-            one = HubProcess(tmp_path, **settings)
-            started.callback(one.close)
-            return one.start()
+            worker_process = HubProcess(tmp_path, **settings)
+            started.callback(worker_process.close)
+            return worker_process.start()
 
         yield start
 
@@ -44,11 +44,11 @@ def worker(tmp_path: Path) -> Iterator[Starter]:
 @contextmanager
 def healthy_service() -> Iterator[tuple[str, list[str]]]:
     """A service that answers 200; yields its address and the paths that it was asked for."""
-    asked: list[str] = []
+    questions: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            questions.append(self.path)
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -59,7 +59,7 @@ def healthy_service() -> Iterator[tuple[str, list[str]]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}", questions
     finally:
         server.shutdown()
         server.server_close()
@@ -96,12 +96,12 @@ def test_the_defaults_are_the_interface_s(monkeypatch: pytest.MonkeyPatch) -> No
         ({"WP_MODE": "live", "WP_RATE_LIMITS": "off"}, "WP_MODE"),
     ],
 )
-def test_a_wrong_setting_stops_the_start(tmp_path: Path, settings: dict[str, str], named: str) -> None:
+def test_a_wrong_setting_stops_the_start(tmp_path: Path, settings: dict[str, str], name: str) -> None:
     """Exit 2 and one line that names the setting."""
-    told = {"WP_MODE": "test", "S2CP_DATA_DIR": str(tmp_path / "data"), "S2CP_PORT": "0", **settings}
-    ended = CliRunner().invoke(main, env=told)
-    assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
-    assert named in ended.output
+    environment = {"WP_MODE": "test", "S2CP_DATA_DIR": str(tmp_path / "data"), "S2CP_PORT": "0", **settings}
+    outcome = CliRunner().invoke(main, env=environment)
+    assert (outcome.exit_code, len(outcome.output.splitlines())) == (2, 1), outcome.output
+    assert name in outcome.output
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_a_wrong_setting_stops_the_start(tmp_path: Path, settings: dict[str, str
 def test_a_file_that_cannot_be_used_stops_the_start(tmp_path: Path, name: str, text: str) -> None:
     """A secret that was cut short is never taken for one."""
     (tmp_path / name).write_text(text)
-    ended = CliRunner().invoke(main, env={"WP_MODE": "test", "S2CP_DATA_DIR": str(tmp_path), "S2CP_PORT": "0"})
-    assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
-    assert "S2CP_DATA_DIR" in ended.output
+    outcome = CliRunner().invoke(main, env={"WP_MODE": "test", "S2CP_DATA_DIR": str(tmp_path), "S2CP_PORT": "0"})
+    assert (outcome.exit_code, len(outcome.output.splitlines())) == (2, 1), outcome.output
+    assert "S2CP_DATA_DIR" in outcome.output
 
 
 def test_token_issuers_services_and_log_survive_a_restart(worker: Starter) -> None:
@@ -169,10 +169,10 @@ def test_two_workers_that_write_at_once_write_one_chain(worker: Starter, postgre
     settings = told_settings(data_dir=workers[0].data, db=postgres_database)
     assert holds(page["entries"], key_of(settings))
     assert json.loads((workers[0].data / "audit_head").read_bytes()) == page["head"]
-    trusted = workers[1].http.get("/v1/issuer-pks").json()
-    assert len(trusted) == 61
+    document = workers[1].http.get("/v1/issuer-pks").json()
+    assert len(document) == 61
     places = [one["subject"] for one in page["entries"] if one["action"] == "issuer.registered"]
-    assert list(trusted) == places
+    assert list(document) == places
 
 
 def test_a_crash_between_the_transaction_and_the_head_file_heals(tmp_path: Path, worker: Starter) -> None:
@@ -189,16 +189,16 @@ def test_a_crash_between_the_transaction_and_the_head_file_heals(tmp_path: Path,
         "from reference.control_plane.__main__ import main\n"
         "main(prog_name='weldproof-controlplane')\n"
     )
-    dying = HubProcess(tmp_path, program=("-c", program)).start()
+    worker_process = HubProcess(tmp_path, program=("-c", program)).start()
     try:
-        dying.ready()
+        worker_process.ready()
         with pytest.raises(httpx.TransportError):
-            dying.register("did:web:b.example")
-        assert dying.process is not None
-        assert dying.process.wait(120) == -9
-        assert json.loads((dying.data / "audit_head").read_bytes())["seq"] == 1
+            worker_process.register("did:web:b.example")
+        assert worker_process.process is not None
+        assert worker_process.process.wait(120) == -9
+        assert json.loads((worker_process.data / "audit_head").read_bytes())["seq"] == 1
     finally:
-        dying.close()
+        worker_process.close()
     after = worker().ready()
     page = after.audit()
     assert (page["valid"], page["count"]) == (True, 2)
@@ -210,16 +210,18 @@ def test_killed_again_and_again_it_never_breaks_its_chain(worker: Starter) -> No
     """SIGKILL under load: what was answered with 201 is there, and every start finds the chain whole."""
     kept: set[str] = set()
     for life in range(3):
-        one = worker().ready()
-        assert one.audit(limit=1)["valid"] is True
+        worker_process = worker().ready()
+        assert worker_process.audit(limit=1)["valid"] is True
         enough = threading.Event()
 
-        def write(life: int = life, one: HubProcess = one, enough: threading.Event = enough) -> None:
+        def write(
+            life: int = life, worker_process: HubProcess = worker_process, enough: threading.Event = enough
+        ) -> None:
             number = 0
             try:
                 while True:
                     did = f"did:web:l{life}.n{number}.example"
-                    if one.register(did).status_code == 201:
+                    if worker_process.register(did).status_code == 201:
                         kept.add(did)
                     number += 1
                     if number == 10:
@@ -230,9 +232,9 @@ def test_killed_again_and_again_it_never_breaks_its_chain(worker: Starter) -> No
         writer = threading.Thread(target=write)
         writer.start()
         assert enough.wait(100)
-        one.kill()
+        worker_process.kill()
         writer.join(100)
-        one.close()
+        worker_process.close()
     last = worker().ready()
     assert last.audit(verify="full")["valid"] is True
     assert kept <= set(last.http.get("/v1/issuer-pks").json())
@@ -241,16 +243,16 @@ def test_killed_again_and_again_it_never_breaks_its_chain(worker: Starter) -> No
 
 def test_a_tail_that_was_cut_while_it_was_down_is_found(worker: Starter) -> None:
     """The health document says degraded; the log of the process says where."""
-    one = worker().ready()
+    worker_process = worker().ready()
     for name in ("a", "b", "c"):
-        one.register(f"did:web:{name}.example")
-    one.stop()
-    alter(told_settings(data_dir=one.data), ["DELETE FROM control_plane_audit WHERE seq = 3"])
+        worker_process.register(f"did:web:{name}.example")
+    worker_process.stop()
+    alter(told_settings(data_dir=worker_process.data), ["DELETE FROM control_plane_audit WHERE seq = 3"])
     again = worker().ready()
     assert again.audit(limit=1)["valid"] is False
     assert again.http.get("/health").json()["status"] == "degraded"
-    told = [json.loads(line) for line in again.log().splitlines()]
-    assert [(line["seq"], line["flaw"]) for line in told if line["event"] == "audit_chain_broken"] == [(3, "cut")]
+    report = [json.loads(line) for line in again.log().splitlines()]
+    assert [(line["seq"], line["flaw"]) for line in report if line["event"] == "audit_chain_broken"] == [(3, "cut")]
 
 
 @pytest.mark.postgres
@@ -258,19 +260,19 @@ def test_a_database_that_is_away_is_503_and_comes_back(
     worker: Starter, postgres_server: str, postgres_database: str
 ) -> None:
     """Every call that needs it, health too, with Retry-After; then the next one is served again."""
-    one = worker(S2CP_DB=postgres_database).ready()
+    worker_process = worker(S2CP_DB=postgres_database).ready()
     database = str(make_url(postgres_database).database)
     paths = ("/health", "/v1/issuer-pks", "/v1/posture")
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(Identifier(database)))
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [database])
-        away = [*(one.http.get(path) for path in paths), one.register("did:web:a.example")]
+        away = [*(worker_process.http.get(path) for path in paths), worker_process.register("did:web:a.example")]
         connection.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(Identifier(database)))
     for answer in away:
         assert (answer.status_code, answer.json()) == (503, {"detail": "store_unavailable"})
         assert answer.headers["retry-after"] == "5"
-    assert [one.http.get(path).status_code for path in paths] == [200] * 3
-    assert one.register("did:web:a.example").status_code == 201
+    assert [worker_process.http.get(path).status_code for path in paths] == [200] * 3
+    assert worker_process.register("did:web:a.example").status_code == 201
 
 
 def test_it_connects_to_registered_health_addresses_only(tmp_path: Path) -> None:
@@ -290,23 +292,28 @@ def test_it_connects_to_registered_health_addresses_only(tmp_path: Path) -> None
         "from reference.control_plane.__main__ import main\n"
         "main(prog_name='weldproof-controlplane')\n"
     )
-    with healthy_service() as (url, asked):
-        one = HubProcess(tmp_path, program=("-c", program)).start()
+    with healthy_service() as (url, service_process):
+        worker_process = HubProcess(tmp_path, program=("-c", program)).start()
         try:
-            one.ready()
-            one.register("did:web:issuer.example")
+            worker_process.ready()
+            worker_process.register("did:web:issuer.example")
             body = {"name": "a", "base_url": url, "health_path": "/up"}
-            assert one.http.post("/v1/services", json=body, headers=one.admin).status_code == 201
+            assert worker_process.http.post("/v1/services", json=body, headers=worker_process.admin).status_code == 201
             for path in ("/health", "/v1/issuer-pks", "/.well-known/atb-keys.json", "/openapi.json"):
-                assert one.http.get(path).status_code == 200
-            assert one.audit(verify="full")["valid"] is True
-            assert one.http.get("/v1/posture").json()["status"] == "ok"
-            assert one.http.delete("/v1/issuers/did:web:issuer.example", headers=one.admin).status_code == 204
+                assert worker_process.http.get(path).status_code == 200
+            assert worker_process.audit(verify="full")["valid"] is True
+            assert worker_process.http.get("/v1/posture").json()["status"] == "ok"
+            assert (
+                worker_process.http.delete(
+                    "/v1/issuers/did:web:issuer.example", headers=worker_process.admin
+                ).status_code
+                == 204
+            )
         finally:
-            one.close()
-    outbound = [line for line in one.log().splitlines() if line.startswith("OUTBOUND")]
+            worker_process.close()
+    outbound = [line for line in worker_process.log().splitlines() if line.startswith("OUTBOUND")]
     port = int(url.rpartition(":")[2])
-    assert asked == ["/up"]
+    assert service_process == ["/up"]
     assert outbound == [f"OUTBOUND socket.connect ('127.0.0.1', {port})"]
 
 
@@ -316,9 +323,9 @@ def test_a_secret_that_vanished_is_not_made_anew(worker: Starter, name: str) -> 
     first = worker().ready()
     first.stop()
     kept = (first.data / name).rename(first.data / "kept")
-    ended = CliRunner().invoke(main, env={"WP_MODE": "test", "S2CP_DATA_DIR": str(first.data), "S2CP_PORT": "0"})
-    assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
-    assert f"{first.data / name} is gone" in ended.output
+    outcome = CliRunner().invoke(main, env={"WP_MODE": "test", "S2CP_DATA_DIR": str(first.data), "S2CP_PORT": "0"})
+    assert (outcome.exit_code, len(outcome.output.splitlines())) == (2, 1), outcome.output
+    assert f"{first.data / name} is gone" in outcome.output
     assert not (first.data / name).exists()
     kept.rename(first.data / name)
     assert worker().ready().token == first.token

@@ -18,9 +18,9 @@ async def remove(plane: Hub, segment: str) -> tuple[int, bytes]:
 
 async def test_a_service_is_registered_with_its_record(either: Hub) -> None:
     """201; what is left out has its default; the posture lists it, the health document counts it."""
-    made = await either.serve("my-addon")
+    answer = await either.serve("my-addon")
     record = {"name": "my-addon", "type": "addon", "base_url": URL, "health_path": "/health"}
-    assert (made.status_code, made.json()) == (201, {**record, "registered_at": made.json()["registered_at"]})
+    assert (answer.status_code, answer.json()) == (201, {**record, "registered_at": answer.json()["registered_at"]})
     assert [one["name"] for one in (await either.posture())["services"]] == ["my-addon"]
     assert (await either.http.get("/health")).json()["services"] == 1
 
@@ -38,8 +38,8 @@ async def test_another_record_replaces_the_old_one(either: Hub) -> None:
     """200; it is not listed twice, and keeps its place."""
     await either.serve("a")
     await either.serve("b")
-    moved = await either.serve("a", "http://127.0.0.1:8/base/", type="rail", health_path="/up?deep=1")
-    assert moved.status_code == 200
+    answer = await either.serve("a", "http://127.0.0.1:8/base/", type="rail", health_path="/up?deep=1")
+    assert answer.status_code == 200
     shown = (await either.posture(admin=True))["services"]
     assert [(one["name"], one["type"], one["base_url"], one["health_path"]) for one in shown] == [
         ("a", "rail", "http://127.0.0.1:8/base/", "/up?deep=1"),
@@ -88,11 +88,11 @@ async def test_an_unknown_name_is_404_and_changes_nothing(plane: Hub, segment: s
         ),
     ],
 )
-async def test_what_is_no_service_is_refused_and_changes_nothing(plane: Hub, changed: dict[str, Any]) -> None:
+async def test_what_is_no_service_is_refused_and_changes_nothing(plane: Hub, changes: dict[str, Any]) -> None:
     """422 with `detail`, which does not repeat the value; no entry."""
-    answer = await plane.http.post(SERVICES, json={"name": "a", "base_url": URL, **changed}, headers=plane.admin)
+    answer = await plane.http.post(SERVICES, json={"name": "a", "base_url": URL, **changes}, headers=plane.admin)
     assert answer.status_code == 422, answer.text
-    assert [one["loc"] for one in answer.json()["detail"]] == [["body", next(iter(changed))]]
+    assert [one["loc"] for one in answer.json()["detail"]] == [["body", next(iter(changes))]]
     assert await plane.entries() == []
 
 
@@ -110,5 +110,5 @@ async def test_name_and_address_are_required(plane: Hub, missing: str) -> None:
 )
 async def test_what_is_a_service_is_taken_with_members_nobody_knows(plane: Hub, base_url: str) -> None:
     """P-CV-14; the address is kept as it was sent."""
-    made = await plane.serve("a" * 64, base_url, version="1", more={"a": 1})
-    assert (made.status_code, made.json()["base_url"]) == (201, base_url)
+    answer = await plane.serve("a" * 64, base_url, version="1", more={"a": 1})
+    assert (answer.status_code, answer.json()["base_url"]) == (201, base_url)

@@ -23,10 +23,10 @@ ZEROS = base64.b64encode(b"\x0a" + bytes(1792)).decode()
 
 async def test_a_registered_issuer_is_published_with_exactly_its_key(either: Hub) -> None:
     """201 with the kid of the profile's example; in the trust set and in both key documents; logged."""
-    made = await either.register(DID, ZEROS)
-    assert (made.status_code, made.json()) == (
+    answer = await either.register(DID, ZEROS)
+    assert (answer.status_code, answer.json()) == (
         201,
-        {"did": DID, "kid": "36fbedf43da0340a", "alg": "Falcon-1024", "created_at": made.json()["created_at"]},
+        {"did": DID, "kid": "36fbedf43da0340a", "alg": "Falcon-1024", "created_at": answer.json()["created_at"]},
     )
     assert await either.trust_set() == {DID: ZEROS}
     documents = [(await either.http.get(path)).json() for path in (ATB_KEYS, PQC_KEYS)]
@@ -34,7 +34,7 @@ async def test_a_registered_issuer_is_published_with_exactly_its_key(either: Hub
     key = {**entry, "public_key_b64": ZEROS, "public_key_pqclean_b64": ZEROS, "status": "active"}
     assert (
         documents
-        == [{"issuer": "did:web:localhost%3A8094", "updated_at": made.json()["created_at"], "keys": [key]}] * 2
+        == [{"issuer": "did:web:localhost%3A8094", "updated_at": answer.json()["created_at"], "keys": [key]}] * 2
     )
     assert await either.entries() == [("issuer.registered", DID)]
 
@@ -52,8 +52,8 @@ async def test_another_key_replaces_the_old_one_at_once(either: Hub) -> None:
     """P-CP-03: one key per DID; the log tells both kids."""
     old, new = falcon_key("old"), falcon_key("new")
     await either.register(DID, old)
-    rotated = await either.register(DID, new)
-    assert (rotated.status_code, rotated.json()["kid"]) == (200, kid_of(new))
+    answer = await either.register(DID, new)
+    assert (answer.status_code, answer.json()["kid"]) == (200, kid_of(new))
     assert await either.trust_set() == {DID: new}
     keys = (await either.http.get(ATB_KEYS)).json()["keys"]
     assert [(one["did"], one["public_key_b64"]) for one in keys] == [(DID, new)]
@@ -66,9 +66,9 @@ async def test_another_key_replaces_the_old_one_at_once(either: Hub) -> None:
 async def test_a_revoked_issuer_is_gone_and_may_come_back(either: Hub) -> None:
     """204, then 404; registering it again is 201 (P-CP-03)."""
     await either.register()
-    gone = await either.revoke()
-    assert (gone.status_code, gone.content) == (204, b"")
-    assert "content-type" not in gone.headers
+    answer = await either.revoke()
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert "content-type" not in answer.headers
     assert await either.trust_set() == {}
     assert (await either.http.get(ATB_KEYS)).json()["keys"] == []
     again = await either.revoke()
@@ -108,10 +108,10 @@ async def test_issuers_stand_in_the_order_of_registration(either: Hub) -> None:
         ("did:web:h%2fa", "did:web:h%252fa"),
     ],
 )
-async def test_a_did_is_revoked_as_it_is_or_percent_encoded(plane: Hub, registered: str, sent: str) -> None:
+async def test_a_did_is_revoked_as_it_is_or_percent_encoded(plane: Hub, registered: str, message: str) -> None:
     """P-CP-02: decoded once and looked up, then as it was sent."""
     await plane.register(registered)
-    assert (await plane.revoke(sent)).status_code == 204
+    assert (await plane.revoke(message)).status_code == 204
     assert await plane.trust_set() == {}
     assert (await plane.entries())[-1] == ("issuer.revoked", registered)
 
@@ -224,11 +224,11 @@ async def test_documents_have_a_tag_that_changes_with_the_trust_set(either: Hub,
     assert first.headers["cache-control"] == "no-cache"
     tag = first.headers["etag"]
     for known in (tag, f"W/{tag}", f'"x", {tag}', "*"):
-        same = await either.http.get(path, headers={"If-None-Match": known})
-        assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
+        reply = await either.http.get(path, headers={"If-None-Match": known})
+        assert (reply.status_code, reply.content, reply.headers["etag"]) == (304, b"", tag)
     await either.register()
-    other = await either.http.get(path, headers={"If-None-Match": tag})
-    assert other.status_code == 200
-    assert other.headers["etag"] != tag
+    answer = await either.http.get(path, headers={"If-None-Match": tag})
+    assert answer.status_code == 200
+    assert answer.headers["etag"] != tag
     await either.revoke()
-    assert (await either.http.get(path, headers={"If-None-Match": other.headers["etag"]})).status_code == 200
+    assert (await either.http.get(path, headers={"If-None-Match": answer.headers["etag"]})).status_code == 200

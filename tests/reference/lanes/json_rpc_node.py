@@ -26,9 +26,9 @@ class Whole:
         self.status = status
 
 
-def reversed_order(told: list[Any]) -> list[Any]:
+def reversed_order(report: list[Any]) -> list[Any]:
     """Answers to a batch, which come in whatever order."""
-    return told[::-1]
+    return report[::-1]
 
 
 class RpcNode:
@@ -48,36 +48,36 @@ class RpcNode:
         return [params for asked, params in self.asked if asked == method]
 
     async def answer(self, request: web.Request) -> web.Response:
-        asked = json.loads(await request.read())
+        document = json.loads(await request.read())
         self.requests += 1
-        if not isinstance(asked, list):
-            return _sent(self._told(asked))
+        if not isinstance(document, list):
+            return _encode(self._answer_call(document))
         if not self.takes_batches:
             error = {"code": self.refusal_of_batches, "message": "no batches"}
-            return _sent({"jsonrpc": "2.0", "id": None, "error": error})
-        told = [self._told(call) for call in asked]
-        return _sent(next((one for one in told if isinstance(one, Whole)), self.arranged(told)))
+            return _encode({"jsonrpc": "2.0", "id": None, "error": error})
+        report = [self._answer_call(call) for call in document]
+        return _encode(next((one for one in report if isinstance(one, Whole)), self.arranged(report)))
 
-    def _told(self, call: dict[str, Any]) -> Any:
+    def _answer_call(self, call: dict[str, Any]) -> Any:
         self.asked.append((call["method"], call["params"]))
-        told = self.results.get(call["method"], Refusal("the method does not exist", -32601))
-        told = told(*call["params"]) if callable(told) else told
-        if isinstance(told, Whole):
-            return told
-        outcome = {"error": told.error} if isinstance(told, Refusal) else {"result": told}
+        report = self.results.get(call["method"], Refusal("the method does not exist", -32601))
+        report = report(*call["params"]) if callable(report) else report
+        if isinstance(report, Whole):
+            return report
+        outcome = {"error": report.error} if isinstance(report, Refusal) else {"result": report}
         return {"jsonrpc": "2.0", "id": call["id"], **outcome}
 
 
-def _sent(told: Any) -> web.Response:
-    if not isinstance(told, Whole):
-        return web.json_response(told)
-    raw = told.body if isinstance(told.body, bytes) else json.dumps(told.body).encode()
+def _encode(report: Any) -> web.Response:
+    if not isinstance(report, Whole):
+        return web.json_response(report)
+    raw = report.body if isinstance(report.body, bytes) else json.dumps(report.body).encode()
     headers = {"Content-Type": "application/json", "Location": "/elsewhere"}
-    return web.Response(status=told.status, body=raw, headers=headers)
+    return web.Response(status=report.status, body=raw, headers=headers)
 
 
 @asynccontextmanager
-async def serving(node: RpcNode) -> AsyncIterator[RpcNode]:
+async def serve_node(node: RpcNode) -> AsyncIterator[RpcNode]:
     """Serve a node on loopback."""
     app = web.Application()
     app.router.add_post("/{path:.*}", node.answer)

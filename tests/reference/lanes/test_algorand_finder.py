@@ -50,10 +50,10 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture
 def finder(session: aiohttp.ClientSession, chain: SimulatedChain) -> AlgorandFinder:
-    return opened(session, chain)
+    return open_finder(session, chain)
 
 
-def opened(session: aiohttp.ClientSession, chain: SimulatedChain, indexer: str | None = None) -> AlgorandFinder:
+def open_finder(session: aiohttp.ClientSession, chain: SimulatedChain, indexer: str | None = None) -> AlgorandFinder:
     """Return a finder that has seen nothing yet."""
     algod = Node(session, chain.algod, {"X-Algo-API-Token": chain.token})
     asked = Node(session, chain.indexer if indexer is None else indexer, {"X-Indexer-API-Token": chain.token})
@@ -62,14 +62,14 @@ def opened(session: aiohttp.ClientSession, chain: SimulatedChain, indexer: str |
 
 async def candidates(finder: AlgorandFinder, payee: str, after: int) -> list[Candidate]:
     """Return everything that searches find until one reaches the head."""
-    told: list[Candidate] = []
+    lines: list[Candidate] = []
     while True:
-        found = await finder.find(payee, after, await finder.read_head())
-        assert found.searched_to > after or found.is_complete
-        told += found.candidates
-        if found.is_complete:
-            return told
-        after = found.searched_to
+        search = await finder.find(payee, after, await finder.read_head())
+        assert search.searched_to > after or search.is_complete
+        lines += search.candidates
+        if search.is_complete:
+            return lines
+        after = search.searched_to
 
 
 async def all_found(finder: AlgorandFinder, payee: str, after: int) -> list[str]:
@@ -109,11 +109,11 @@ async def test_rounds_and_indexer_tell_the_same(
     session: aiohttp.ClientSession, chain: SimulatedChain, payer: Payer, payee: str
 ) -> None:
     """The newest rounds at algod and older ones at the indexer give the same transfers, with rounds."""
-    after = (await opened(session, chain).read_head()).position
+    after = (await open_finder(session, chain).read_head()).position
     ids = [payer.transfer(receiver=payee, amount=1, note=MEMO + bytes([number])) for number in range(3)]
     chain.control("advance", blocks=60)
-    by_indexer = await candidates(opened(session, chain), payee, after)
-    by_rounds = await candidates(opened(session, chain, ""), payee, after)
+    by_indexer = await candidates(open_finder(session, chain), payee, after)
+    by_rounds = await candidates(open_finder(session, chain, ""), payee, after)
     assert [one.tx_id for one in by_indexer] == ids
     assert by_indexer == by_rounds
 
@@ -123,12 +123,12 @@ async def test_an_indexer_that_lags_loses_nothing(
     session: aiohttp.ClientSession, chain: SimulatedChain, payer: Payer, payee: str, lag: int
 ) -> None:
     """However far behind the indexer is, the rounds that it does not know are read at algod."""
-    after = (await opened(session, chain).read_head()).position
+    after = (await open_finder(session, chain).read_head()).position
     chain.control("lag", blocks=lag)
     first = payer.transfer(receiver=payee, amount=1, note=MEMO)
     chain.control("advance", blocks=30)
     second = payer.transfer(receiver=payee, amount=2, note=MEMO)
-    assert await all_found(opened(session, chain), payee, after) == [first, second]
+    assert await all_found(open_finder(session, chain), payee, after) == [first, second]
 
 
 async def test_a_page_limit_loses_nothing(
@@ -136,7 +136,7 @@ async def test_a_page_limit_loses_nothing(
 ) -> None:
     """More than a page is read page by page."""
     monkeypatch.setattr(algorand_finder, "_PAGE", 2)
-    after = (await opened(session, chain).read_head()).position
+    after = (await open_finder(session, chain).read_head()).position
     params = chain.client.suggested_params()
     made = [
         transaction.AssetTransferTxn(payer.address, params, payee, 1, USDC, note=MEMO + bytes([n])) for n in range(7)
@@ -144,18 +144,18 @@ async def test_a_page_limit_loses_nothing(
     expected = {payer.send(one, wait=False) for one in made}
     transaction.wait_for_confirmation(chain.client, made[-1].get_txid(), 100)
     chain.control("advance", blocks=30)
-    assert set(await all_found(opened(session, chain), payee, after)) == expected
+    assert set(await all_found(open_finder(session, chain), payee, after)) == expected
 
 
 async def test_an_indexer_that_is_away_loses_nothing(
     session: aiohttp.ClientSession, chain: SimulatedChain, payer: Payer, payee: str
 ) -> None:
     """Without its indexer, algod is asked for every round."""
-    after = (await opened(session, chain).read_head()).position
+    after = (await open_finder(session, chain).read_head()).position
     chain.control("advance", blocks=30)
     paid = payer.transfer(receiver=payee, amount=1, note=MEMO)
     chain.control("advance", blocks=150)
-    assert await all_found(opened(session, chain, "http://127.0.0.1:9"), payee, after) == [paid]
+    assert await all_found(open_finder(session, chain, "http://127.0.0.1:9"), payee, after) == [paid]
 
 
 async def test_an_algod_that_is_away_is_no_answer(session: aiohttp.ClientSession, payee: str) -> None:
@@ -219,7 +219,7 @@ async def test_other_assets_are_told_apart_from_payments(
     asset = payer.create_asset()
     params = chain.client.suggested_params()
     other.send(transaction.AssetTransferTxn(other.address, params, other.address, 0, asset))
-    after = (await opened(session, chain).read_head()).position
+    after = (await open_finder(session, chain).read_head()).position
     payer.transfer(receiver=other.address, amount=1, note=MEMO)
     payer.transfer(receiver=other.address, amount=0, note=MEMO, asset=asset)
     payer.transfer(receiver=other.address, amount=1, note=b"", asset=asset)
@@ -227,7 +227,7 @@ async def test_other_assets_are_told_apart_from_payments(
     stray = payer.transfer(receiver=other.address, amount=3, note=MEMO, asset=asset)
     for blocks in (0, algorand_finder._ROUNDS_A_SEARCH + 20):
         chain.control("advance", blocks=blocks)
-        finder = opened(session, chain)
-        found = await finder.find_strays(other.address, after, await finder.read_head())
-        assert [one.tx_id for one in found.candidates] == [stray]
-        assert stray not in await all_found(opened(session, chain), other.address, after)
+        finder = open_finder(session, chain)
+        search = await finder.find_strays(other.address, after, await finder.read_head())
+        assert [one.tx_id for one in search.candidates] == [stray]
+        assert stray not in await all_found(open_finder(session, chain), other.address, after)

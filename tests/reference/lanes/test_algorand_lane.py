@@ -98,24 +98,24 @@ async def opened() -> AsyncIterator[tuple[AlgorandLane, Node, Node]]:
         await server.close()
 
 
-async def test_a_confirmed_transfer_by_algod(opened: tuple[AlgorandLane, Node, Node]) -> None:
+async def test_a_confirmed_transfer_by_algod(lane_and_nodes: tuple[AlgorandLane, Node, Node]) -> None:
     """Algod's word and its block's time; the indexer is not asked, and the token goes along."""
-    lane, algod, indexer = opened
+    lane, algod, indexer = lane_and_nodes
     assert await lane.observe(TX) == SEEN
     assert indexer.asked == []
     assert {token for _, token in algod.asked} == {"secret"}
 
 
-async def test_a_confirmed_transfer_by_the_indexer(opened: tuple[AlgorandLane, Node, Node]) -> None:
+async def test_a_confirmed_transfer_by_the_indexer(lane_and_nodes: tuple[AlgorandLane, Node, Node]) -> None:
     """What algod has forgotten the indexer still knows, in other words."""
-    lane, algod, _ = opened
+    lane, algod, _ = lane_and_nodes
     algod.say(ALGOD, NOT_FOUND, 404)
     assert await lane.observe(TX) == SEEN
 
 
-async def test_unknown_to_both_is_absent(opened: tuple[AlgorandLane, Node, Node]) -> None:
+async def test_unknown_to_both_is_absent(lane_and_nodes: tuple[AlgorandLane, Node, Node]) -> None:
     """Only when both say so in their own form."""
-    lane, algod, indexer = opened
+    lane, algod, indexer = lane_and_nodes
     algod.say(ALGOD, NOT_FOUND, 404)
     indexer.say(INDEXER, NOT_FOUND, 404)
     assert await lane.observe(TX) == ABSENT
@@ -126,28 +126,28 @@ async def test_unknown_to_both_is_absent(opened: tuple[AlgorandLane, Node, Node]
     [({"confirmed-round": 0}, TxStatus.PENDING), ({"confirmed-round": 0, "pool-error": "overspend"}, TxStatus.FAILED)],
 )
 async def test_what_is_not_in_a_block(
-    opened: tuple[AlgorandLane, Node, Node], changes: dict[str, Any], status: TxStatus
+    lane_and_nodes: tuple[AlgorandLane, Node, Node], changes: dict[str, Any], status: TxStatus
 ) -> None:
     """Waiting in the pool, or thrown out of it: never final, and without a time."""
-    lane, algod, _ = opened
+    lane, algod, _ = lane_and_nodes
     algod.say(ALGOD, PENDING | changes)
-    seen = await lane.observe(TX)
-    assert (seen.status, seen.final, seen.block_time) == (status, False, 0)
+    transaction = await lane.observe(TX)
+    assert (transaction.status, transaction.final, transaction.block_time) == (status, False, 0)
 
 
-async def test_members_that_are_zero_may_be_left_out(opened: tuple[AlgorandLane, Node, Node]) -> None:
+async def test_members_that_are_zero_may_be_left_out(lane_and_nodes: tuple[AlgorandLane, Node, Node]) -> None:
     """The node leaves out an amount of zero, an empty note and its round before it is in a block."""
-    lane, algod, _ = opened
+    lane, algod, _ = lane_and_nodes
     bare = {name: value for name, value in SHORT.items() if name not in {"aamt", "note"}}
     algod.say(ALGOD, {"pool-error": "", "txn": {"txn": bare}})
-    seen = await lane.observe(TX)
-    assert (seen.status, seen.note, seen.transfers[0].value) == (TxStatus.PENDING, b"", 0)
+    transaction = await lane.observe(TX)
+    assert (transaction.status, transaction.note, transaction.transfers[0].value) == (TxStatus.PENDING, b"", 0)
 
 
 @pytest.mark.parametrize("long", [False, True])
-async def test_a_clawback_is_told(opened: tuple[AlgorandLane, Node, Node], long: bool) -> None:
+async def test_a_clawback_is_told(lane_and_nodes: tuple[AlgorandLane, Node, Node], long: bool) -> None:
     """Moved by another hand, in both forms; who lost it is the sender of the transfer."""
-    lane, algod, indexer = opened
+    lane, algod, indexer = lane_and_nodes
     algod.say(ALGOD, PENDING | {"txn": {"txn": SHORT | {"asnd": "VICTIM"}}})
     if long:
         algod.say(ALGOD, NOT_FOUND, 404)
@@ -157,9 +157,9 @@ async def test_a_clawback_is_told(opened: tuple[AlgorandLane, Node, Node], long:
     assert (transfer.clawback, transfer.sender) == (True, "VICTIM")
 
 
-async def test_what_is_no_transfer_has_none(opened: tuple[AlgorandLane, Node, Node]) -> None:
+async def test_what_is_no_transfer_has_none(lane_and_nodes: tuple[AlgorandLane, Node, Node]) -> None:
     """A payment in the native coin shows no asset transfer; a close-out adds nothing to the amount."""
-    lane, algod, _ = opened
+    lane, algod, _ = lane_and_nodes
     algod.say(ALGOD, PENDING | {"txn": {"txn": {"type": "pay", "snd": "PAYER", "rcv": "PAYEE", "amt": 7}}})
     assert (await lane.observe(TX)).transfers == ()
     closing = PENDING | {"asset-closing-amount": 500, "txn": {"txn": SHORT | {"aclose": "PAYEE"}}}
@@ -194,9 +194,11 @@ UNSOUND: dict[str, tuple[int, Any]] = {
 
 
 @pytest.mark.parametrize(("status", "body"), UNSOUND.values(), ids=UNSOUND.keys())
-async def test_an_unsound_answer_is_no_answer(opened: tuple[AlgorandLane, Node, Node], status: int, body: Any) -> None:
+async def test_an_unsound_answer_is_no_answer(
+    lane_and_nodes: tuple[AlgorandLane, Node, Node], status: int, body: Any
+) -> None:
     """The chain counts as away; the indexer is not asked to make up for it."""
-    lane, algod, indexer = opened
+    lane, algod, indexer = lane_and_nodes
     algod.say(ALGOD, body, status)
     with pytest.raises(ChainUnavailable):
         await lane.observe(TX)
@@ -207,20 +209,20 @@ async def test_an_unsound_answer_is_no_answer(opened: tuple[AlgorandLane, Node, 
     "block", [(200, {}), (200, {"block": []}), (200, {"block": {"ts": "1"}}), (404, {"message": "no"}), (200, b"")]
 )
 async def test_a_block_without_a_time_is_no_answer(
-    opened: tuple[AlgorandLane, Node, Node], block: tuple[int, Any]
+    lane_and_nodes: tuple[AlgorandLane, Node, Node], block: tuple[int, Any]
 ) -> None:
     """Without the block's time it is unknown whether the payment is older than the challenge."""
-    lane, algod, _ = opened
+    lane, algod, _ = lane_and_nodes
     algod.say("/v2/blocks/9", block[1], block[0])
     with pytest.raises(ChainUnavailable):
         await lane.observe(TX)
 
 
 async def test_an_indexer_that_talks_of_another_transaction_is_no_answer(
-    opened: tuple[AlgorandLane, Node, Node],
+    lane_and_nodes: tuple[AlgorandLane, Node, Node],
 ) -> None:
     """Its answer names the transaction; it must be the one that was asked for."""
-    lane, algod, indexer = opened
+    lane, algod, indexer = lane_and_nodes
     algod.say(ALGOD, NOT_FOUND, 404)
     indexer.say(INDEXER, {"transaction": LONG["transaction"] | {"id": "B" * 52}})  # type: ignore[operator]
     with pytest.raises(ChainUnavailable):
@@ -244,12 +246,12 @@ async def test_a_node_that_is_gone_is_no_answer() -> None:
     ],
 )
 async def test_the_node_s_network_is_checked(
-    opened: tuple[AlgorandLane, Node, Node], genesis: str, expected: bool
+    lane_and_nodes: tuple[AlgorandLane, Node, Node], genesis: str, expected_value: bool
 ) -> None:
     """P-NW-06: the genesis hash begins with the network's CAIP-2 reference, or it is another network."""
-    lane, algod, _ = opened
+    lane, algod, _ = lane_and_nodes
     algod.say("/v2/transactions/params", {"genesis-hash": genesis})
-    assert await lane.check_node() is expected
+    assert await lane.check_node() is expected_value
 
 
 @pytest.mark.parametrize(
@@ -263,9 +265,11 @@ async def test_the_node_s_network_is_checked(
         ("", False),
     ],
 )
-async def test_an_address_has_a_checksum(opened: tuple[AlgorandLane, Node, Node], text: str, expected: bool) -> None:
+async def test_an_address_has_a_checksum(
+    lane_and_nodes: tuple[AlgorandLane, Node, Node], text: str, expected_value: bool
+) -> None:
     """A mistyped payee is noticed before a payment."""
-    assert opened[0].is_address(text) is expected
+    assert lane_and_nodes[0].is_address(text) is expected_value
 
 
 def test_a_family_without_a_file_has_no_lane() -> None:
@@ -284,12 +288,12 @@ JSON = st.recursive(
 def test_no_shape_of_a_transaction_is_a_crash(transaction: dict[str, Any]) -> None:
     """Whatever stands in a transaction, the outcome is facts of the right types or `ChainUnavailable`."""
     try:
-        seen = lane._read_short_form(TxStatus.CONFIRMED, 1, transaction)
+        observed_tx = lane._read_short_form(TxStatus.CONFIRMED, 1, transaction)
     except ChainUnavailable:
         return
-    assert isinstance(seen.note, bytes)
-    assert isinstance(seen.sender, str)
-    for transfer in seen.transfers:
+    assert isinstance(observed_tx.note, bytes)
+    assert isinstance(observed_tx.sender, str)
+    for transfer in observed_tx.transfers:
         assert isinstance(transfer.value, int)
         assert transfer.asset.removeprefix("-").isdecimal()
         assert isinstance(transfer.receiver, str)

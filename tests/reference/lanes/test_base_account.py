@@ -33,7 +33,7 @@ def test_a_settlement_is_signed_as_by_a_wallet(key: bytes, nonce: int, data: byt
     """Whatever has zeros before it, and whatever is nothing at all."""
     ours, wallet = EvmAccount(key), Account.from_key(key)
     raw, tx_id = ours.sign(chain_id=8453, nonce=nonce, to=USDC, data=data, fees=Fees(most, tip))
-    signed = wallet.sign_transaction(
+    transaction = wallet.sign_transaction(
         {
             "type": 2,
             "chainId": 8453,
@@ -47,8 +47,8 @@ def test_a_settlement_is_signed_as_by_a_wallet(key: bytes, nonce: int, data: byt
         }
     )
     assert ours.address == wallet.address
-    assert raw == bytes(signed.raw_transaction)
-    assert tx_id == "0x" + bytes(signed.hash).hex()
+    assert raw == bytes(transaction.raw_transaction)
+    assert tx_id == "0x" + bytes(transaction.hash).hex()
 
 
 @given(ADDRESSES, ADDRESSES, st.tuples(WORDS, WORDS, WORDS, WORDS), st.integers(1, 2**250), st.sampled_from([27, 28]))
@@ -78,5 +78,5 @@ def test_a_file_without_a_key_is_refused(tmp_path: Path, text: str) -> None:
 def test_to_settle_takes_no_wallet() -> None:
     """A wallet's SDK costs half a second at each start, and several milliseconds a payment."""
     asked = "import sys, reference.lanes.base.account; print({'eth_account', 'eth_abi', 'web3'} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    outcome = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert outcome.stdout.strip() == "set()"

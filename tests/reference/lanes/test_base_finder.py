@@ -14,7 +14,7 @@ from reference.lanes.lane import ChainUnavailable
 from reference.lanes.node import Node
 from reference.lanes.payment_search import Candidate, Head
 from reference.protocol.networks import NETWORKS
-from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, serving
+from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, serve_node
 
 ADDRESS = "0x00000000000000000000000000000000000000Aa"
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -32,15 +32,15 @@ class Chain:
         node.results |= {"eth_getLogs": self.logs, "eth_getBlockByNumber": self.block}
         self.head = 20_000
 
-    def logs(self, wanted: dict[str, Any]) -> Any:
-        first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
-        assert wanted["address"] == USDC
-        assert wanted["topics"] == [TRANSFER, None, "0x" + "0" * 62 + "aa"]
-        found = [one for one in self.paid if first <= one <= last]
-        if last - first + 1 > self.most_blocks or len(found) > self.most_events:
+    def logs(self, wanted_value: dict[str, Any]) -> Any:
+        first, last = int(wanted_value["fromBlock"], 16), int(wanted_value["toBlock"], 16)
+        assert wanted_value["address"] == USDC
+        assert wanted_value["topics"] == [TRANSFER, None, "0x" + "0" * 62 + "aa"]
+        match = [one for one in self.paid if first <= one <= last]
+        if last - first + 1 > self.most_blocks or len(match) > self.most_events:
             return Refusal("query exceeds max results")
         self.searches.append((first, last))
-        return [event(one, self.paid[one]) for one in sorted(found)]
+        return [event(one, self.paid[one]) for one in sorted(match)]
 
     def block(self, tag: str, full: bool) -> Any:
         assert full is False
@@ -62,7 +62,7 @@ def event(block: int, value: int) -> dict[str, Any]:
 
 @pytest.fixture
 async def node() -> AsyncIterator[RpcNode]:
-    async with serving(RpcNode()) as node:
+    async with serve_node(RpcNode()) as node:
         yield node
 
 
@@ -86,10 +86,10 @@ async def test_the_head_tells_what_is_final(finder: BaseFinder, chain: Chain) ->
 async def test_transfers_to_the_address_are_found_oldest_first(finder: BaseFinder, chain: Chain) -> None:
     """Every transfer after the position is returned, with its block; transfers of zero are no payments."""
     chain.paid = {500: 7, 501: 0, 19_999: 1, 20_000: 2, 400: 9}
-    found = await finder.find(ADDRESS, 400, await finder.read_head())
-    assert found.candidates == tuple(Candidate(tx_id(one), one) for one in (500, 19_999, 20_000))
-    assert found.is_complete
-    assert found.searched_to == 20_000 - 2 - LAG_BLOCKS
+    search = await finder.find(ADDRESS, 400, await finder.read_head())
+    assert search.candidates == tuple(Candidate(tx_id(one), one) for one in (500, 19_999, 20_000))
+    assert search.is_complete
+    assert search.searched_to == 20_000 - 2 - LAG_BLOCKS
 
 
 @pytest.mark.parametrize(("most_blocks", "most_events"), [(700, 10**9), (10, 10**9), (1, 10**9), (10**9, 1)])
@@ -101,10 +101,10 @@ async def test_a_node_that_takes_little_at_once_loses_nothing(
     chain.paid = {900: 1, 901: 1, 902: 1, 903: 1, 300: 1, 1_000: 1}
     position, seen, complete = 0, set(), False
     while not complete:
-        found = await finder.find(ADDRESS, position, await finder.read_head())
-        assert found.is_complete or found.searched_to > position
-        position, complete = found.searched_to, found.is_complete
-        seen |= {one.position for one in found.candidates}
+        search_result = await finder.find(ADDRESS, position, await finder.read_head())
+        assert search_result.is_complete or search_result.searched_to > position
+        position, complete = search_result.searched_to, search_result.is_complete
+        seen |= {one.position for one in search_result.candidates}
     assert seen == set(chain.paid)
 
 
@@ -120,10 +120,10 @@ async def test_a_long_way_is_gone_in_steps(finder: BaseFinder, chain: Chain) -> 
     chain.head, chain.paid = 200_000, {10: 1, 49_999: 1, 50_001: 1, 199_999: 1}
     position, seen, rounds, complete = 0, set(), 0, False
     while not complete:
-        found = await finder.find(ADDRESS, position, await finder.read_head())
-        assert found.searched_to > position
-        position, complete, rounds = found.searched_to, found.is_complete, rounds + 1
-        seen |= {one.position for one in found.candidates}
+        search_result = await finder.find(ADDRESS, position, await finder.read_head())
+        assert search_result.searched_to > position
+        position, complete, rounds = search_result.searched_to, search_result.is_complete, rounds + 1
+        seen |= {one.position for one in search_result.candidates}
     assert seen == set(chain.paid)
     assert rounds == 4
 
@@ -150,10 +150,10 @@ async def test_a_search_begins_before_the_link_was_created(finder: BaseFinder, c
 @pytest.mark.usefixtures("chain")
 async def test_an_answer_that_is_none_is_no_answer(finder: BaseFinder, node: RpcNode, method: str, name: str) -> None:
     """Whatever the node says instead of an answer, the chain counts as unavailable, and nothing as searched."""
-    told = {**UNSOUND, **SHAPES}[name]
-    if (method, told) == ("eth_getLogs", []):
+    document = {**UNSOUND, **SHAPES}[name]
+    if (method, document) == ("eth_getLogs", []):
         return
-    node.results[method] = told
+    node.results[method] = document
     with pytest.raises(ChainUnavailable):
         await finder.find(ADDRESS, 0, await finder.read_head() if method != "eth_getLogs" else Head(100, 98, 1))
 
@@ -164,8 +164,8 @@ async def test_an_answer_that_is_too_long_is_asked_for_in_parts(
     """Strangers may send so many small transfers that the events of a range fill no answer: nothing is lost."""
     chain.head, chain.paid = 400, dict.fromkeys(range(100, 400), 1)
     monkeypatch.setattr("reference.lanes.node.MAX_ANSWER_BYTES", 10_000)
-    found = await finder.find(ADDRESS, 0, await finder.read_head())
-    assert [one.position for one in found.candidates] == list(range(100, 400))
+    search = await finder.find(ADDRESS, 0, await finder.read_head())
+    assert [one.position for one in search.candidates] == list(range(100, 400))
     monkeypatch.setattr("reference.lanes.node.MAX_ANSWER_BYTES", 150)
     with pytest.raises(ChainUnavailable, match="too long"):
         await finder.find(ADDRESS, 200, Head(400, 398, 0))
@@ -173,42 +173,42 @@ async def test_an_answer_that_is_too_long_is_asked_for_in_parts(
 
 async def test_other_assets_are_asked_for_once_and_bounded(finder: BaseFinder, node: RpcNode, chain: Chain) -> None:
     """One question without an address over the newest blocks; the asset's own events are payments, not strays."""
-    asked: list[dict[str, Any]] = []
+    questions: list[dict[str, Any]] = []
 
-    def logs(wanted: dict[str, Any]) -> Any:
-        asked.append(wanted)
+    def logs(wanted_value: dict[str, Any]) -> Any:
+        questions.append(wanted_value)
         others = [{**event(one, 5), "address": "0x" + "9" * 40} for one in (19_000, 19_001)]
         nothing = {**event(19_002, 0), "address": "0x" + "9" * 40}
         return [*others, nothing, {**event(19_003, 5), "address": USDC.upper().replace("X", "x")}]
 
     node.results["eth_getLogs"] = logs
-    found = await finder.find_strays(ADDRESS, 0, await finder.read_head())
-    assert [one.tx_id for one in found.candidates] == [tx_id(19_000), tx_id(19_001)]
-    ((wanted),) = asked
+    search = await finder.find_strays(ADDRESS, 0, await finder.read_head())
+    assert [one.tx_id for one in search.candidates] == [tx_id(19_000), tx_id(19_001)]
+    ((wanted),) = questions
     assert "address" not in wanted
     assert (int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)) == (chain.head - 4_999, chain.head)
-    assert found.searched_to == (await finder.read_head()).final - LAG_BLOCKS
+    assert search.searched_to == (await finder.read_head()).final - LAG_BLOCKS
 
 
 async def test_a_node_that_refuses_the_wider_question_shows_no_strays(finder: BaseFinder, node: RpcNode) -> None:
     """It is asked no further, and nothing counts as searched."""
-    asked: list[Any] = []
+    questions: list[Any] = []
 
-    def refused(wanted: Any) -> Any:
-        asked.append(wanted)
+    def refuse(wanted_value: Any) -> Any:
+        questions.append(wanted_value)
         return Refusal("query exceeds max results")
 
-    node.results["eth_getLogs"] = refused
-    found = await finder.find_strays(ADDRESS, 7, Head(1_000, 998, 1))
-    assert (found.candidates, found.searched_to, len(asked)) == ((), 7, 1)
+    node.results["eth_getLogs"] = refuse
+    search = await finder.find_strays(ADDRESS, 7, Head(1_000, 998, 1))
+    assert (search.candidates, search.searched_to, len(questions)) == ((), 7, 1)
 
 
 @pytest.mark.parametrize("name", [*UNSOUND, *SHAPES])
 async def test_an_answer_about_strays_that_is_none_is_no_answer(finder: BaseFinder, node: RpcNode, name: str) -> None:
     """Whatever the node says instead of events, the chain counts as unavailable; a refusal shows none."""
-    told = {**UNSOUND, **SHAPES}[name]
-    node.results["eth_getLogs"] = told
-    if told == [] or name in {"the node's refusal", "a refusal with a text for a code"}:
+    document = {**UNSOUND, **SHAPES}[name]
+    node.results["eth_getLogs"] = document
+    if document == [] or name in {"the node's refusal", "a refusal with a text for a code"}:
         assert (await finder.find_strays(ADDRESS, 0, Head(100, 98, 1))).candidates == ()
         return
     with pytest.raises(ChainUnavailable):

@@ -22,7 +22,7 @@ from reference.protocol.eip3009 import Authorization
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed_transaction import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.service_word import ServiceWord
-from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, Whole, serving
+from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, Whole, serve_node
 
 NETWORK = NETWORKS["base_mainnet"]
 USDC = NETWORK.asset_id.lower()
@@ -80,7 +80,7 @@ SOUND: dict[str, Any] = {
 @pytest.fixture
 async def opened() -> AsyncIterator[tuple[BaseLane, RpcNode]]:
     """A lane, and a node that knows a settlement."""
-    async with serving(RpcNode()) as node, aiohttp.ClientSession() as session:
+    async with serve_node(RpcNode()) as node, aiohttp.ClientSession() as session:
         node.results = dict(SOUND)
         lane = open_lane(session, NETWORK, NodeSettings(node.url), LaneRules(ServiceWord("Weldproof")))
         assert isinstance(lane, BaseLane)
@@ -90,35 +90,35 @@ async def opened() -> AsyncIterator[tuple[BaseLane, RpcNode]]:
 # Looking.
 
 
-async def test_a_settlement_is_told_with_its_events(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_a_settlement_is_told_with_its_events(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
     """Addresses in lower case, events at their place among the transaction's own."""
-    lane, _ = opened
+    lane, _ = lane_and_node
     assert await lane.observe(TX) == SEEN
 
 
 @pytest.mark.parametrize(("head", "final"), [("0x9", False), ("0xa", False), ("0xb", True), ("0x1", False)])
-async def test_it_is_final_after_three_blocks(opened: tuple[BaseLane, RpcNode], head: str, final: bool) -> None:
+async def test_it_is_final_after_three_blocks(lane_and_node: tuple[BaseLane, RpcNode], head: str, final: bool) -> None:
     """Its own counted; a head before its block makes nothing final."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["eth_blockNumber"] = head
     assert (await lane.observe(TX)).final is final
 
 
-async def test_a_reverted_transaction_has_failed(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_a_reverted_transaction_has_failed(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
     """Its receipt says so."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["eth_getTransactionReceipt"] = {**RECEIPT, "status": "0x0", "logs": []}
     assert (await lane.observe(TX)).status is TxStatus.FAILED
 
 
 @pytest.mark.parametrize(("waiting", "expected"), [(None, ABSENT), ({}, ObservedTransaction(TxStatus.PENDING))])
 async def test_without_a_receipt_it_waits_or_is_absent(
-    opened: tuple[BaseLane, RpcNode], waiting: Any, expected: ObservedTransaction
+    lane_and_node: tuple[BaseLane, RpcNode], waiting: Any, expected_value: ObservedTransaction
 ) -> None:
     """By whether the node knows it at all."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results |= {"eth_getTransactionReceipt": None, "eth_getTransactionByHash": waiting}
-    assert await lane.observe(TX) == expected
+    assert await lane.observe(TX) == expected_value
 
 
 @pytest.mark.parametrize(
@@ -134,13 +134,15 @@ async def test_without_a_receipt_it_waits_or_is_absent(
     ],
     ids=["no data", "a byte", "two words", "an ERC-721 transfer", "no parties", "no use", "nothing at all"],
 )
-async def test_a_stranger_s_log_hides_nothing(opened: tuple[BaseLane, RpcNode], stranger: dict[str, Any]) -> None:
+async def test_a_stranger_s_log_hides_nothing(
+    lane_and_node: tuple[BaseLane, RpcNode], stranger: dict[str, Any]
+) -> None:
     """Whatever another contract emits beside them, use and transfer are seen, at their places."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["eth_getTransactionReceipt"] = {**RECEIPT, "logs": [stranger, USE_LOG, TRANSFER_LOG]}
-    seen = await lane.observe(TX)
-    assert [one.ordinal for one in seen.transfers] == [2]
-    assert [one.ordinal for one in seen.authorizations_used] == [1]
+    transaction = await lane.observe(TX)
+    assert [one.ordinal for one in transaction.transfers] == [2]
+    assert [one.ordinal for one in transaction.authorizations_used] == [1]
 
 
 @pytest.mark.parametrize(
@@ -153,10 +155,10 @@ async def test_a_stranger_s_log_hides_nothing(opened: tuple[BaseLane, RpcNode], 
     ids=["another transaction", "another chain", "no such block"],
 )
 async def test_answers_that_contradict_each_other_are_none(
-    opened: tuple[BaseLane, RpcNode], method: str, answer: Any
+    lane_and_node: tuple[BaseLane, RpcNode], method: str, answer: Any
 ) -> None:
     """Half of a reorganisation is no fact."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results[method] = answer
     with pytest.raises(ChainUnavailable):
         await lane.observe(TX)
@@ -165,9 +167,9 @@ async def test_answers_that_contradict_each_other_are_none(
 # What became of an authorization.
 
 
-async def test_an_unused_authorization(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_an_unused_authorization(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
     """The asset's word; no search."""
-    lane, node = opened
+    lane, node = lane_and_node
     assert await lane.find_use(AUTHORIZATION, 0) == Use(is_used=False)
     assert node.of("eth_getLogs") == []
 
@@ -182,19 +184,19 @@ async def test_an_unused_authorization(opened: tuple[BaseLane, RpcNode]) -> None
     ids=["used", "cancelled", "not found yet"],
 )
 async def test_a_used_authorization_is_looked_for(
-    opened: tuple[BaseLane, RpcNode], logs: list[Any], expected: Use
+    lane_and_node: tuple[BaseLane, RpcNode], logs: list[Any], expected_value: Use
 ) -> None:
     """By payer and nonce, among the asset's own events."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results |= {"eth_call": "0x" + "1".rjust(64, "0"), "eth_getLogs": logs}
-    assert await lane.find_use(AUTHORIZATION, 0) == expected
+    assert await lane.find_use(AUTHORIZATION, 0) == expected_value
     wanted = node.of("eth_getLogs")[0][0]
     assert (wanted["address"], wanted["topics"]) == (USDC, [[USED, CANCELED], word(PAYER), NONCE])
 
 
-async def test_the_search_goes_back_until_blocks_are_older(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_the_search_goes_back_until_blocks_are_older(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
     """In pieces that a node answers, and no further than the challenge is old."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results |= {
         "eth_call": "0x" + "1".rjust(64, "0"),
         "eth_blockNumber": hex(100_000),
@@ -208,51 +210,53 @@ async def test_the_search_goes_back_until_blocks_are_older(opened: tuple[BaseLan
 # Settling.
 
 
-async def test_a_settlement_that_would_work_and_one_that_would_not(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_a_settlement_that_would_work_and_one_that_would_not(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
     """The contract's words come back; a refusal by the node itself is no word of the contract."""
-    lane, node = opened
+    lane, node = lane_and_node
     assert await lane.try_settlement(AUTHORIZATION, STRANGER) is None
     [call, block] = node.of("eth_call")[0]
     assert (call["to"], call["from"], block) == (NETWORK.asset_id, STRANGER, "latest")
     assert call["data"][:10] == "0xe3ee160e"
-    told = "execution reverted: FiatTokenV2: authorization is used or canceled"
-    node.results["eth_call"] = Refusal(told, 3)
-    assert await lane.try_settlement(AUTHORIZATION, STRANGER) == told
+    report = "execution reverted: FiatTokenV2: authorization is used or canceled"
+    node.results["eth_call"] = Refusal(report, 3)
+    assert await lane.try_settlement(AUTHORIZATION, STRANGER) == report
     node.results["eth_call"] = Refusal("header not found")
     with pytest.raises(ChainUnavailable):
         await lane.try_settlement(AUTHORIZATION, STRANGER)
 
 
 @pytest.mark.parametrize("signature", ["0x", "0x" + "00" * 65, "0x" + "ff" * 65])
-async def test_a_signature_that_cannot_be_settled_is_a_fault(opened: tuple[BaseLane, RpcNode], signature: str) -> None:
+async def test_a_signature_that_cannot_be_settled_is_a_fault(
+    lane_and_node: tuple[BaseLane, RpcNode], signature: str
+) -> None:
     """It was to be refused long before."""
     wrong = Authorization(PAYER, PAYEE, 7, 0, 2**40, NONCE, signature)
     with pytest.raises(ValueError, match="settled"):
-        opened[0].encode_settlement(wrong)
+        lane_and_node[0].encode_settlement(wrong)
 
 
 @pytest.mark.parametrize(
     "message", ["already known", "nonce too low: next nonce 6, tx nonce 5", "replacement transaction underpriced"]
 )
-async def test_what_a_node_knows_already_is_sent(opened: tuple[BaseLane, RpcNode], message: str) -> None:
+async def test_what_a_node_knows_already_is_sent(lane_and_node: tuple[BaseLane, RpcNode], message: str) -> None:
     """After a crash it gets the transaction again, and says so in its own words: no fault."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["eth_sendRawTransaction"] = Refusal(message)
     await lane.send(b"\x02\xff")
     assert node.of("eth_sendRawTransaction") == [["0x02ff"]]
 
 
-async def test_what_a_node_refuses_is_not_sent(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_what_a_node_refuses_is_not_sent(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
     """The chain counts as down: no payer is asked to pay again."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["eth_sendRawTransaction"] = Refusal("insufficient funds for gas * price + value")
     with pytest.raises(ChainUnavailable, match="insufficient funds"):
         await lane.send(b"\x02\xff")
 
 
-async def test_counts_fees_and_network(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_counts_fees_and_network(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
     """Quantities of the node, each by its own method."""
-    lane, node = opened
+    lane, node = lane_and_node
     assert [await lane.read_nonce(STRANGER, include_pending=pending) for pending in (True, False)] == [5, 5]
     assert node.of("eth_getTransactionCount") == [[STRANGER, "pending"], [STRANGER, "latest"]]
     assert await lane.read_fees() == Fees(203, 3)
@@ -266,9 +270,9 @@ async def test_counts_fees_and_network(opened: tuple[BaseLane, RpcNode]) -> None
 PENDING = ObservedTransaction(TxStatus.PENDING)
 
 
-async def test_what_a_settlement_would_meet_is_asked_at_once(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_what_a_settlement_would_meet_is_asked_at_once(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
     """One request, whatever the order of its answers."""
-    lane, node = opened
+    lane, node = lane_and_node
     assert await lane.read_outlook(AUTHORIZATION, STRANGER) == Outlook(False, None, Fees(203, 3), 16, 5)
     assert (node.requests, len(node.asked)) == (1, 6)
     [[state, _], [trial, _]] = node.of("eth_call")
@@ -277,9 +281,11 @@ async def test_what_a_settlement_would_meet_is_asked_at_once(opened: tuple[BaseL
     assert node.of("eth_getTransactionCount") == [[STRANGER, "pending"]]
 
 
-async def test_a_contract_that_would_refuse_leaves_the_rest_of_the_outlook(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_a_contract_that_would_refuse_leaves_the_rest_of_the_outlook(
+    lane_and_node: tuple[BaseLane, RpcNode],
+) -> None:
     """Its words, beside what the node tells; the node's own refusal of the same call is no word of the contract."""
-    lane, node = opened
+    lane, node = lane_and_node
     words, used = "execution reverted: FiatTokenV2: authorization is used or canceled", "0x" + "1".rjust(64, "0")
     node.results["eth_call"] = lambda call, _: Refusal(words, 3) if "from" in call else used
     assert await lane.read_outlook(AUTHORIZATION, STRANGER) == Outlook(True, words, Fees(203, 3), 16, 5)
@@ -288,9 +294,11 @@ async def test_a_contract_that_would_refuse_leaves_the_rest_of_the_outlook(opene
         await lane.read_outlook(AUTHORIZATION, STRANGER)
 
 
-async def test_a_transaction_that_was_seen_in_its_block_is_seen_again_at_once(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_a_transaction_that_was_seen_in_its_block_is_seen_again_at_once(
+    lane_and_node: tuple[BaseLane, RpcNode],
+) -> None:
     """Its block is asked for together with its receipt, as long as it is not final."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["eth_blockNumber"] = "0xa"
     requests = []
     for final in (False, False, True, True):
@@ -301,9 +309,9 @@ async def test_a_transaction_that_was_seen_in_its_block_is_seen_again_at_once(op
     assert requests == [2, 1, 1, 2]
 
 
-async def test_what_was_sent_is_looked_for_in_the_next_block(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_what_was_sent_is_looked_for_in_the_next_block(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
     """Its receipt and that block come together; a transaction in another block takes one more question."""
-    lane, node = opened
+    lane, node = lane_and_node
     for head, requests in (("0x8", 1), ("0x7", 2)):
         node.results["eth_getBlockByNumber"] = {**MINED, "number": head}
         await lane.read_outlook(AUTHORIZATION, STRANGER)
@@ -335,25 +343,25 @@ async def test_what_was_sent_is_looked_for_in_the_next_block(opened: tuple[BaseL
     ids=["undone", "in another block", "another chain", "a block that went", "mined again"],
 )
 async def test_what_was_seen_before_is_no_fact_by_now(
-    opened: tuple[BaseLane, RpcNode], changed: dict[str, Any], seen: ObservedTransaction | None
+    lane_and_node: tuple[BaseLane, RpcNode], changes: dict[str, Any], transaction: ObservedTransaction | None
 ) -> None:
     """Each look stands on the answers of its own, after a reorganisation too."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["eth_blockNumber"] = "0xa"
     assert (await lane.observe(TX)).final is False
-    node.results |= {"eth_blockNumber": "0xb", **changed}
-    if seen is not None:
-        assert await lane.observe(TX) == seen
+    node.results |= {"eth_blockNumber": "0xb", **changes}
+    if transaction is not None:
+        assert await lane.observe(TX) == transaction
         return
     with pytest.raises(ChainUnavailable):
         await lane.observe(TX)
 
 
 async def test_the_pace_of_the_chain_tells_when_to_look(
-    opened: tuple[BaseLane, RpcNode], monkeypatch: pytest.MonkeyPatch
+    lane_and_node: tuple[BaseLane, RpcNode], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A transaction may be final two blocks after its own; before it has one, the next is counted from."""
-    lane, node = opened
+    lane, node = lane_and_node
     now = 100.0
     monkeypatch.setattr(lane, "_pace", Pace(lambda: now))
     node.results |= {"eth_getTransactionReceipt": None, "eth_blockNumber": "0x6"}
@@ -385,7 +393,7 @@ STEPS = {
 }
 
 
-async def done(lane: BaseLane, step: str) -> Any:
+async def do_step(lane: BaseLane, step: str) -> Any:
     """Carry out one step of the lane."""
     steps: dict[str, Callable[[], Awaitable[Any]]] = {
         "observe": lambda: lane.observe(TX),
@@ -399,36 +407,36 @@ async def done(lane: BaseLane, step: str) -> Any:
     return await steps[step]()
 
 
-def prepared(node: RpcNode, step: str) -> None:
+def prepare_node(node: RpcNode, step: str) -> None:
     if step == "use_of":
         node.results |= {"eth_call": "0x" + "1".rjust(64, "0"), "eth_getLogs": [{**USE_LOG, "transactionHash": TX}]}
 
 
 @pytest.mark.parametrize("answer", UNSOUND.values(), ids=UNSOUND.keys())
-async def test_an_unsound_answer_is_no_answer(opened: tuple[BaseLane, RpcNode], answer: Whole | Refusal) -> None:
+async def test_an_unsound_answer_is_no_answer(lane_and_node: tuple[BaseLane, RpcNode], answer: Whole | Refusal) -> None:
     """To whatever question: the chain counts as away."""
-    lane, node = opened
+    lane, node = lane_and_node
     for step, methods in STEPS.items():
         for method in methods:
             node.results = dict(SOUND)
-            prepared(node, step)
-            await done(lane, step)
+            prepare_node(node, step)
+            await do_step(lane, step)
             node.results[method] = answer
             with pytest.raises(ChainUnavailable):
-                await done(lane, step)
+                await do_step(lane, step)
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
-async def test_a_result_of_another_shape_is_no_crash(opened: tuple[BaseLane, RpcNode], shape: Any) -> None:
+async def test_a_result_of_another_shape_is_no_crash(lane_and_node: tuple[BaseLane, RpcNode], shape: Any) -> None:
     """`ChainUnavailable`, or facts that do not stand on it."""
-    lane, node = opened
+    lane, node = lane_and_node
     for step, methods in STEPS.items():
         for method in methods:
             node.results = dict(SOUND)
-            prepared(node, step)
+            prepare_node(node, step)
             node.results[method] = shape
             try:
-                await done(lane, step)
+                await do_step(lane, step)
             except ChainUnavailable:
                 continue
             assert (step, method) in {("send", "eth_sendRawTransaction"), ("use_of", "eth_getLogs")}
@@ -462,9 +470,9 @@ LOGS = st.lists(
 class Told(JsonRpc):
     """A node without a network: what it tells stands in a table."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
+    def __init__(self, text: dict[str, Any]) -> None:
         super().__init__(None)  # type: ignore[arg-type]
-        self.told = told
+        self.told = text
 
     async def call(self, method: str, *params: Any) -> Any:
         del params
@@ -474,8 +482,8 @@ class Told(JsonRpc):
         return [await self.call(*call) for call in calls]
 
 
-def lane_of(told: dict[str, Any]) -> BaseLane:
-    return BaseLane(NETWORK, Told({**SOUND, **told}), 3)
+def lane_of(text: dict[str, Any]) -> BaseLane:
+    return BaseLane(NETWORK, Told({**SOUND, **text}), 3)
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
@@ -484,11 +492,11 @@ async def test_no_shape_of_a_receipt_is_a_crash(name: str, value: Any, logs: lis
     """Whatever stands in one member, and in the logs: facts of the right types, or `ChainUnavailable`."""
     for receipt in ({**RECEIPT, name: value}, {**RECEIPT, "logs": logs}):
         try:
-            seen = await lane_of({"eth_getTransactionReceipt": receipt}).observe(TX)
+            transaction = await lane_of({"eth_getTransactionReceipt": receipt}).observe(TX)
         except ChainUnavailable:
             continue
-        assert isinstance(seen.sender, str)
-        for transfer in seen.transfers:
+        assert isinstance(transaction.sender, str)
+        for transfer in transaction.transfers:
             assert isinstance(transfer.value, int)
             assert isinstance(transfer.receiver, str)
 
@@ -521,9 +529,9 @@ async def test_no_shape_of_a_search_s_answer_is_a_crash(value: Any, logs: list[A
         ("", False),
     ],
 )
-async def test_an_address_in_mixed_case_has_a_checksum(text: str, expected: bool) -> None:
+async def test_an_address_in_mixed_case_has_a_checksum(text: str, expected_value: bool) -> None:
     """A mistyped payee is noticed before a payment (EIP-55)."""
-    assert lane_of({}).is_address(text) is expected
+    assert lane_of({}).is_address(text) is expected_value
 
 
 def test_the_events_topics_are_those_of_the_standards() -> None:
@@ -537,7 +545,7 @@ def test_the_events_topics_are_those_of_the_standards() -> None:
 @pytest.fixture
 async def reading() -> AsyncIterator[tuple[BaseLane, RpcNode]]:
     """A lane that tells what transactions call."""
-    async with serving(RpcNode()) as node, aiohttp.ClientSession() as session:
+    async with serve_node(RpcNode()) as node, aiohttp.ClientSession() as session:
         node.results = dict(SOUND)
         rules = LaneRules(ServiceWord("Weldproof"), reads_calldata=True)
         lane = open_lane(session, NETWORK, NodeSettings(node.url), rules)
@@ -553,13 +561,17 @@ async def reading() -> AsyncIterator[tuple[BaseLane, RpcNode]]:
     ],
 )
 async def test_what_a_transaction_calls_is_told(
-    reading: tuple[BaseLane, RpcNode], sent: dict[str, Any], called: str, calldata: bytes
+    reading: tuple[BaseLane, RpcNode], message: dict[str, Any], called: str, calldata: bytes
 ) -> None:
     """The contract in lower case and the bytes; a creation calls nothing."""
     lane, node = reading
-    node.results["eth_getTransactionByHash"] = sent
-    seen = await lane.observe(TX)
-    assert (seen.called_contract, seen.calldata, seen.transfers) == (called, calldata, SEEN.transfers)
+    node.results["eth_getTransactionByHash"] = message
+    transaction = await lane.observe(TX)
+    assert (transaction.called_contract, transaction.calldata, transaction.transfers) == (
+        called,
+        calldata,
+        SEEN.transfers,
+    )
 
 
 @pytest.mark.parametrize("name", [*UNSOUND, *SHAPES, "another's", "no input", "half a byte"])
@@ -576,8 +588,8 @@ async def test_a_call_that_cannot_be_read_is_no_answer(reading: tuple[BaseLane, 
         await lane.observe(TX)
 
 
-async def test_nobody_asks_for_calls_that_bind_nothing(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_nobody_asks_for_calls_that_bind_nothing(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
     """A lane that need not know does not ask."""
-    lane, node = opened
+    lane, node = lane_and_node
     await lane.observe(TX)
     assert node.of("eth_getTransactionByHash") == []

@@ -10,10 +10,10 @@ from reference.lanes.base.block_pace import Pace
 class Watched:
     """A pace, and the clock that it looks at."""
 
-    def __init__(self, *seen: tuple[float, int]) -> None:
+    def __init__(self, *transaction: tuple[float, int]) -> None:
         self.now = 0.0
         self.pace = Pace(lambda: self.now)
-        for now, head in seen:
+        for now, head in transaction:
             self.now = now
             self.pace.note_head(head)
 
@@ -28,9 +28,9 @@ def test_two_blocks_tell_the_third() -> None:
 
 
 @pytest.mark.parametrize("seen", [(), ((10.0, 5),), ((10.0, 5), (11.0, 5), (12.0, 5))])
-def test_one_block_tells_nothing(seen: tuple[tuple[float, int], ...]) -> None:
+def test_one_block_tells_nothing(transaction: tuple[tuple[float, int], ...]) -> None:
     """However often it was seen."""
-    assert Watched(*seen).pace.seconds_until(None, 0) is None
+    assert Watched(*transaction).pace.seconds_until(None, 0) is None
 
 
 def test_who_looks_late_at_one_block_is_not_late_for_the_next() -> None:

@@ -15,7 +15,7 @@ from reference.lanes.payment_search import Candidate, Head
 from reference.lanes.solana.finder import LAG_SLOTS, SolanaFinder
 from reference.protocol.networks import NETWORKS
 from reference.protocol.solana_transfers import associated_account
-from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, serving
+from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, serve_node
 
 OWNER = "4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi"
 ACCOUNT = associated_account(OWNER, NETWORKS["solana_devnet"].asset_id)
@@ -34,12 +34,12 @@ class Chain:
             "getFirstAvailableBlock": lambda: self.first,
         }
 
-    def signatures(self, account: str, wanted: dict[str, Any]) -> Any:
-        assert (account, wanted["commitment"]) == (ACCOUNT, "confirmed")
+    def signatures(self, account: str, wanted_value: dict[str, Any]) -> Any:
+        assert (account, wanted_value["commitment"]) == (ACCOUNT, "confirmed")
         newest_first = sorted(self.listed, key=lambda one: -one[1])
         names = [name for name, _, _ in newest_first]
-        start = names.index(wanted["before"]) + 1 if "before" in wanted else 0
-        page = newest_first[start : start + wanted["limit"]]
+        start = names.index(wanted_value["before"]) + 1 if "before" in wanted_value else 0
+        page = newest_first[start : start + wanted_value["limit"]]
         return [{"signature": name, "slot": slot, "err": err} for name, slot, err in page]
 
     def time(self, slot: int) -> Any:
@@ -49,7 +49,7 @@ class Chain:
 
 @pytest.fixture
 async def node() -> AsyncIterator[RpcNode]:
-    async with serving(RpcNode()) as node:
+    async with serve_node(RpcNode()) as node:
         yield node
 
 
@@ -74,16 +74,16 @@ async def test_the_head_tells_what_is_final(finder: SolanaFinder, chain: Chain) 
 async def test_signatures_are_found_oldest_first(finder: SolanaFinder, chain: Chain) -> None:
     """Every transaction after the position that did not fail is returned once."""
     chain.listed = [("a", 10, None), ("b", 11, {"InstructionError": []}), ("c", 12, None), ("d", 9, None)]
-    found = await finder.find(OWNER, 9, await finder.read_head())
-    assert found.candidates == (Candidate("a", 10), Candidate("c", 12))
-    assert (found.searched_to, found.is_complete) == (4_968 - LAG_SLOTS, True)
+    search = await finder.find(OWNER, 9, await finder.read_head())
+    assert search.candidates == (Candidate("a", 10), Candidate("c", 12))
+    assert (search.searched_to, search.is_complete) == (4_968 - LAG_SLOTS, True)
 
 
 async def test_a_page_limit_loses_nothing(finder: SolanaFinder, chain: Chain) -> None:
     """More than a page of transactions is read page by page, as far back as the position."""
     chain.listed = [(f"s{number}", number, None) for number in range(1, 2_501)]
-    found = await finder.find(OWNER, 100, await finder.read_head())
-    assert [one.position for one in found.candidates] == list(range(101, 2_501))
+    search = await finder.find(OWNER, 100, await finder.read_head())
+    assert [one.position for one in search.candidates] == list(range(101, 2_501))
 
 
 async def test_several_in_one_slot_survive_the_edge_of_a_page(finder: SolanaFinder, chain: Chain) -> None:
@@ -96,8 +96,8 @@ async def test_an_index_that_lags_loses_nothing(finder: SolanaFinder, chain: Cha
     """A signature of an older slot that shows up late is found all the same."""
     first = await finder.find(OWNER, 0, await finder.read_head())
     chain.listed = [("late", 4_900, None)]
-    found = await finder.find(OWNER, first.searched_to, await finder.read_head())
-    assert found.candidates == (Candidate("late", 4_900),)
+    search = await finder.find(OWNER, first.searched_to, await finder.read_head())
+    assert search.candidates == (Candidate("late", 4_900),)
 
 
 async def test_a_search_begins_before_the_link_was_created(finder: SolanaFinder, chain: Chain) -> None:
@@ -114,10 +114,10 @@ async def test_an_answer_that_is_none_is_no_answer(
     finder: SolanaFinder, node: RpcNode, chain: Chain, name: str
 ) -> None:
     """Whatever the node says instead of a list, the chain counts as unavailable."""
-    told = {**UNSOUND, **SHAPES}[name]
-    if told == []:
+    document = {**UNSOUND, **SHAPES}[name]
+    if document == []:
         return
-    node.results["getSignaturesForAddress"] = told
+    node.results["getSignaturesForAddress"] = document
     with pytest.raises(ChainUnavailable):
         await finder.find(OWNER, 0, Head(chain.confirmed, chain.final, None))
 
@@ -126,9 +126,9 @@ async def test_other_token_accounts_are_listed_a_few_of_them(finder: SolanaFinde
     """Never the payment account, no failed or old transaction; a flood of accounts costs eight questions."""
     asked: list[str] = []
 
-    def signatures(account: str, wanted: dict[str, Any]) -> Any:
+    def signatures(account: str, wanted_value: dict[str, Any]) -> Any:
         asked.append(account)
-        assert wanted == {"limit": 100, "commitment": "confirmed"}
+        assert wanted_value == {"limit": 100, "commitment": "confirmed"}
         listed: list[tuple[str, int, Any]] = [
             (f"{account}-new", 4_000, None),
             (f"{account}-failed", 3_999, {}),
@@ -139,10 +139,10 @@ async def test_other_token_accounts_are_listed_a_few_of_them(finder: SolanaFinde
     accounts = [ACCOUNT, *(f"a{number}" for number in range(20))]
     node.results["getSignaturesForAddress"] = signatures
     node.results["getTokenAccountsByOwner"] = lambda *_: {"value": [{"pubkey": one, "account": {}} for one in accounts]}
-    found = await finder.find_strays(OWNER, 1_000, Head(5_000, 4_968, None))
+    search = await finder.find_strays(OWNER, 1_000, Head(5_000, 4_968, None))
     assert asked == [f"a{number}" for number in range(8)]
-    assert [one.tx_id for one in found.candidates] == [f"a{number}-new" for number in range(8)]
-    assert found.searched_to == 4_968 - LAG_SLOTS
+    assert [one.tx_id for one in search.candidates] == [f"a{number}-new" for number in range(8)]
+    assert search.searched_to == 4_968 - LAG_SLOTS
 
 
 @pytest.mark.parametrize("name", [*UNSOUND, *SHAPES])
@@ -151,11 +151,11 @@ async def test_an_answer_about_strays_that_is_none_is_no_answer(
     finder: SolanaFinder, node: RpcNode, method: str, name: str
 ) -> None:
     """Whatever the node says instead of accounts or signatures, the chain counts as unavailable."""
-    told = {**UNSOUND, **SHAPES}[name]
-    if told == []:
+    document = {**UNSOUND, **SHAPES}[name]
+    if document == []:
         return
     node.results["getTokenAccountsByOwner"] = {"value": [{"pubkey": "a"}]}
     node.results["getSignaturesForAddress"] = []
-    node.results[method] = told
+    node.results[method] = document
     with pytest.raises(ChainUnavailable):
         await finder.find_strays(OWNER, 0, Head(100, 98, None))

@@ -31,7 +31,7 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.service_word import ServiceWord
-from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, Whole, serving
+from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, Whole, serve_node
 
 NETWORK = NETWORKS["solana_mainnet"]
 WORD = ServiceWord("Weldproof")
@@ -88,16 +88,16 @@ def status(**changes: Any) -> dict[str, Any]:
 @pytest.fixture
 async def opened() -> AsyncIterator[tuple[SolanaLane, RpcNode]]:
     """A lane, and a node that knows a payment."""
-    async with serving(RpcNode()) as node, aiohttp.ClientSession() as session:
+    async with serve_node(RpcNode()) as node, aiohttp.ClientSession() as session:
         node.results = dict(SOUND)
         lane = open_lane(session, NETWORK, NodeSettings(node.url), LaneRules(WORD))
         assert isinstance(lane, SolanaLane)
         yield lane, node
 
 
-async def test_a_payment_is_told_and_welds(opened: tuple[SolanaLane, RpcNode]) -> None:
+async def test_a_payment_is_told_and_welds(lane_and_node: tuple[SolanaLane, RpcNode]) -> None:
     """From raw bytes, with the slot's own time; the judgement of the profile's vector."""
-    lane, node = opened
+    lane, node = lane_and_node
     assert await lane.observe(TX) == SEEN
     assert node.of("getBlockTime") == [[SLOT]]
     assert TOKEN is not None
@@ -118,9 +118,9 @@ async def test_a_payment_is_told_and_welds(opened: tuple[SolanaLane, RpcNode]) -
 async def test_what_does_not_weld_is_named(changes: dict[str, Any], code: str) -> None:
     """The payee's own address is no token account; the mint counts where it is named."""
     assert TOKEN is not None
-    changed = replace(SEEN, transfers=(replace(SEEN.transfers[0], **changes),))
+    observed_tx = replace(SEEN, transfers=(replace(SEEN.transfers[0], **changes),))
     with pytest.raises(PaymentRefused) as caught:
-        lane_of({}).judge(changed, TERMS, TOKEN, TX, 1800)
+        lane_of({}).judge(observed_tx, TERMS, TOKEN, TX, 1800)
     assert caught.value.code == code
 
 
@@ -140,9 +140,9 @@ async def test_a_transfer_is_for_this_call_alone(
 ) -> None:
     """No reference stands before its own, and no link's memo wants the transfer (decision record 0045)."""
     assert TOKEN is not None
-    made = replace(SEEN.transfers[0], accounts=accounts)
-    others = tuple(replace(made, ordinal=place, value=1, accounts=one) for place, one in enumerate(beside, 1))
-    seen = replace(SEEN, transfers=(made, *others), memos=memos)
+    observed_tx = replace(SEEN.transfers[0], accounts=accounts)
+    others = tuple(replace(observed_tx, ordinal=place, value=1, accounts=one) for place, one in enumerate(beside, 1))
+    seen = replace(SEEN, transfers=(observed_tx, *others), memos=memos)
     if welds:
         assert lane_of({}).judge(seen, TERMS, TOKEN, TX, 1800) == weld.Payment(OWNER, TX)
         return
@@ -163,17 +163,17 @@ async def test_a_transfer_is_for_this_call_alone(
     ],
 )
 async def test_a_status_says_where_it_stands(
-    opened: tuple[SolanaLane, RpcNode], told: Any, expected: ObservedTransaction
+    lane_and_node: tuple[SolanaLane, RpcNode], report: Any, expected_value: ObservedTransaction
 ) -> None:
     """Only `finalized` is final; an unknown commitment is no state."""
-    lane, node = opened
-    node.results["getSignatureStatuses"] = told
-    assert await lane.observe(TX) == expected
+    lane, node = lane_and_node
+    node.results["getSignatureStatuses"] = report
+    assert await lane.observe(TX) == expected_value
 
 
-async def test_an_operator_may_find_confirmed_enough(opened: tuple[SolanaLane, RpcNode]) -> None:
+async def test_an_operator_may_find_confirmed_enough(lane_and_node: tuple[SolanaLane, RpcNode]) -> None:
     """WP_SOLANA_COMMITMENT."""
-    _, node = opened
+    _, node = lane_and_node
     async with aiohttp.ClientSession() as session:
         lane = open_lane(session, NETWORK, NodeSettings(node.url), LaneRules(WORD, commitment="confirmed"))
         assert lane is not None
@@ -181,24 +181,24 @@ async def test_an_operator_may_find_confirmed_enough(opened: tuple[SolanaLane, R
         assert (await lane.observe(TX)).final is True
 
 
-async def test_a_status_before_its_transaction_is_pending(opened: tuple[SolanaLane, RpcNode]) -> None:
+async def test_a_status_before_its_transaction_is_pending(lane_and_node: tuple[SolanaLane, RpcNode]) -> None:
     """The node tells statuses a little earlier than it tells transactions."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["getTransaction"] = None
     assert await lane.observe(TX) == ObservedTransaction(TxStatus.PENDING)
 
 
-async def test_a_failed_transaction_is_failed_by_either_word(opened: tuple[SolanaLane, RpcNode]) -> None:
+async def test_a_failed_transaction_is_failed_by_either_word(lane_and_node: tuple[SolanaLane, RpcNode]) -> None:
     """Also when only its own entry says so."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["getTransaction"] = {**FOUND, "meta": {"err": "x"}}
     assert (await lane.observe(TX)).status is TxStatus.FAILED
 
 
 @pytest.mark.parametrize("tables", [None, {}, {"writable": None, "readonly": None}])
-async def test_a_transaction_without_tables(opened: tuple[SolanaLane, RpcNode], tables: Any) -> None:
+async def test_a_transaction_without_tables(lane_and_node: tuple[SolanaLane, RpcNode], tables: Any) -> None:
     """Nodes leave out empty members."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["getTransaction"] = {**FOUND, "meta": {"err": None, "loadedAddresses": tables}}
     assert await lane.observe(TX) == SEEN
 
@@ -214,16 +214,16 @@ def looked_up() -> tuple[dict[str, Any], str]:
     listed = [Pubkey.from_string(one) for one in (NETWORK.asset_id, DESTINATION, REFERENCE)]
     table = AddressLookupTableAccount(Pubkey(bytes([7]) * 32), listed)
     message = MessageV0.try_compile(PAYER.pubkey(), [order], [table], Hash(bytes(32)))
-    sent = VersionedTransaction(message, [PAYER])
+    transfer = VersionedTransaction(message, [PAYER])
     loaded = {"writable": [DESTINATION], "readonly": [NETWORK.asset_id, REFERENCE]}
-    raw = base64.b64encode(bytes(sent)).decode()
+    raw = base64.b64encode(bytes(transfer)).decode()
     shown = {**FOUND, "transaction": [raw, "base64"], "meta": {"err": None, "loadedAddresses": loaded}}
-    return shown, str(sent.signatures[0])
+    return shown, str(transfer.signatures[0])
 
 
-async def test_a_payment_whose_accounts_come_from_a_table(opened: tuple[SolanaLane, RpcNode]) -> None:
+async def test_a_payment_whose_accounts_come_from_a_table(lane_and_node: tuple[SolanaLane, RpcNode]) -> None:
     """What the node shows as loaded counts as if the transaction named it itself."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["getTransaction"], tx_id = looked_up()
     assert await lane.observe(tx_id) == SEEN
 
@@ -238,12 +238,12 @@ async def test_a_payment_whose_accounts_come_from_a_table(opened: tuple[SolanaLa
     ],
 )
 async def test_a_node_that_shows_other_than_what_was_loaded_has_not_answered(
-    opened: tuple[SolanaLane, RpcNode], loaded: Any
+    lane_and_node: tuple[SolanaLane, RpcNode], loaded_accounts: Any
 ) -> None:
     """A refusal would be final, and the payer has paid: the chain is unavailable until the node shows all."""
-    lane, node = opened
+    lane, node = lane_and_node
     shown, tx_id = looked_up()
-    node.results["getTransaction"] = {**shown, "meta": {"err": None, "loadedAddresses": loaded}}
+    node.results["getTransaction"] = {**shown, "meta": {"err": None, "loadedAddresses": loaded_accounts}}
     with pytest.raises(ChainUnavailable, match="loaded addresses"):
         await lane.observe(tx_id)
 
@@ -273,25 +273,27 @@ UNFOUND: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("found", UNFOUND.values(), ids=UNFOUND.keys())
-async def test_a_transaction_that_cannot_be_read_is_no_answer(opened: tuple[SolanaLane, RpcNode], found: Any) -> None:
+async def test_a_transaction_that_cannot_be_read_is_no_answer(
+    lane_and_node: tuple[SolanaLane, RpcNode], matches: Any
+) -> None:
     """One member of another kind is enough."""
-    lane, node = opened
-    node.results["getTransaction"] = found
+    lane, node = lane_and_node
+    node.results["getTransaction"] = matches
     with pytest.raises(ChainUnavailable):
         await lane.observe(TX)
 
 
-async def test_another_transaction_is_no_answer(opened: tuple[SolanaLane, RpcNode]) -> None:
+async def test_another_transaction_is_no_answer(lane_and_node: tuple[SolanaLane, RpcNode]) -> None:
     """Its first signature is what was asked for, or it is not believed."""
-    lane, _ = opened
+    lane, _ = lane_and_node
     with pytest.raises(ChainUnavailable, match="another transaction"):
         await lane.observe(TX[:-1] + ("1" if TX[-1] != "1" else "2"))
 
 
 @pytest.mark.parametrize("time", [None, "1", True, 1.5, [], Refusal("Block not available for slot 321", -32004)])
-async def test_a_slot_without_a_time_is_no_answer(opened: tuple[SolanaLane, RpcNode], time: Any) -> None:
+async def test_a_slot_without_a_time_is_no_answer(lane_and_node: tuple[SolanaLane, RpcNode], time: Any) -> None:
     """Without it it is unknown whether the payment is older than the challenge."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["getBlockTime"] = time
     with pytest.raises(ChainUnavailable):
         await lane.observe(TX)
@@ -299,26 +301,30 @@ async def test_a_slot_without_a_time_is_no_answer(opened: tuple[SolanaLane, RpcN
 
 @pytest.mark.parametrize("time", [None, Refusal("Block 321 cleaned up, does not exist on node", -32001)])
 async def test_a_block_that_the_node_forgot_has_the_time_of_its_listing(
-    opened: tuple[SolanaLane, RpcNode], time: Any
+    lane_and_node: tuple[SolanaLane, RpcNode], time: Any
 ) -> None:
     """P-LN-06: getSignaturesForAddress tells it too, of this transaction and of no other."""
-    lane, node = opened
+    lane, node = lane_and_node
     assert TOKEN is not None
-    other = {"signature": TX[:-1], "slot": SLOT, "blockTime": 7}
+    other_request = {"signature": TX[:-1], "slot": SLOT, "blockTime": 7}
     node.results["getBlockTime"] = time
-    node.results["getSignaturesForAddress"] = [other, "x", {"signature": TX, "slot": SLOT, "blockTime": TOKEN.unix}]
+    node.results["getSignaturesForAddress"] = [
+        other_request,
+        "x",
+        {"signature": TX, "slot": SLOT, "blockTime": TOKEN.unix},
+    ]
     assert await lane.observe(TX) == SEEN
     assert [asked[0] for asked in node.of("getSignaturesForAddress")] == [REFERENCE]
-    for listed in ([other], [{"signature": TX, "slot": SLOT, "blockTime": None}], {"signature": TX}, 5):
+    for listed in ([other_request], [{"signature": TX, "slot": SLOT, "blockTime": None}], {"signature": TX}, 5):
         node.results["getSignaturesForAddress"] = listed
         with pytest.raises(ChainUnavailable):
             await lane.observe(TX)
 
 
 @pytest.mark.parametrize("value", [{}, {"value": None}, {"value": []}, {"value": [STATUS, STATUS]}, {"value": ["x"]}])
-async def test_a_status_that_is_none_is_no_answer(opened: tuple[SolanaLane, RpcNode], value: Any) -> None:
+async def test_a_status_that_is_none_is_no_answer(lane_and_node: tuple[SolanaLane, RpcNode], value: Any) -> None:
     """One question, one status."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["getSignatureStatuses"] = value
     with pytest.raises(ChainUnavailable):
         await lane.observe(TX)
@@ -327,19 +333,19 @@ async def test_a_status_that_is_none_is_no_answer(opened: tuple[SolanaLane, RpcN
 @pytest.mark.parametrize("answer", UNSOUND.values(), ids=UNSOUND.keys())
 @pytest.mark.parametrize("method", ["getSignatureStatuses", "getTransaction", "getBlockTime"])
 async def test_an_unsound_answer_is_no_answer(
-    opened: tuple[SolanaLane, RpcNode], method: str, answer: Whole | Refusal
+    lane_and_node: tuple[SolanaLane, RpcNode], method: str, answer: Whole | Refusal
 ) -> None:
     """To whatever question: the chain counts as away."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results[method] = answer
     with pytest.raises(ChainUnavailable):
         await lane.observe(TX)
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
-async def test_a_result_of_another_shape_is_no_crash(opened: tuple[SolanaLane, RpcNode], shape: Any) -> None:
+async def test_a_result_of_another_shape_is_no_crash(lane_and_node: tuple[SolanaLane, RpcNode], shape: Any) -> None:
     """`ChainUnavailable`, except where a number is what belongs there."""
-    lane, node = opened
+    lane, node = lane_and_node
     for method in ("getSignatureStatuses", "getTransaction", "getBlockTime"):
         node.results = {**SOUND, method: shape}
         if (method, shape) == ("getBlockTime", 0) and shape is not False:
@@ -353,19 +359,21 @@ async def test_a_result_of_another_shape_is_no_crash(opened: tuple[SolanaLane, R
     ("genesis", "expected"),
     [(SOUND["getGenesisHash"], True), ("EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG", False), (7, False), ("", False)],
 )
-async def test_the_node_s_network_is_checked(opened: tuple[SolanaLane, RpcNode], genesis: Any, expected: bool) -> None:
+async def test_the_node_s_network_is_checked(
+    lane_and_node: tuple[SolanaLane, RpcNode], genesis: Any, expected_value: bool
+) -> None:
     """P-NW-06: the genesis hash begins with the network's CAIP-2 reference."""
-    lane, node = opened
+    lane, node = lane_and_node
     node.results["getGenesisHash"] = genesis
-    assert await lane.check_node() is expected
+    assert await lane.check_node() is expected_value
 
 
 class Told(JsonRpc):
     """A node without a network: what it tells stands in a table."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
+    def __init__(self, text: dict[str, Any]) -> None:
         super().__init__(None)  # type: ignore[arg-type]
-        self.told = told
+        self.told = text
 
     async def call(self, method: str, *params: Any) -> Any:
         del params
@@ -375,8 +383,8 @@ class Told(JsonRpc):
         return [await self.call(*call) for call in calls]
 
 
-def lane_of(told: dict[str, Any]) -> SolanaLane:
-    return SolanaLane(NETWORK, Told({**SOUND, **told}), WORD, "finalized")
+def lane_of(text: dict[str, Any]) -> SolanaLane:
+    return SolanaLane(NETWORK, Told({**SOUND, **text}), WORD, "finalized")
 
 
 MEMBERS = [*STATUS, *FOUND, "value", "loadedAddresses", "writable", "readonly"]
@@ -407,11 +415,11 @@ async def test_no_shape_of_an_answer_is_a_crash(name: str, status_name: str, val
         {"getBlockTime": None, "getSignaturesForAddress": [{"signature": TX, "blockTime": value}]},
     ):
         try:
-            seen = await lane_of(told).observe(TX)
+            observed_tx = await lane_of(told).observe(TX)
         except ChainUnavailable:
             continue
-        assert isinstance(seen.block_time, int)
-        assert all(isinstance(transfer.value, int) for transfer in seen.transfers)
+        assert isinstance(observed_tx.block_time, int)
+        assert all(isinstance(transfer.value, int) for transfer in observed_tx.transfers)
 
 
 def test_the_fee_payer_that_nobody_has_the_key_of() -> None:
@@ -432,16 +440,16 @@ def test_the_fee_payer_that_nobody_has_the_key_of() -> None:
     ],
 )
 async def test_the_owner_of_the_debited_account_pays(
-    opened: tuple[SolanaLane, RpcNode], balances: Any, payer: str
+    lane_and_node: tuple[SolanaLane, RpcNode], balances: Any, payer: str
 ) -> None:
     """A delegate may sign for him; where the node does not tell whose the account was, the signer counts."""
-    lane, node = opened
+    lane, node = lane_and_node
     keys = [str(one) for one in transaction().message.account_keys]
     places = {1: keys.index(SOURCE), 2: keys.index(DESTINATION)}
-    told = [
+    report = [
         {**one, "accountIndex": places.get(one["accountIndex"], one["accountIndex"])} if isinstance(one, dict) else one
         for one in balances or []
     ]
-    meta = {**FOUND["meta"], "preTokenBalances": told if isinstance(balances, list) else balances}  # type: ignore[dict-item]
+    meta = {**FOUND["meta"], "preTokenBalances": report if isinstance(balances, list) else balances}  # type: ignore[dict-item]
     node.results["getTransaction"] = {**FOUND, "meta": meta}
     assert (await lane.observe(TX)).transfers[0].sender == payer

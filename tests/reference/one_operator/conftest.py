@@ -19,25 +19,25 @@ from tests.reference.rail.solana_stack import SimulatedSolana
 @pytest.fixture(scope="module")
 def algorand() -> Iterator[SimulatedChain]:
     """A simulated Algorand."""
-    running = SimulatedChain()
-    yield running
-    running.stop()
+    simulation = SimulatedChain()
+    yield simulation
+    simulation.stop()
 
 
 @pytest.fixture(scope="module")
 def base() -> Iterator[SimulatedBase]:
     """A simulated Base."""
-    running = SimulatedBase()
-    yield running
-    running.stop()
+    simulation = SimulatedBase()
+    yield simulation
+    simulation.stop()
 
 
 @pytest.fixture(scope="module")
 def solana() -> Iterator[SimulatedSolana]:
     """A simulated Solana."""
-    running = SimulatedSolana()
-    yield running
-    running.stop()
+    simulation = SimulatedSolana()
+    yield simulation
+    simulation.stop()
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +51,14 @@ def operators(
     """Make operators, by their databases: `operators("sqlite")`; they run until the module ends."""
     with ExitStack() as exits:
 
-        def made(databases: str) -> Operator:
+        def make_operator(databases: str) -> Operator:
             folder = tmp_path_factory.mktemp("operator")
             dsn = "" if databases == "apart" else sqlite_dsn(folder / "all.sqlite3")
             if databases == "postgres":
                 dsn = exits.enter_context(own_database(request.getfixturevalue("postgres_server")))
             return Operator(algorand, base, solana, folder, dsn, exits)
 
-        yield made
+        yield make_operator
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +71,11 @@ _SLOW = pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])
 
 
 @pytest.fixture(params=["apart", "sqlite", _SLOW])
-def operator(request: pytest.FixtureRequest, shared: Callable[[str], Operator]) -> Operator:
+def operator(request: pytest.FixtureRequest, find_shared: Callable[[str], Operator]) -> Operator:
     """An operator with a database for each service, or with one for all; what it runs has sold before."""
-    found = shared(request.param)
-    found.put_back()
-    return found
+    match = find_shared(request.param)
+    match.put_back()
+    return match
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -18,7 +18,7 @@ from solders.pubkey import Pubkey
 
 from tests.reference.gateway.gateway_process import GatewayProcess
 from tests.reference.gateway.gateway_stack import LINK, LINKS, Tenant
-from tests.reference.rail.a2a.a2a_client import entry_of, opened, pay
+from tests.reference.rail.a2a.a2a_client import entry_of, open_task, pay
 from tests.reference.rail.base_stack import PRICE, Settler, SimulatedBase, base_settings
 from tests.reference.rail.rail_stack import COMPLIANCE, COMPLIANCE_BODY, Payer, Rail, SimulatedChain
 from tests.reference.rail.solana_stack import SimulatedSolana, SolanaPayer, solana_settings
@@ -120,12 +120,12 @@ class Operator:
         """Start a rail with settings of its own."""
         folder = self.folder / f"rail{time.monotonic_ns()}"
         folder.mkdir(parents=True)
-        told = base_settings(self.base, Settler(self.base, folder), self.payees["base_mainnet"])
-        told |= solana_settings(self.solana, self.payees["solana_mainnet"], ",".join(LANES))
-        told |= (
+        report = base_settings(self.base, Settler(self.base, folder), self.payees["base_mainnet"])
+        report |= solana_settings(self.solana, self.payees["solana_mainnet"], ",".join(LANES))
+        report |= (
             {"WP_RAIL_DB": self.dsn, "WP_RAIL_DATA_DIR": str(self.folder / "rails")} if self.dsn else {}
         ) | settings
-        made = Rail(self.algorand, folder, self.payees["algorand_mainnet"], told)
+        made = Rail(self.algorand, folder, self.payees["algorand_mainnet"], report)
         self.exits.callback(made.close)
         return made.start()
 
@@ -163,7 +163,7 @@ class Operator:
         return Link(shop, answer.json()["token"])
 
 
-def quoted(rail: Rail, lane: str) -> dict[str, Any]:
+def read_quote(rail: Rail, lane: str) -> dict[str, Any]:
     """Return a lane's entry of an unpaid call's challenge."""
     answer = rail.http.post(COMPLIANCE, json=COMPLIANCE_BODY)
     assert answer.status_code == 402, answer.text
@@ -204,7 +204,7 @@ class Task:
     @classmethod
     def open(cls, rail: Rail) -> Task:
         """Open a task; it asks for payment."""
-        return cls(rail, opened(rail))
+        return cls(rail, open_task(rail))
 
     def entry(self, lane: str) -> dict[str, Any]:
         """Return a lane's entry of what it asks for."""

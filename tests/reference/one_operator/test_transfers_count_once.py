@@ -16,7 +16,7 @@ from tests.reference.one_operator.selling import (
     Operator,
     Task,
     opened_database,
-    quoted,
+    read_quote,
     reference_of,
     serves,
     settles,
@@ -65,7 +65,7 @@ def test_a_transfer_buys_a_call_or_pays_a_link(operator: Operator, first: str) -
     rail, shop = operator.rail(), operator.gateway()
     tenant, payer = operator.tenant(shop), SolanaPayer(operator.solana)
     for what, around in FOR_BOTH.items():
-        entry, link = quoted(rail, SOLANA), operator.link(shop, tenant, SOLANA)
+        entry, link = read_quote(rail, SOLANA), operator.link(shop, tenant, SOLANA)
         tx_id = payer.send(*around(payer, operator.payees[SOLANA], link, reference_of(entry)))
         if first == "call":
             bought = [serves(rail, entry, tx_id), link.is_paid_by(tx_id)]
@@ -79,9 +79,9 @@ def test_two_transfers_of_a_transaction_buy_a_call_and_pay_a_link(operator: Oper
     rail, shop = operator.rail(), operator.gateway()
     tenant, payer, to = operator.tenant(shop), SolanaPayer(operator.solana), operator.payees[SOLANA]
     for by_code, turned in itertools.product((True, False), repeat=2):
-        entry, link = quoted(rail, SOLANA), operator.link(shop, tenant, SOLANA)
-        told = [link.reference] if by_code else []
-        both = [payer.order(to, PRICE, reference_of(entry)), payer.order(to, PRICE, *told)]
+        entry, link = read_quote(rail, SOLANA), operator.link(shop, tenant, SOLANA)
+        report = [link.reference] if by_code else []
+        both = [payer.order(to, PRICE, reference_of(entry)), payer.order(to, PRICE, *report)]
         tx_id = payer.send(payer.memo(link.memo), *both[:: 1 if turned else -1])
         assert [serves(rail, entry, tx_id), link.is_paid_by(tx_id)] == [True, True]
 
@@ -95,7 +95,7 @@ def test_wallets_may_name_accounts_of_their_own(operator: Operator) -> None:
         link = operator.link(shop, tenant, SOLANA)
         accounts = [link.reference if one == "link" else one for one in named]
         assert link.is_paid_by(payer.send(payer.memo(link.memo), payer.order(to, PRICE, *accounts))), named
-    entry = quoted(rail, SOLANA)
+    entry = read_quote(rail, SOLANA)
     tx_id = payer.send(payer.memo("thank you"), payer.order(to, PRICE, reference_of(entry), own))
     assert serves(rail, entry, tx_id)
 
@@ -105,11 +105,11 @@ def test_a_transfer_buys_one_call_of_two_rails(operator: Operator) -> None:
     one, other = operator.rail(), operator.rail()
     payer, to = SolanaPayer(operator.solana), operator.payees[SOLANA]
     for turned in (False, True):
-        first, second = quoted(one, SOLANA), quoted(other, SOLANA)
+        first, second = read_quote(one, SOLANA), read_quote(other, SOLANA)
         named = [reference_of(first), reference_of(second)]
         tx_id = payer.send(payer.order(to, PRICE, *(named[::-1] if turned else named)))
         assert sum([serves(one, first, tx_id), serves(other, second, tx_id)]) == 1
-    entry, task = quoted(one, SOLANA), Task.open(other)
+    entry, task = read_quote(one, SOLANA), Task.open(other)
     tx_id = payer.send(payer.order(to, PRICE, reference_of(entry), reference_of(task.entry(SOLANA))))
     assert sum([task.is_served(SOLANA, tx_id), serves(one, entry, tx_id)]) == 1
 
@@ -134,8 +134,8 @@ def test_two_transfers_pay_links_of_two_gateways(operator: Operator) -> None:
     payer, to = SolanaPayer(operator.solana), operator.payees[SOLANA]
     for by_code in (False, True):
         mine, theirs = operator.link(shop, here, SOLANA), operator.link(other, there, SOLANA)
-        told = [[one.reference] if by_code else [] for one in (mine, theirs)]
-        paid = [payer.order(to, PRICE, *one) for one in told]
+        report = [[one.reference] if by_code else [] for one in (mine, theirs)]
+        paid = [payer.order(to, PRICE, *one) for one in report]
         tx_id = payer.send(payer.memo(mine.memo), payer.memo(theirs.memo), *(paid[::-1] if by_code else paid))
         assert [mine.is_paid_by(tx_id), theirs.is_paid_by(tx_id)] == [True, True]
 
@@ -145,7 +145,11 @@ def test_on_algorand_a_note_is_for_one_purchase(operator: Operator) -> None:
     rail, other, shop = operator.rail(), operator.rail(), operator.gateway()
     tenant, payer = operator.tenant(shop), Payer(operator.algorand)
     for note in ("{token}", "{memo}", "{memo} {token}", "{token}{memo}"):
-        entry, foreign, link = quoted(rail, ALGORAND), quoted(other, ALGORAND), operator.link(shop, tenant, ALGORAND)
+        entry, foreign, link = (
+            read_quote(rail, ALGORAND),
+            read_quote(other, ALGORAND),
+            operator.link(shop, tenant, ALGORAND),
+        )
         text = note.format(token=entry["extra"]["payment_reference"], memo=link.memo)
         tx_id = payer.transfer(receiver=operator.payees[ALGORAND], amount=PRICE, note=text.encode())
         bought = [serves(rail, entry, tx_id), serves(other, foreign, tx_id), link.is_paid_by(tx_id)]
@@ -157,9 +161,9 @@ def test_on_base_a_nonce_is_for_one_purchase(operator: Operator) -> None:
     rail, other, shop = operator.rail(), operator.rail(), operator.gateway()
     tenant, payer = operator.tenant(shop), BasePayer(operator.base)
     for text in ("token", "memo"):
-        entry, foreign, link = quoted(rail, BASE), quoted(other, BASE), operator.link(shop, tenant, BASE)
-        told = entry["extra"]["payment_reference"] if text == "token" else link.memo
-        proof = payer.authorize(entry, nonce=keccak(told.encode()))
+        entry, foreign, link = read_quote(rail, BASE), read_quote(other, BASE), operator.link(shop, tenant, BASE)
+        report = entry["extra"]["payment_reference"] if text == "token" else link.memo
+        proof = payer.authorize(entry, nonce=keccak(report.encode()))
         tx_id = payer.use(proof)
         other_proof = {**proof, "challenge_token": foreign["extra"]["payment_reference"]}
         assert sum([settles(rail, proof), settles(other, other_proof), link.is_paid_by(tx_id)]) == 1, text
@@ -171,12 +175,12 @@ def test_the_database_decides_between_a_call_and_a_link(new_operator: Operator) 
     rail, shop = operator.new_rail(WP_SERVICE_WORD="Otherword"), operator.gateway()
     tenant, payer, to = operator.tenant(shop), SolanaPayer(operator.solana), operator.payees[SOLANA]
     for _ in range(6):
-        entry, link = quoted(rail, SOLANA), operator.link(shop, tenant, SOLANA)
+        entry, link = read_quote(rail, SOLANA), operator.link(shop, tenant, SOLANA)
         tx_id = payer.send(payer.memo(link.memo), payer.order(to, PRICE, reference_of(entry)))
         with ThreadPoolExecutor(2) as both:
             call = both.submit(serves, rail, entry, tx_id)
-            paid = both.submit(link.is_paid_by, tx_id)
-            bought = [call.result(), paid.result()]
+            pending_call = both.submit(link.is_paid_by, tx_id)
+            bought = [call.result(), pending_call.result()]
         assert sum(bought) == 1
         assert serves(rail, entry, tx_id) is bought[0]
 
@@ -186,18 +190,18 @@ def test_what_was_bought_before_counts(new_operator: Operator) -> None:
     operator = new_operator
     rail, shop = operator.new_rail(WP_SERVICE_WORD="Otherword"), operator.gateway()
     tenant, payer, to = operator.tenant(shop), SolanaPayer(operator.solana), operator.payees[SOLANA]
-    sold = []
+    sales = []
     for first in ("call", "link"):
-        entry, link = quoted(rail, SOLANA), operator.link(shop, tenant, SOLANA)
+        entry, link = read_quote(rail, SOLANA), operator.link(shop, tenant, SOLANA)
         tx_id = payer.send(payer.memo(link.memo), payer.order(to, PRICE, reference_of(entry)))
         assert serves(rail, entry, tx_id) if first == "call" else link.is_paid_by(tx_id)
-        sold.append((entry, link, tx_id))
+        sales.append((entry, link, tx_id))
     rail.stop()
     shop.stop()
     with opened_database(operator.dsn) as connection:
         connection.execute("DROP TABLE used_transfers")
     rail.start()
     shop.start().ready()
-    (_, link, tx_id), (entry, _, other_id) = sold
+    (_, link, tx_id), (entry, _, other_id) = sales
     assert link.verify(tx_id).json()["reason"] == "transfer_used"
     assert not serves(rail, entry, other_id)

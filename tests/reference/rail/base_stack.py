@@ -74,8 +74,8 @@ class SimulatedBase:
 
     def until_mined(self, tx_id: str) -> dict[str, Any]:
         """Wait for a transaction's receipt."""
-        found: dict[str, Any] = until(lambda: self.ask("eth_getTransactionReceipt", tx_id))
-        return found
+        outcome: dict[str, Any] = until(lambda: self.ask("eth_getTransactionReceipt", tx_id))
+        return outcome
 
     def stop(self) -> None:
         """End the process."""
@@ -148,7 +148,7 @@ class BasePayer:
 
     def submit(self, to: str, data: str, *, nonce: int) -> str:
         """Hand a call from this account to the node and return its id."""
-        signed = self.account.sign_transaction(
+        transaction = self.account.sign_transaction(
             {
                 "type": 2,
                 "chainId": 8453,
@@ -161,7 +161,7 @@ class BasePayer:
                 "maxPriorityFeePerGas": 10_000_000,
             }
         )
-        tx_id: str = self.chain.ask("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
+        tx_id: str = self.chain.ask("eth_sendRawTransaction", "0x" + bytes(transaction.raw_transaction).hex())
         return tx_id
 
 
@@ -173,10 +173,10 @@ def call(signature: str, *arguments: Any) -> str:
 
 def use_call(proof: Mapping[str, Any]) -> str:
     """Return call data that uses the authorization of a proof."""
-    told, signature = proof["authorization"], bytes.fromhex(proof["signature"][2:])
-    terms = (told["from"], told["to"], *(int(told[name]) for name in ("value", "validAfter", "validBefore")))
+    report, signature = proof["authorization"], bytes.fromhex(proof["signature"][2:])
+    terms = (report["from"], report["to"], *(int(report[name]) for name in ("value", "validAfter", "validBefore")))
     split = (signature[64], signature[:32], signature[32:64])
-    return call(f"transferWithAuthorization({_SPLIT})", *terms, bytes.fromhex(told["nonce"][2:]), *split)
+    return call(f"transferWithAuthorization({_SPLIT})", *terms, bytes.fromhex(report["nonce"][2:]), *split)
 
 
 def until(ask: Callable[[], Any], seconds: float = 120.0) -> Any:
@@ -187,9 +187,9 @@ def until(ask: Callable[[], Any], seconds: float = 120.0) -> Any:
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        found = ask()
-        if found:
-            return found
+        match = ask()
+        if match:
+            return match
         time.sleep(0.02)
     raise AssertionError("it did not happen in time")
 

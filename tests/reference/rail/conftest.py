@@ -24,9 +24,9 @@ PAYERS = 4
 @pytest.fixture(scope="module")
 def chain() -> Iterator[SimulatedChain]:
     """A simulated Algorand."""
-    running = SimulatedChain()
-    yield running
-    running.stop()
+    simulation = SimulatedChain()
+    yield simulation
+    simulation.stop()
 
 
 @pytest.fixture(scope="module")
@@ -44,21 +44,21 @@ def payer(chain: SimulatedChain) -> Payer:
 @pytest.fixture(scope="module")
 def rail(chain: SimulatedChain, pay_to: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rail]:
     """A rail with its limits switched off, for every test of a module."""
-    running = Rail(chain, tmp_path_factory.mktemp("rail"), pay_to).start()
-    yield running
-    running.close()
+    new_rail = Rail(chain, tmp_path_factory.mktemp("rail"), pay_to).start()
+    yield new_rail
+    new_rail.close()
 
 
 @pytest.fixture
 def own_rail(chain: SimulatedChain, pay_to: str, tmp_path: Path) -> Iterator[Callable[..., Rail]]:
     """Make rails that belong to one test alone: `own_rail(WP_…="…", mutant=…)`."""
-    made: list[Rail] = []
+    created_items: list[Rail] = []
     with ExitStack() as exits:  # one that ends badly leaves no other behind
 
         def make(*, mutant: str | None = None, **settings: str) -> Rail:
-            made.append(Rail(chain, tmp_path / f"rail{len(made)}", pay_to, dict(settings), mutant))
-            exits.callback(made[-1].close)
-            return made[-1].start()
+            created_items.append(Rail(chain, tmp_path / f"rail{len(created_items)}", pay_to, dict(settings), mutant))
+            exits.callback(created_items[-1].close)
+            return created_items[-1].start()
 
         yield make
 
@@ -79,9 +79,9 @@ def calm_chain(chain: SimulatedChain) -> Iterator[SimulatedChain]:
 @pytest.fixture(scope="module")
 def base() -> Iterator[SimulatedBase]:
     """A simulated Base."""
-    running = SimulatedBase()
-    yield running
-    running.stop()
+    simulation = SimulatedBase()
+    yield simulation
+    simulation.stop()
 
 
 @pytest.fixture
@@ -112,9 +112,9 @@ def on_base(base: SimulatedBase, settler: Settler) -> dict[str, str]:
 @pytest.fixture
 def slow_base() -> Iterator[SimulatedBase]:
     """A Base of one test alone, whose blocks come when the test says so."""
-    running = SimulatedBase(block_seconds=3600)
-    yield running
-    running.stop()
+    simulation = SimulatedBase(block_seconds=3600)
+    yield simulation
+    simulation.stop()
 
 
 @pytest.fixture
@@ -124,10 +124,10 @@ def shop(
     """Let clients buy, and hold what they got against what the chains and the ledger show."""
 
     def held_on_algorand(address: str) -> int:
-        found = chain.client.account_asset_info(address, USDC)
-        return int(found["asset-holding"]["amount"])  # type: ignore[call-overload]
+        match = chain.client.account_asset_info(address, USDC)
+        return int(match["asset-holding"]["amount"])  # type: ignore[call-overload]
 
-    def run(count: int, *, workers: int, kills: int, lanes: str, at_once: int) -> None:
+    def run_shop(count: int, *, workers: int, kills: int, lanes: str, at_once: int) -> None:
         payee, seed = Account.create().address, secrets.randbits(32)
         settler = Settler(base, tmp_path)
         settings = base_settings(base, settler, payee, lanes) | {"WP_RAIL_DB": postgres_database}
@@ -137,12 +137,12 @@ def shop(
         kept = held_on_algorand(pay_to)
         with fleet(chain, tmp_path / "fleet", pay_to, workers, settings) as running:
             shopping = Shopping(running, on_algorand, on_base, seed, kills)
-            started = time.monotonic()
+            started_at = time.monotonic()
             answers = shopping.buy(count, at_once=at_once)
-            seconds = time.monotonic() - started
+            seconds = time.monotonic() - started_at
             assert [answer.text for answer in answers if answer.status_code != 200] == [], seed
             until(lambda: all(one.fate is not Fate.OPEN for one in settlements_of(running[0])))
-            rows, sent = rows_of(running[0]), settlements_of(running[0])
+            rows, rows_left = rows_of(running[0]), settlements_of(running[0])
         receipts = {answer.json()["payable_receipt"] for answer in answers}
         assert len(receipts) == count, seed
         assert sorted(row.answer or b"" for row in rows if row.state is State.SPENT) == sorted(
@@ -153,9 +153,9 @@ def shop(
         moved = moved_on_base + before - sum(held_on_algorand(payer.address) for payer in on_algorand)
         assert moved == count * PRICE, seed
         assert base.usdc_of(payee) + held_on_algorand(pay_to) - kept == count * PRICE
-        assert [one.nonce for one in sent] == list(range(base.count_of(settler.address)))
-        assert len([one for one in sent if one.fate is Fate.SETTLED]) == moved_on_base // PRICE
-        told = f"{count} payments, {workers} workers, {shopping.killed} killed, {seconds:.1f} s, seed {seed}"
-        print(told, f"{len(sent)} settlements, {moved} atomic units moved", sep=": ")  # noqa: T201 - the run's figures
+        assert [one.nonce for one in rows_left] == list(range(base.count_of(settler.address)))
+        assert len([one for one in rows_left if one.fate is Fate.SETTLED]) == moved_on_base // PRICE
+        report = f"{count} payments, {workers} workers, {shopping.killed} killed, {seconds:.1f} s, seed {seed}"
+        print(report, f"{len(rows_left)} settlements, {moved} atomic units moved", sep=": ")  # noqa: T201 - the run's figures
 
-    return run
+    return run_shop

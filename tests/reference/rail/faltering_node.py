@@ -32,7 +32,7 @@ class FalteringNode:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                status, body = node._answered(self.rfile.read(int(self.headers["Content-Length"])))
+                status, body = node._answer(self.rfile.read(int(self.headers["Content-Length"])))
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -53,11 +53,11 @@ class FalteringNode:
         with self._lock:
             self._method, self._left, self._deaf = method, time, deaf
 
-    def _answered(self, body: bytes) -> tuple[int, bytes]:
-        asked = orjson.loads(body)
-        if isinstance(asked, list) and not self.takes_batches:
+    def _answer(self, body: bytes) -> tuple[int, bytes]:
+        document = orjson.loads(body)
+        if isinstance(document, list) and not self.takes_batches:
             return 200, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported"}}'
-        methods = [call["method"] for call in (asked if isinstance(asked, list) else [asked])]
+        methods = [call["method"] for call in (document if isinstance(document, list) else [document])]
         with self._lock:
             before = self._left
             self._left -= methods.count(self._method)

@@ -61,10 +61,10 @@ class Asked:
 Answer = tuple[int, list[Header], bytes]
 
 
-async def answer(app: AsgiApp, asked: Asked) -> Answer:
+async def answer(app: AsgiApp, question: Asked) -> Answer:
     """Return status, headers and body of an answer."""
-    parts = list(asked.body)
-    sent: list[Message] = []
+    parts = list(question.body)
+    messages: list[Message] = []
 
     async def receive() -> Message:
         if not parts:
@@ -72,11 +72,11 @@ async def answer(app: AsgiApp, asked: Asked) -> Answer:
         return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
-    await app(asked.scope(), receive, send)
-    body = b"".join(one.get("body", b"") for one in sent[1:])
-    return sent[0]["status"], sorted(sent[0]["headers"]), body
+    await app(question.scope(), receive, send)
+    body = b"".join(one.get("body", b"") for one in messages[1:])
+    return messages[0]["status"], sorted(messages[0]["headers"]), body
 
 
 @dataclass
@@ -86,10 +86,10 @@ class Doors:
     front: Envelope
     app: Envelope
 
-    async def both(self, asked: Asked) -> Answer:
+    async def ask_both(self, request: Asked) -> Answer:
         """Return the one answer of both."""
-        first, second = await answer(self.front, asked), await answer(self.app, asked)
-        assert first == second, asked
+        first, second = await answer(self.front, request), await answer(self.app, request)
+        assert first == second, request
         return first
 
 
@@ -113,7 +113,7 @@ async def doors_of(
     exits: AsyncExitStack, folder: Path, lane: Callable[[], Lane] = unasked_lane, **settings: Any
 ) -> Doors:
     """Open both rails, each over a lane of its own."""
-    made: list[Envelope] = []
+    created_items: list[Envelope] = []
     (folder / "secret").write_text("11" * 32, "ascii")
     for name in ("front", "app"):
         given = RailSettings(
@@ -124,6 +124,6 @@ async def doors_of(
         )
         rail = await exits.enter_async_context(open_rail_with_lanes(given, {NETWORK.key: lane()}))
         assert isinstance(rail, Envelope)
-        made.append(rail)
-    assert isinstance(made[1].app, PaidFastPath)
-    return Doors(made[0], dataclasses.replace(made[1], app=made[1].app.app))
+        created_items.append(rail)
+    assert isinstance(created_items[1].app, PaidFastPath)
+    return Doors(created_items[0], dataclasses.replace(created_items[1], app=created_items[1].app.app))

@@ -73,22 +73,22 @@ class Shopping:
         due = {round((at + 0.5) * count / self.kills) for at in range(self.kills)}
         orders = [(random.Random(rng.random()), at in due) for at in range(count)]
         with ThreadPoolExecutor(at_once) as clients:
-            answers = list(clients.map(lambda order: self._one(*order), orders))
+            answers = list(clients.map(lambda order: self._shop_once(*order), orders))
         for killer in self._killers:  # a late one must not start a worker that is never ended
             killer.join()
         return answers
 
-    def _one(self, rng: random.Random, fatal: bool) -> httpx.Response:
+    def _shop_once(self, rng: random.Random, fatal: bool) -> httpx.Response:
         payers: list[Payer | BasePayer] = [*self.algorand, *self.base]
         payer = rng.choice(payers)
         with httpx.Client(trust_env=False, timeout=30) as http:
             lane = "algorand" if isinstance(payer, Payer) else "eip155"
-            asked = self._until(
+            reply = self._until(
                 rng,
                 lambda url: http.post(url + COMPLIANCE, json=COMPLIANCE_BODY),
                 lambda answer: answer.status_code == 402,
             )
-            entry = next(one for one in asked.json()["accepts"] if one["network"].startswith(lane))
+            entry = next(one for one in reply.json()["accepts"] if one["network"].startswith(lane))
             proof: Any = proof_of(payer.pay(entry), entry) if isinstance(payer, Payer) else payer.authorize(entry)
             headers = {"X-PAYMENT": header(proof)}
             if fatal:

@@ -27,11 +27,11 @@ def refused_402(answer: httpx.Response, code: str) -> dict[str, Any]:
 def refused_payment(answer: httpx.Response, code: str, tx_id: str = "") -> None:
     """Check a 402 that judged a proof: fresh tokens, and PAYMENT-RESPONSE by P-ER-01."""
     body = refused_402(answer, code)
-    told = json.loads(base64.b64decode(answer.headers["PAYMENT-RESPONSE"]))
-    assert (told["success"], told["errorReason"]) == (False, code)
-    assert told["network"] == body["accepts"][0]["network"]
+    document = json.loads(base64.b64decode(answer.headers["PAYMENT-RESPONSE"]))
+    assert (document["success"], document["errorReason"]) == (False, code)
+    assert document["network"] == body["accepts"][0]["network"]
     if tx_id:
-        assert told["transaction"] == tx_id
+        assert document["transaction"] == tx_id
 
 
 def refused_otherwise(answer: httpx.Response, status: int, code: str) -> None:

@@ -107,7 +107,7 @@ class Payer:
 
     def create_asset(self, unit: str = "USDC") -> int:
         """Create an asset that only looks like the real one."""
-        made = transaction.AssetCreateTxn(
+        transfer = transaction.AssetCreateTxn(
             self.address,
             self.chain.client.suggested_params(),
             total=10**12,
@@ -116,7 +116,7 @@ class Payer:
             unit_name=unit,
             asset_name=unit,
         )
-        tx_id = self.send(made)
+        tx_id = self.send(transfer)
         return int(self.chain.client.pending_transaction_info(tx_id)["asset-index"])  # type: ignore[call-overload]
 
 
@@ -197,9 +197,9 @@ class Rail:
 
     def command(self, *words: str) -> str:
         """Run a command of the rail with its settings and return what it prints."""
-        done = prepared.run("reference.rail", *words, env=self.environment())
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        outcome = prepared.run("reference.rail", *words, env=self.environment())
+        assert outcome.returncode == 0, outcome.stderr
+        return outcome.stdout
 
     def log(self) -> str:
         """Return what the process wrote."""
@@ -229,7 +229,7 @@ class Rail:
         return entry
 
     @contextlib.contextmanager
-    def presented(self, proof: object) -> Iterator[None]:
+    def present_and_hang_up(self, proof: object) -> Iterator[None]:
         """Call with a proof and hang up in the end, without having read an answer."""
         host, port = self.socket.getsockname()[:2]
         connection = http.client.HTTPConnection(host, port, timeout=60)

@@ -46,8 +46,8 @@ def settlements_of(rail: Rail) -> list[Settlement]:
     async def reading(database: Database) -> list[Settlement]:
         columns = (rail_tables.settlements.c.caip2, rail_tables.settlements.c.settler)
         accounts = await database.rows(select(*columns).distinct())
-        found = [await Settlements(database).between(str(chain), str(settler), 0, 2**40) for chain, settler in accounts]
-        return [one for some in found for one in some]
+        match = [await Settlements(database).between(str(chain), str(settler), 0, 2**40) for chain, settler in accounts]
+        return [one for some in match for one in some]
 
     return _read(rail, reading)
 
@@ -55,16 +55,16 @@ def settlements_of(rail: Rail) -> list[Settlement]:
 def drop_claims(rail: Rail) -> None:
     """Take every claim that is not paid out of a rail's ledger, as if it had been dropped."""
 
-    async def dropping(database: Database) -> None:
+    async def drop_all(database: Database) -> None:
         await database.change(delete(rail_tables.redemptions).where(rail_tables.redemptions.c.paid_at.is_(None)))
 
-    _read(rail, dropping)
+    _read(rail, drop_all)
 
 
 def fail_settlements(rail: Rail, numbers: Iterable[int], *, now: int) -> None:
     """Write into a rail's ledger that settlements failed on Base, each of another payer."""
 
-    async def failing(database: Database) -> None:
+    async def fail_all(database: Database) -> None:
         settlements = Settlements(database)
         for number in numbers:
             failed = Settlement(
@@ -85,7 +85,7 @@ def fail_settlements(rail: Rail, numbers: Iterable[int], *, now: int) -> None:
             await settlements.reserve(failed)
             assert await settlements.close(failed, Fate.FAILED, now=now)
 
-    _read(rail, failing)
+    _read(rail, fail_all)
 
 
 def claims_on(rail: Rail, token: str) -> list[Redemption]:

@@ -118,14 +118,14 @@ class Bench:
     async def redeem(self, number: int, token: str, *, worker: int = 0, service: Service = SERVICE) -> PaidAnswer:
         """Present the `number`-th transaction with a token to a worker."""
         redeemer = self.workers[worker]
-        presented = await redeemer.present(MinedProof(tx_id(number), token, None))
+        answer = await redeemer.present(MinedProof(tx_id(number), token, None))
         call = replace(Call.of(SERVICE, BODY, ""), service=service)
-        return await redeemer.redeem(presented, call, SERVICE.parse_request(dict(BODY)))
+        return await redeemer.redeem(answer, call, SERVICE.parse_request(dict(BODY)))
 
-    async def refusal(self, number: int, token: str, **given: Any) -> str:
+    async def refusal(self, number: int, token: str, **context: Any) -> str:
         """Present, and return the code of the refusal."""
         try:
-            await self.redeem(number, token, **given)
+            await self.redeem(number, token, **context)
         except (PaymentRefused, Refused) as refusal:
             return refusal.code
         pytest.fail("it was served")

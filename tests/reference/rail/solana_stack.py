@@ -74,8 +74,8 @@ class SolanaPayer:
     @property
     def usdc(self) -> int:
         """What it holds, in atomic units."""
-        told = self.chain.ask("getTokenAccountBalance", str(self.account), {"commitment": "processed"})
-        return int(told["value"]["amount"])
+        report = self.chain.ask("getTokenAccountBalance", str(self.account), {"commitment": "processed"})
+        return int(report["value"]["amount"])
 
     def pay(self, entry: Mapping[str, Any]) -> dict[str, str]:
         """Pay an entry and return the proof once the payment is finalized."""
@@ -113,8 +113,8 @@ class SolanaPayer:
         return tx_id
 
     def _is_final(self, tx_id: str) -> bool:
-        [told] = self.chain.ask("getSignatureStatuses", [tx_id])["value"]
-        return told is not None and told["confirmationStatus"] == "finalized"
+        [report] = self.chain.ask("getSignatureStatuses", [tx_id])["value"]
+        return report is not None and report["confirmationStatus"] == "finalized"
 
 
 def solana_settings(chain: SimulatedSolana, pay_to: str, lanes: str = "solana_mainnet") -> dict[str, str]:

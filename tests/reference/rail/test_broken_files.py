@@ -21,8 +21,8 @@ def health_of(rail: Rail) -> dict[str, Any]:
     """Return the health document, which is always 200."""
     answer = rail.http.get("/health")
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def test_the_last_good_files_serve_on(
@@ -44,10 +44,10 @@ def test_the_last_good_files_serve_on(
         for text in (b"", b"no such thing", None):
             spoil(path, text)
             entry = rail.quote()
-            served = rail.present(proof_of(payer.pay(entry), entry))
-            assert served.status_code == 200, served.text
-            told = health_of(rail)
-            assert (told["status"], [str(path) in fault for fault in told["faults"]]) == ("degraded", [True])
+            task = rail.present(proof_of(payer.pay(entry), entry))
+            assert task.status_code == 200, task.text
+            document = health_of(rail)
+            assert (document["status"], [str(path) in fault for fault in document["faults"]]) == ("degraded", [True])
             assert keys_of(rail) == published
             path.write_bytes(good)
             entry = rail.quote()
@@ -64,19 +64,19 @@ def test_a_key_that_vanished_is_not_made_anew(
 ) -> None:
     """The start is refused with a line that says what to do; with the file back, what was quoted before is served."""
     rail = own_rail(**database)
-    entry, published = rail.quote(), keys_of(rail)
+    entry, second_entry = rail.quote(), keys_of(rail)
     proof = proof_of(payer.pay(entry), entry)
     rail.stop()
     path = rail.folder / "data" / name
     kept = path.rename(path.with_suffix(".kept"))
-    done = prepared.run("reference.rail", env=rail.environment(), pass_fds=[rail.socket.fileno()])
-    line = done.stderr.strip().splitlines()[-1]
-    assert (done.returncode, path.exists()) == (2, False), done.stderr
+    outcome = prepared.run("reference.rail", env=rail.environment(), pass_fds=[rail.socket.fileno()])
+    line = outcome.stderr.strip().splitlines()[-1]
+    assert (outcome.returncode, path.exists()) == (2, False), outcome.stderr
     assert line.startswith(f"{setting}: {path} is gone"), line
     assert "Put the file back" in line
     kept.rename(path)
     rail.start()
-    assert keys_of(rail) == published
+    assert keys_of(rail) == second_entry
     assert rail.present(proof).status_code == 200
 
 
@@ -87,7 +87,7 @@ def test_trusted_keys_that_are_none_stop_the_start(own_rail: Callable[..., Rail]
     for text in ("", "[]", '{"keys": {}}'):
         (tmp_path / "trusted.json").write_text(text, "ascii")
         environment = rail.environment() | {"WP_RAIL_TRUSTED_JWKS": str(tmp_path / "trusted.json")}
-        done = prepared.run("reference.rail", env=environment, pass_fds=[rail.socket.fileno()])
-        assert done.returncode == 2, done.stderr
-        assert "WP_RAIL_TRUSTED_JWKS" in done.stderr.strip().splitlines()[-1]
+        outcome = prepared.run("reference.rail", env=environment, pass_fds=[rail.socket.fileno()])
+        assert outcome.returncode == 2, outcome.stderr
+        assert "WP_RAIL_TRUSTED_JWKS" in outcome.stderr.strip().splitlines()[-1]
     rail.start()

@@ -37,8 +37,8 @@ def _fault(name: str) -> Callable[[Payer, dict[str, Any]], str]:
 
 
 def _pool_error(payer: Payer, tx_id: str) -> str:
-    found: Any = payer.chain.client.pending_transaction_info(tx_id)
-    return str(found["pool-error"])
+    match: Any = payer.chain.client.pending_transaction_info(tx_id)
+    return str(match["pool-error"])
 
 
 def _clawed_back(payer: Payer, entry: dict[str, Any]) -> str:
@@ -57,9 +57,9 @@ def _clawed_back(payer: Payer, entry: dict[str, Any]) -> str:
 
 def _own_asset(payer: Payer, *, clawback: str) -> int:
     params = payer.chain.client.suggested_params()
-    made = transaction.AssetCreateTxn(payer.address, params, 10**12, 6, default_frozen=False, clawback=clawback)
-    found: Any = payer.chain.client.pending_transaction_info(payer.send(made))
-    return int(found["asset-index"])
+    transfer = transaction.AssetCreateTxn(payer.address, params, 10**12, 6, default_frozen=False, clawback=clawback)
+    match: Any = payer.chain.client.pending_transaction_info(payer.send(transfer))
+    return int(match["asset-index"])
 
 
 def _native(payer: Payer, entry: dict[str, Any]) -> str:
@@ -95,9 +95,9 @@ PAYMENTS: dict[str, tuple[Callable[[Payer, dict[str, Any]], str], str]] = {
 @pytest.fixture(scope="module")
 def impatient(chain: SimulatedChain, pay_to: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A rail that does not wait inside the call for a confirmation."""
-    running = Rail(chain, tmp_path_factory.mktemp("rail"), pay_to, {"WP_RAIL_CONFIRM_WAIT": "0"}).start()
-    yield running
-    running.close()
+    new_rail = Rail(chain, tmp_path_factory.mktemp("rail"), pay_to, {"WP_RAIL_CONFIRM_WAIT": "0"}).start()
+    yield new_rail
+    new_rail.close()
 
 
 @pytest.mark.parametrize(("pay", "code"), PAYMENTS.values(), ids=PAYMENTS.keys())
@@ -128,10 +128,10 @@ def test_who_waits_for_a_block_is_told_when_the_rail_is_to_end(
     entry = rail.quote()
     proof = proof_of(_fault("withhold")(payer, entry), entry)
     with ThreadPoolExecutor() as threads:
-        waiting = threads.submit(rail.present, proof)
+        pending_call = threads.submit(rail.present, proof)
         until(lambda: rows_of(rail))
         rail.stop()
-        assert code_of(waiting.result()) == (402, "tx_not_confirmed")
+        assert code_of(pending_call.result()) == (402, "tx_not_confirmed")
     calm_chain.control("release")
     rail.start()
     assert until(lambda: rail.present(proof).status_code == 200)

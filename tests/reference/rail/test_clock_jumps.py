@@ -49,23 +49,26 @@ def test_a_clock_that_is_wrong_for_a_moment_costs_nobody_anything(
 ) -> None:
     """While it is, nothing is quoted, health says why, and paid calls are served; afterwards all is as before."""
     rail = jumping_rail
-    served_before, waiting = rail.quote(), rail.quote(body={**COMPLIANCE_BODY, "recipient_address": "screen-flag"})
+    served_before, waiting_entry = (
+        rail.quote(),
+        rail.quote(body={**COMPLIANCE_BODY, "recipient_address": "screen-flag"}),
+    )
     first = proof_of(payer.pay(served_before), served_before)
-    stored = rail.present(first)
-    assert stored.status_code == 200
+    answer = rail.present(first)
+    assert answer.status_code == 200
     rail.set_wall(jump)
     until(lambda: rail.unpaid() == IN_DOUBT)
-    told = rail.http.get("/health")
-    assert code_of(told) == IN_DOUBT
-    assert f"{jump:+.0f}"[:4] in told.json()["message"]
+    reply = rail.http.get("/health")
+    assert code_of(reply) == IN_DOUBT
+    assert f"{jump:+.0f}"[:4] in reply.json()["message"]
     time.sleep(2.5)  # what is deleted by age is deleted every second
-    assert rail.present(first).content == stored.content
-    proof = proof_of(payer.pay(waiting), waiting)
+    assert rail.present(first).content == answer.content
+    proof = proof_of(payer.pay(waiting_entry), waiting_entry)
     body = {**COMPLIANCE_BODY, "recipient_address": "screen-flag"}
     assert rail.present(proof, body=body).status_code == 200
     rail.set_wall(0)
     until(lambda: rail.health() == OK)
-    assert rail.present(first).content == stored.content
+    assert rail.present(first).content == answer.content
     fresh = rail.quote()
     assert rail.present(proof_of(payer.pay(fresh), fresh)).status_code == 200
 
@@ -73,10 +76,10 @@ def test_a_clock_that_is_wrong_for_a_moment_costs_nobody_anything(
 def test_a_rail_that_starts_on_a_wrong_clock_lets_nothing_end(jumping_rail: JumpingRail, payer: Payer) -> None:
     """Days ahead at its start: no quote lapses, no answer is deleted; "send it later" is what a payer hears."""
     rail = jumping_rail
-    entry, served = rail.quote(), rail.quote()
-    proof, first = proof_of(payer.pay(entry), entry), proof_of(payer.pay(served), served)
-    stored = rail.present(first)
-    assert stored.status_code == 200
+    entry, served_entry = rail.quote(), rail.quote()
+    proof, first = proof_of(payer.pay(entry), entry), proof_of(payer.pay(served_entry), served_entry)
+    reply = rail.present(first)
+    assert reply.status_code == 200
     rail.stop()
     rail.set_wall(DAYS)
     rail.launch()
@@ -85,11 +88,11 @@ def test_a_rail_that_starts_on_a_wrong_clock_lets_nothing_end(jumping_rail: Jump
     waits = rail.present(proof)
     assert code_of(waits) == IN_DOUBT
     assert int(waits.headers["Retry-After"]) >= 1
-    assert rail.present(first).content == stored.content
+    assert rail.present(first).content == reply.content
     time.sleep(2.5)
     rail.set_wall(0)
     until(lambda: rail.health() == OK)
-    assert rail.present(first).content == stored.content
+    assert rail.present(first).content == reply.content
     assert rail.present(proof).status_code == 200
 
 

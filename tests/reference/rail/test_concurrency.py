@@ -33,8 +33,8 @@ PATIENT = {"WP_RAIL_JOIN_WAIT": "50", "WP_RAIL_CONFIRM_WAIT": "50"}
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def workers(request: pytest.FixtureRequest, own_rail: Callable[..., Rail]) -> list[Rail]:
     """Two workers of one rail: the same database, secrets and public address."""
-    named = {} if request.param == "sqlite" else {"WP_RAIL_DB": request.getfixturevalue("postgres_database")}
-    first = own_rail(**PATIENT, **named)
+    environment = {} if request.param == "sqlite" else {"WP_RAIL_DB": request.getfixturevalue("postgres_database")}
+    first = own_rail(**PATIENT, **environment)
     shared = {"WP_RAIL_DATA_DIR": str(first.folder / "data"), "WP_RAIL_PUBLIC_URL": first.public_url, **first.settings}
     return [first, own_rail(**shared)]
 
@@ -70,8 +70,10 @@ def test_many_identical_proofs_are_one_execution(workers: list[Rail], payer: Pay
 def test_many_requests_with_one_proof_are_one_execution(workers: list[Rail], payer: Payer) -> None:
     """Half of the calls ask for something else: they get nothing, the other half one receipt."""
     entry = workers[0].quote()
-    other = {**COMPLIANCE_BODY, "recipient_address": "screen-block"}
-    answers = present_all(workers, proof_of(payer.pay(entry), entry), [COMPLIANCE_BODY, COMPLIANCE_BODY, other], 30)
+    other_request = {**COMPLIANCE_BODY, "recipient_address": "screen-block"}
+    answers = present_all(
+        workers, proof_of(payer.pay(entry), entry), [COMPLIANCE_BODY, COMPLIANCE_BODY, other_request], 30
+    )
     served = [answer for answer in answers if answer.status_code == 200]
     assert len({answer.content for answer in served}) == 1
     assert len(served) == 20
@@ -124,13 +126,13 @@ def test_a_client_that_hangs_up_loses_nothing(
     note, amount = entry["extra"]["payment_reference"].encode(), int(entry["amount"])
     tx_id = payer.transfer(receiver=entry["payTo"], amount=amount, note=note, wait=False)
     proof = proof_of(tx_id, entry)
-    with rail.presented(proof):
+    with rail.present_and_hang_up(proof):
         until(lambda: claims_on(rail, proof["payment_reference"]))
     calm_chain.control("release")
-    started = time.monotonic()
+    started_at = time.monotonic()
     answer = rail.present(proof)
     assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, "true")
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started_at < 20
 
 
 def test_a_pending_claim_outlives_its_challenge(

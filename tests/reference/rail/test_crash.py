@@ -42,11 +42,11 @@ def rows_of(rail: Rail) -> list[Redemption]:
 
 
 def usdc_of(payer: Payer, address: str) -> int:
-    found: Any = payer.chain.client.account_asset_info(address, USDC)
-    return int(found["asset-holding"]["amount"])
+    match: Any = payer.chain.client.account_asset_info(address, USDC)
+    return int(match["asset-holding"]["amount"])
 
 
-def crashed(make: Callable[..., Rail], mutant: str, payer: Payer, **settings: str) -> tuple[Rail, dict[str, str]]:
+def crash_rail(make: Callable[..., Rail], mutant: str, payer: Payer, **settings: str) -> tuple[Rail, dict[str, str]]:
     """Pay a rail that dies at one point of the redemption, and return it, dead, with the proof."""
     rail = make(mutant=mutant, **settings)
     entry = rail.quote()
@@ -64,31 +64,31 @@ def test_a_crash_ends_in_one_receipt(
 ) -> None:
     """After the restart the same proof is served, for the price that was paid before the crash."""
     before = usdc_of(payer, payer.address)
-    rail, proof = crashed(own_rail, mutant, payer, WP_RAIL_LEASE_SECONDS="0.3", **database)
-    left = rows_of(rail)
-    assert [row.state for row in left] == [POINTS[mutant]]
+    rail, proof = crash_rail(own_rail, mutant, payer, WP_RAIL_LEASE_SECONDS="0.3", **database)
+    rows = rows_of(rail)
+    assert [row.state for row in rows] == [POINTS[mutant]]
     rail.start()
-    served = rail.present(proof)
-    assert served.status_code == 200, served.text
+    reply = rail.present(proof)
+    assert reply.status_code == 200, reply.text
     assert usdc_of(payer, payer.address) == before - 50_000
     [row] = rows_of(rail)
-    assert (row.id, row.state, row.answer) == (left[0].id, State.SPENT, served.content)
+    assert (row.id, row.state, row.answer) == (rows[0].id, State.SPENT, reply.content)
     if mutant == "crash-after-stored":
-        assert served.content == left[0].answer
-        assert served.headers["Idempotent-Replayed"] == "true"
-    assert rail.present(proof).content == served.content
+        assert reply.content == rows[0].answer
+        assert reply.headers["Idempotent-Replayed"] == "true"
+    assert rail.present(proof).content == reply.content
 
 
 def test_a_stranger_waits_out_the_lease_over_several_calls(own_rail: Callable[..., Rail], payer: Payer) -> None:
     """A lease longer than a call is waited out all the same: 409 with Retry-After, and then the receipt."""
     settings = {"WP_RAIL_LEASE_SECONDS": "8", "WP_RAIL_JOIN_WAIT": "0.2"}
-    rail, proof = crashed(own_rail, "crash-after-paid", payer, **settings)
+    rail, proof = crash_rail(own_rail, "crash-after-paid", payer, **settings)
     rail.start()
-    waiting = rail.present(proof)
-    assert (waiting.status_code, waiting.json()["error"]) == (409, "payment_in_progress")
-    assert waiting.headers["Retry-After"] == "1"
+    reply = rail.present(proof)
+    assert (reply.status_code, reply.json()["error"]) == (409, "payment_in_progress")
+    assert reply.headers["Retry-After"] == "1"
     deadline = time.monotonic() + 60
-    answer = waiting
+    answer = reply
     while answer.status_code == 409 and time.monotonic() < deadline:
         answer = rail.present(proof)
     assert answer.status_code == 200, answer.text
@@ -99,10 +99,10 @@ def test_a_clean_end_and_restart_keep_challenges_and_answers(own_rail: Callable[
     rail = own_rail()
     first, second = rail.quote(), rail.quote()
     proofs = [proof_of(payer.pay(entry), entry) for entry in (first, second)]
-    served = rail.present(proofs[0])
+    reply = rail.present(proofs[0])
     rail.stop()
     rail.start()
-    assert rail.present(proofs[0]).content == served.content
+    assert rail.present(proofs[0]).content == reply.content
     assert rail.present(proofs[1]).status_code == 200
 
 

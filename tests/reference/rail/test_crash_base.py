@@ -25,7 +25,9 @@ POINTS = {
 LEASE = {"WP_RAIL_LEASE_SECONDS": "0.3"}
 
 
-def crashed(make: Callable[..., Rail], mutant: str, payer: BasePayer, **settings: str) -> tuple[Rail, dict[str, Any]]:
+def crash_rail(
+    make: Callable[..., Rail], mutant: str, payer: BasePayer, **settings: str
+) -> tuple[Rail, dict[str, Any]]:
     """Present an authorization to a rail that dies at one point of its settlement; return it, dead, with the proof."""
     rail = make(mutant=mutant, **settings)
     proof = payer.authorize(rail.quote())
@@ -74,21 +76,21 @@ def ends_in_one_receipt(
 ) -> None:
     """Let a rail die at a point, start it again, and hold it to one receipt for one price."""
     before = base_payer.usdc
-    rail, proof = crashed(make, mutant, base_payer, **LEASE, **settings)
+    rail, proof = crash_rail(make, mutant, base_payer, **LEASE, **settings)
     state, sent = POINTS[mutant]
-    left = rows_of(rail)
-    assert [row.state for row in left] == [state]
-    assert left[0].held_until is not None  # else it would be forgotten although its money may move
+    rows = rows_of(rail)
+    assert [row.state for row in rows] == [state]
+    assert rows[0].held_until is not None  # else it would be forgotten although its money may move
     assert len(settlements_of(rail)) == 1
     until(lambda: base.count_of(settler.address) == sent)
     rail.start()
-    served = rail.present(proof)
-    assert served.status_code == 200, served.text
-    assert rail.present(proof).content == served.content
+    reply = rail.present(proof)
+    assert reply.status_code == 200, reply.text
+    assert rail.present(proof).content == reply.content
     [row] = rows_of(rail)
-    assert (row.id, row.state, row.answer) == (left[0].id, State.SPENT, served.content)
+    assert (row.id, row.state, row.answer) == (rows[0].id, State.SPENT, reply.content)
     [settlement] = until(lambda: [one for one in settlements_of(rail) if one.fate is Fate.SETTLED])
-    assert payload_of(served.json()["payable_receipt"])["amount_microunits"] == str(PRICE)
+    assert payload_of(reply.json()["payable_receipt"])["amount_microunits"] == str(PRICE)
     assert row.tx_id in settlement.hashes  # others with its nonce may have been replaced, having waited long
     assert (base_payer.usdc, base.count_of(settler.address)) == (before - PRICE, 1)
 
@@ -99,7 +101,7 @@ def test_a_crash_after_which_nobody_comes_back(
 ) -> None:
     """The rail finishes by itself what it began: the row is paid, though no client asks; then the proof is served."""
     before = base_payer.usdc
-    rail, proof = crashed(own_rail, mutant, base_payer, **LEASE, **on_base)
+    rail, proof = crash_rail(own_rail, mutant, base_payer, **LEASE, **on_base)
     rail.start()
     [row] = until(lambda: [one for one in rows_of(rail) if one.state is State.PAID])
     assert (row.payer, base_payer.usdc) == (base_payer.address.lower(), before - PRICE)
@@ -113,7 +115,7 @@ def test_a_settlement_before_whose_nonce_a_worker_died(
 ) -> None:
     """A nonce that was taken and never sent does not hold up those after it."""
     first, second = BasePayer(base), BasePayer(base)
-    rail, proof = crashed(own_rail, "crash-after-reserved", first, **on_base, WP_RAIL_LEASE_SECONDS="3600")
+    rail, proof = crash_rail(own_rail, "crash-after-reserved", first, **on_base, WP_RAIL_LEASE_SECONDS="3600")
     rail.start()
     assert rail.present(second.authorize(rail.quote())).status_code == 200
     assert base.count_of(settler.address) == 2

@@ -24,9 +24,9 @@ POINTS = {
 @pytest.fixture(scope="module")
 def solana() -> Iterator[SimulatedSolana]:
     """A simulated Solana."""
-    running = SimulatedSolana()
-    yield running
-    running.stop()
+    simulation = SimulatedSolana()
+    yield simulation
+    simulation.stop()
 
 
 @pytest.mark.parametrize("mutant", POINTS)
@@ -41,12 +41,12 @@ def test_a_crash_ends_in_one_receipt_on_solana(
     with pytest.raises(httpx.TransportError):
         rail.present(proof)
     assert rail.process.wait(120) == -signal.SIGKILL
-    left = rows_of(rail)
-    assert [row.state for row in left] == [POINTS[mutant]]
+    rows = rows_of(rail)
+    assert [row.state for row in rows] == [POINTS[mutant]]
     rail.start()
-    served = rail.present(proof)
-    assert served.status_code == 200, served.text
-    assert rail.present(proof).content == served.content
+    reply = rail.present(proof)
+    assert reply.status_code == 200, reply.text
+    assert rail.present(proof).content == reply.content
     [row] = rows_of(rail)
-    assert (row.id, row.state, row.answer, row.tx_id) == (left[0].id, State.SPENT, served.content, proof["tx_id"])
+    assert (row.id, row.state, row.answer, row.tx_id) == (rows[0].id, State.SPENT, reply.content, proof["tx_id"])
     assert (payer.usdc, payee.usdc) == (10**8 - PRICE, 1 + PRICE)

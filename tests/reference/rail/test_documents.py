@@ -41,13 +41,13 @@ def test_the_402_is_the_document_of_the_profile(rail: Rail, path: str) -> None:
     """P-CH-01 to P-CH-09, member for member, but for the token."""
     body = {RECEIPT: RECEIPT_BODY, COMPLIANCE: COMPLIANCE_BODY}.get(path)
     answer = rail.http.post(path, json=body) if body is not None else rail.http.get(path)
-    found = answer.json()
+    parsed_document = answer.json()
     assert answer.status_code == 402
-    [entry] = found["accepts"]
+    [entry] = parsed_document["accepts"]
     token = entry["extra"].pop("payment_reference")
     assert re.fullmatch(r"[1-9][0-9]{9,10}:[0-9a-f]{16}:[0-9a-f]{64}", token)
-    example = found["extensions"]["bazaar"]["info"]["input"]["body"]
-    service_id = found["accepts"][0]["extra"]["service_id"]
+    example = parsed_document["extensions"]["bazaar"]["info"]["input"]["body"]
+    service_id = parsed_document["accepts"][0]["extra"]["service_id"]
     bound = request_hash(body=example, path=path, query="", service_id=service_id)
     assert entry == {
         "scheme": "exact",
@@ -65,10 +65,13 @@ def test_the_402_is_the_document_of_the_profile(rail: Rail, path: str) -> None:
             "decimals": 6,
         },
     }
-    assert (found["x402Version"], found["error"]) == (2, "payment_required")
-    assert set(found) == {"x402Version", "error", "resource", "accepts", "extensions"}
-    assert set(found["resource"]) == {"url", "description", "mimeType"}
-    assert (found["resource"]["url"], found["resource"]["mimeType"]) == (rail.public_url + path, "application/json")
+    assert (parsed_document["x402Version"], parsed_document["error"]) == (2, "payment_required")
+    assert set(parsed_document) == {"x402Version", "error", "resource", "accepts", "extensions"}
+    assert set(parsed_document["resource"]) == {"url", "description", "mimeType"}
+    assert (parsed_document["resource"]["url"], parsed_document["resource"]["mimeType"]) == (
+        rail.public_url + path,
+        "application/json",
+    )
     header = answer.headers["PAYMENT-REQUIRED"]
     assert base64.b64decode(header, validate=True) == answer.content
     assert len(header) <= 7_168
@@ -79,8 +82,10 @@ def test_the_402_is_the_document_of_the_profile(rail: Rail, path: str) -> None:
 def test_the_discovery_extension_has_schemas_that_hold_for_it(rail: Rail, path: str) -> None:
     """P-CH-08: one of what is sent and one of what comes back, both true of what the extension shows."""
     bazaar = rail.http.get(path).json()["extensions"]["bazaar"]
-    told = bazaar["schema"]["properties"]
-    assert told["input"]["properties"]["body"]["type"] == told["output"]["properties"]["example"]["type"] == "object"
+    report = bazaar["schema"]["properties"]
+    assert (
+        report["input"]["properties"]["body"]["type"] == report["output"]["properties"]["example"]["type"] == "object"
+    )
     held = jsonschema_rs.validator_for(bazaar["schema"])
     assert held.is_valid(bazaar["info"])
     for part in ("input", "output"):
@@ -89,12 +94,12 @@ def test_the_discovery_extension_has_schemas_that_hold_for_it(rail: Rail, path: 
 
 def test_a_stock_client_can_read_the_402(rail: Rail) -> None:
     """The official x402 models accept it; without the price they do not."""
-    found = rail.http.post(RECEIPT, json=RECEIPT_BODY).json()
-    parsed = parse_payment_required(json.dumps(found).encode())
+    body = rail.http.post(RECEIPT, json=RECEIPT_BODY).json()
+    parsed = parse_payment_required(json.dumps(body).encode())
     assert [entry.model_dump()["amount"] for entry in parsed.accepts] == ["10000"]
-    del found["accepts"][0]["amount"]
+    del body["accepts"][0]["amount"]
     with pytest.raises(ValueError, match="amount"):
-        parse_payment_required(json.dumps(found).encode())
+        parse_payment_required(json.dumps(body).encode())
 
 
 def test_every_token_is_fresh(rail: Rail) -> None:
@@ -105,16 +110,16 @@ def test_every_token_is_fresh(rail: Rail) -> None:
 
 def test_the_request_s_own_hash_is_bound(rail: Rail) -> None:
     """A valid request is quoted as it is; another body or a query gives another hash."""
-    other = {**COMPLIANCE_BODY, "recipient_address": "screen-flag"}
+    other_request = {**COMPLIANCE_BODY, "recipient_address": "screen-flag"}
     hashes = {
         rail.http.post(COMPLIANCE + query, json=body).json()["accepts"][0]["extra"]["request_hash"]
         for query in ("", "?q")
-        for body in (COMPLIANCE_BODY, other)
+        for body in (COMPLIANCE_BODY, other_request)
     }
     assert hashes == {
         request_hash(body=body, path=COMPLIANCE, query=query, service_id="compliance-receipt")
         for query in ("", "q")
-        for body in (COMPLIANCE_BODY, other)
+        for body in (COMPLIANCE_BODY, other_request)
     }
 
 
@@ -225,14 +230,12 @@ def test_the_openapi_document_is_valid_and_declares_what_it_costs(rail: Rail) ->
 def test_prices_are_the_same_everywhere(own_rail: Callable[..., Rail]) -> None:
     """A set price shows in the 402, both catalogs, the index and the OpenAPI document."""
     rail = own_rail(WP_RAIL_PRICES="receipt-verify=12345")
-    listed = {
-        item["resource"]: item["accepts"][0]["amount"] for item in document(rail, "/discovery/resources")["items"]
-    }
+    body = {item["resource"]: item["accepts"][0]["amount"] for item in document(rail, "/discovery/resources")["items"]}
     index = {one["url"]: one["price_microusdc"] for one in document(rail, "/pay/v1/index")["services"]}
     info = document(rail, "/openapi.json")["paths"][RECEIPT]["post"]["x-payment-info"]
     url = rail.public_url + RECEIPT
     assert rail.quote(RECEIPT, RECEIPT_BODY)["maxAmountRequired"] == "12345"
-    assert (listed[url], index[url], info["offers"][0]["amount"], info["price"]["amount"]) == (
+    assert (body[url], index[url], info["offers"][0]["amount"], info["price"]["amount"]) == (
         "12345",
         12345,
         "12345",

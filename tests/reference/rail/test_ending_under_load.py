@@ -13,7 +13,7 @@ import httpx
 import pytest
 from eth_account import Account
 
-from tests.reference.rail.a2a.a2a_client import entry_of, envelope, opened, paying
+from tests.reference.rail.a2a.a2a_client import build_payment_params, entry_of, envelope, open_task
 from tests.reference.rail.base_stack import PRICE, BasePayer, Settler, SimulatedBase, base_settings, until
 from tests.reference.rail.rail_stack import COMPLIANCE, COMPLIANCE_BODY, Payer, Rail, SimulatedChain, header, proof_of
 from tests.reference.rail.rail_tables import rows_of
@@ -55,10 +55,10 @@ def test_calls_that_wait_for_a_slow_node_are_told_when_to_come_again(
         rail = Rail(chain, tmp_path / "rail", pay_to, settings).start()
         try:
             proofs = [proof_of(payer.pay(entry), entry) for entry in [rail.quote() for _ in range(PAID)]]
-            paid, unpaid = answers_over_a_restart(rail, node, proofs)
+            reply, unpaid = answers_over_a_restart(rail, node, proofs)
 
-            assert [answer.status_code for answer in paid if answer is not None] == [503] * PAID
-            for answer in [*paid, *unpaid]:
+            assert [answer.status_code for answer in reply if answer is not None] == [503] * PAID
+            for answer in [*reply, *unpaid]:
                 if answer is not None:
                     check_specified(answer)
             served = [rail.present(proof) for proof in proofs]
@@ -77,10 +77,10 @@ def answers_over_a_restart(
     is_back = threading.Event()
 
     def unpaid() -> list[httpx.Response | None]:
-        found = []
+        matches = []
         while not is_back.is_set():
-            found.append(answer_of(rail, {}))
-        return found
+            matches.append(answer_of(rail, {}))
+        return matches
 
     node.stall()
     with ThreadPoolExecutor(PAID + UNPAID) as pool:
@@ -104,7 +104,7 @@ def test_what_was_under_way_is_kept_and_free(chain: SimulatedChain, pay_to: str,
             entry = rail.quote()
             proof = proof_of(payer.pay(entry), entry)
             node.stall()
-            with rail.presented(proof):
+            with rail.present_and_hang_up(proof):
                 until(lambda: node.held >= 1)
                 rail.stop()
             (row,) = rows_of(rail)
@@ -123,19 +123,19 @@ def test_a_settlement_that_the_end_interrupts_charges_once(
         rail = Rail(chain, tmp_path / "rail", "", settings).start()
         try:
             proof, before = base_payer.authorize(rail.quote()), base_payer.usdc
-            (paid,), _ = answers_over_a_restart(rail, node, [proof])
-            assert paid is not None
-            check_specified(paid)
-            assert paid.status_code == 503
-            served = until(lambda: answered(rail, proof))
-            assert rail.present(proof).content == served.content
+            (answer,), _ = answers_over_a_restart(rail, node, [proof])
+            assert answer is not None
+            check_specified(answer)
+            assert answer.status_code == 503
+            outcome = until(lambda: get_paid_answer(rail, proof))
+            assert rail.present(proof).content == outcome.content
             assert before - base_payer.usdc == PRICE
         finally:
             node.flowing.set()
             rail.close()
 
 
-def answered(rail: Rail, proof: Any) -> httpx.Response | None:
+def get_paid_answer(rail: Rail, proof: Any) -> httpx.Response | None:
     """Return the paid answer to a proof, None while its payment is under way."""
     answer = rail.present(proof)
     assert answer.status_code in {200, 402, 409}, answer.text
@@ -150,18 +150,18 @@ def test_a_payment_over_a2a_that_the_end_interrupts_is_served_after_it(
     with stalling_node(chain.algod) as node:
         rail = Rail(chain, tmp_path / "rail", pay_to, {"WP_NODE_ALGORAND_MAINNET": node.url}).start()
         try:
-            task = opened(rail)
+            task = open_task(rail)
             entry = entry_of(task)
-            paid = envelope("message/send", paying(task["id"], proof_of(payer.pay(entry), entry)))
+            outcome = envelope("message/send", build_payment_params(task["id"], proof_of(payer.pay(entry), entry)))
             node.stall()
             with ThreadPoolExecutor(1) as pool:
-                call = pool.submit(httpx.post, f"{rail.url}/a2a", json=paid, trust_env=False, timeout=60)
+                call = pool.submit(httpx.post, f"{rail.url}/a2a", json=outcome, trust_env=False, timeout=60)
                 until(lambda: node.held >= 1)
                 rail.stop()
                 check_specified(call.result())
             node.flowing.set()
             rail.start()
-            answer = rail.http.post("/a2a", json=paid)
+            answer = rail.http.post("/a2a", json=outcome)
             assert answer.json()["result"]["status"]["state"] == "completed", answer.text
         finally:
             node.flowing.set()

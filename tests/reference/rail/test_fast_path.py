@@ -24,14 +24,14 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def doors(frozen: None, tmp_path: Path) -> AsyncIterator[Doors]:
+async def doors(freeze_answers: None, tmp_path: Path) -> AsyncIterator[Doors]:
     """Both rails without limits of rate."""
-    del frozen
+    del freeze_answers
     async with AsyncExitStack() as exits:
         yield await doors_of(exits, tmp_path, rate_limits=False, body_limit=2_000)
 
 
-def varied(**choices: Iterable[Any]) -> list[Asked]:
+def combine(**choices: Iterable[Any]) -> list[Asked]:
     """Return every combination of the given members."""
     return [Asked(**dict(zip(choices, some, strict=True))) for some in itertools.product(*choices.values())]
 
@@ -79,46 +79,46 @@ HEADERS: Sequence[tuple[Header, ...]] = (
 @pytest.mark.parametrize(
     "some",
     [
-        varied(method=METHODS, path=PLACES, query=QUERIES),
-        varied(method=METHODS, body=BODIES, headers=HEADERS),
-        varied(path=PATHS, body=BODIES, headers=HEADERS, query=QUERIES[:2]),
+        combine(method=METHODS, path=PLACES, query=QUERIES),
+        combine(method=METHODS, body=BODIES, headers=HEADERS),
+        combine(path=PATHS, body=BODIES, headers=HEADERS, query=QUERIES[:2]),
     ],
     ids=["places", "methods", "paths"],
 )
 async def test_either_door_gives_the_same_answer(doors: Doors, some: list[Asked]) -> None:
     """Status, every header and every byte; whatever is asked, and none of it fails."""
-    statuses = {(await doors.both(asked))[0] for asked in some}
+    statuses = {(await doors.ask_both(asked))[0] for asked in some}
     assert 402 in statuses
     assert max(statuses) < 500
 
 
-async def test_limits_of_rate_are_the_same_by_either_door(frozen: None, tmp_path: Path) -> None:
+async def test_limits_of_rate_are_the_same_by_either_door(freeze_answers: None, tmp_path: Path) -> None:
     """Both report and use up the same allowance, then refuse; unpaid and presented calls are counted separately."""
-    del frozen
+    del freeze_answers
     presented = Asked(headers=(JSON, (b"x-payment", b"bm9wZQ==")))
     async with AsyncExitStack() as exits:
         doors = await doors_of(exits, tmp_path)
-        statuses = [(await doors.both(one))[0] for _ in range(62) for one in (Asked(), presented)]
+        statuses = [(await doors.ask_both(one))[0] for _ in range(62) for one in (Asked(), presented)]
     assert statuses == [402] * 120 + [429] * 4
 
 
-async def test_a_service_that_is_switched_off_is_so_by_either_door(frozen: None, tmp_path: Path) -> None:
+async def test_a_service_that_is_switched_off_is_so_by_either_door(freeze_answers: None, tmp_path: Path) -> None:
     """503 with its own code, and no rate is used up."""
-    del frozen
+    del freeze_answers
     async with AsyncExitStack() as exits:
         doors = await doors_of(exits, tmp_path, rail_disabled_services="receipt-verify")
-        statuses = [(await doors.both(Asked(path=path, method="GET")))[0] for path in PATHS]
+        statuses = [(await doors.ask_both(Asked(path=path, method="GET")))[0] for path in PATHS]
     assert statuses == [503, 402, 402]
 
 
 @pytest.mark.parametrize(
-    "asked", [*varied(method=("GET", "POST"), path=PATHS), Asked(query=b"a=1"), Asked(body=(b"",))]
+    "asked", [*combine(method=("GET", "POST"), path=PATHS), Asked(query=b"a=1"), Asked(body=(b"",))]
 )
-async def test_the_plain_case_never_reaches_the_app(doors: Doors, asked: Asked) -> None:
+async def test_the_plain_case_never_reaches_the_app(doors: Doors, request: Asked) -> None:
     """An unpaid call is answered in front, whatever its query and body."""
     assert isinstance(doors.front.app, PaidFastPath)
     doors.front.app.app = _unreachable
-    assert (await answer(doors.front, asked))[0] == 402
+    assert (await answer(doors.front, request))[0] == 402
 
 
 async def _unreachable(*_: object) -> None:
@@ -128,11 +128,11 @@ async def _unreachable(*_: object) -> None:
 async def test_a_fault_nobody_planned_is_the_same_by_either_door(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
     """500 with nothing of what happened."""
 
-    def broken(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr("reference.rail.paid_endpoint.quoted", broken)
-    status, _, body = await doors.both(Asked())
+    monkeypatch.setattr("reference.rail.paid_endpoint.quoted", fail)
+    status, _, body = await doors.ask_both(Asked())
     assert status == 500
     assert b"secret" not in body
 
@@ -140,23 +140,23 @@ async def test_a_fault_nobody_planned_is_the_same_by_either_door(doors: Doors, m
 async def test_a_body_that_does_not_come_is_not_waited_for(doors: Doors) -> None:
     """408 after the time for it; the connection ends."""
     impatient = dataclasses.replace(doors.front, body_seconds=0.02)
-    sent: list[Message] = []
+    messages: list[Message] = []
 
     async def never() -> Message:
         await asyncio.Event().wait()
         raise AssertionError
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
     await impatient(Asked(headers=(JSON, (b"content-length", b"10"))).scope(), never, send)
-    assert sent[0]["status"] == 408
-    assert (b"connection", b"close") in sent[0]["headers"]
+    assert messages[0]["status"] == 408
+    assert (b"connection", b"close") in messages[0]["headers"]
 
 
 async def test_a_query_is_ascii(doors: Doors) -> None:
     """400 for raw bytes beyond it, whichever door; percent-encoded they are a query like any other."""
-    status, _, body = await doors.both(Asked(query=b"name=\xc3\xa9"))
+    status, _, body = await doors.ask_both(Asked(query=b"name=\xc3\xa9"))
     assert (status, b"invalid_request" in body) == (400, True)
-    status, _, _ = await doors.both(Asked(query=b"name=%C3%A9"))
+    status, _, _ = await doors.ask_both(Asked(query=b"name=%C3%A9"))
     assert status == 402

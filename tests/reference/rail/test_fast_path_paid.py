@@ -72,11 +72,11 @@ class Paying:
         """Return a request that was not made before, and its token."""
         self.made += 1
         asked = Asked(path=PATHS[place], query=f"n={self.made}".encode(), body=(BODIES[place],))
-        status, _, body = await self.doors.both(asked)
+        status, _, body = await self.doors.ask_both(asked)
         assert status == 402
         return asked, orjson.loads(body)["accepts"][0]["extra"]["payment_reference"]
 
-    def pay(self, token: str, place: int = 0, **other: Any) -> str:
+    def pay(self, token: str, place: int = 0, **other_value: Any) -> str:
         """Show a payment of a token, or something that is not quite one, and return its transaction."""
         tx_id = base64.b32encode(uuid.uuid5(uuid.NAMESPACE_URL, token).bytes * 2).decode().rstrip("=")[:51] + "A"
         sound = ObservedTransaction(
@@ -87,26 +87,26 @@ class Paying:
             note=token.encode(),
             transfers=(Transfer(0, NETWORK.asset_id, "PAYER", PAYEE, PRICES[place]),),
         )
-        self.shown[tx_id] = replace(sound, **other)
+        self.shown[tx_id] = replace(sound, **other_value)
         return tx_id
 
-    async def paid(self, place: int = 0, **other: Any) -> tuple[Asked, str, str]:
+    async def build_paid_request(self, place: int = 0, **other_value: Any) -> tuple[Asked, str, str]:
         """Return a request with the header of a payment that was made for it, its token and its transaction."""
         asked, token = await self.quote(place)
-        tx_id = self.pay(token, place, **other)
-        return presenting(asked, tx_id=tx_id, payment_reference=token), token, tx_id
+        tx_id = self.pay(token, place, **other_value)
+        return add_proof(asked, tx_id=tx_id, payment_reference=token), token, tx_id
 
     async def rows(self) -> list[list[Any]]:
         """Return what either ledger holds, but for numbers and counters that chance and duties move."""
-        found: list[list[Any]] = []
+        matches: list[list[Any]] = []
         for name in ("front", "app"):
             database = open_database(sqlite_dsn(self.folder / name / "rail.sqlite3"))
             columns = [one for one in redemptions.c if one.name not in {"id", "claim_order", "lease_counter"}]
             rows = await database.rows(select(*columns).order_by(redemptions.c.token, redemptions.c.payment_key))
             used = await database.rows(select(used_transfers.c.tx_id).order_by(used_transfers.c.tx_id))
-            found.append([*map(tuple, rows), *map(tuple, used)])
+            matches.append([*map(tuple, rows), *map(tuple, used)])
             await database.close()
-        return found
+        return matches
 
 
 def header(proof: Any) -> Header:
@@ -114,9 +114,9 @@ def header(proof: Any) -> Header:
     return b"x-payment", base64.b64encode(orjson.dumps(proof))
 
 
-def presenting(asked: Asked, **proof: Any) -> Asked:
+def add_proof(question: Asked, **proof: Any) -> Asked:
     """Return a request with a proof."""
-    return replace(asked, headers=(JSON, header(proof)))
+    return replace(question, headers=(JSON, header(proof)))
 
 
 @pytest.fixture
@@ -138,13 +138,13 @@ async def paying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterat
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-async def test_a_paid_call_is_the_same_by_either_door(paying: Paying, place: int) -> None:
+async def test_a_paid_call_is_the_same_by_either_door(both_rails: Paying, place: int) -> None:
     """Served, served again from the ledger, and refused for everything else; both ledgers hold the same."""
-    asked, token, tx_id = await paying.paid(place)
-    _, other_token = await paying.quote(place)
+    asked, token, tx_id = await both_rails.build_paid_request(place)
+    _, other_token = await both_rails.quote(place)
     proof = {"tx_id": tx_id, "payment_reference": token}
     answers = [
-        await paying.doors.both(one)
+        await both_rails.doors.ask_both(one)
         for one in (
             asked,
             asked,
@@ -153,14 +153,14 @@ async def test_a_paid_call_is_the_same_by_either_door(paying: Paying, place: int
             replace(asked, path=PATHS[(place + 1) % 3], body=(BODIES[(place + 1) % 3],)),
             replace(asked, method="GET"),
             replace(asked, method="PUT"),
-            presenting(asked, **proof, network=NETWORK.caip2),
-            presenting(asked, tx_id=tx_id, payment_reference=other_token),
+            add_proof(asked, **proof, network=NETWORK.caip2),
+            add_proof(asked, tx_id=tx_id, payment_reference=other_token),
         )
     ]
     assert [status for status, _, _ in answers] == [200, 200, 200, 409, 409, 402, 402, 200, 409]
     assert answers[0][2] == answers[1][2]
     assert [(b"idempotent-replayed", b"true") in headers for _, headers, _ in answers[:2]] == [False, True]
-    first, second = await paying.rows()
+    first, second = await both_rails.rows()
     assert first == second
     assert len(first) == 2  # a spent row and a used transfer
 
@@ -181,19 +181,21 @@ ODD_CHAIN: Sequence[tuple[dict[str, Any], int]] = (
 
 
 @pytest.mark.parametrize(("seen", "status"), ODD_CHAIN)
-async def test_what_the_chain_shows_is_judged_alike(paying: Paying, seen: dict[str, Any], status: int) -> None:
+async def test_what_the_chain_shows_is_judged_alike(
+    both_rails: Paying, transaction: dict[str, Any], status: int
+) -> None:
     """Every refusal of step 14, and what is left in the ledgers."""
-    asked, token, _ = await paying.paid(**seen)
-    assert (await paying.doors.both(asked))[0] == status
-    unknown = presenting(asked, tx_id="B" * 51 + "A", payment_reference=token)
-    await paying.doors.both(unknown)
-    first, second = await paying.rows()
+    asked, token, _ = await both_rails.build_paid_request(**transaction)
+    assert (await both_rails.doors.ask_both(asked))[0] == status
+    unknown = add_proof(asked, tx_id="B" * 51 + "A", payment_reference=token)
+    await both_rails.doors.ask_both(unknown)
+    first, second = await both_rails.rows()
     assert first == second
 
 
-async def test_odd_presentations_are_refused_alike(paying: Paying) -> None:
+async def test_odd_presentations_are_refused_alike(both_rails: Paying) -> None:
     """Proofs, heads and bodies of every kind around a payment that is good; the good one is served at the end."""
-    asked, token, tx_id = await paying.paid()
+    asked, token, tx_id = await both_rails.build_paid_request()
     good = {"tx_id": tx_id, "payment_reference": token}
     [_, valid] = asked.headers
     proofs: Sequence[Any] = (
@@ -232,22 +234,25 @@ async def test_odd_presentations_are_refused_alike(paying: Paying) -> None:
         (b"x" * 2_001,),
     )
     some = [
-        *(presenting(asked, **proof) if isinstance(proof, dict) else _presenting(asked, proof) for proof in proofs),
+        *(
+            add_proof(asked, **proof) if isinstance(proof, dict) else _add_proof_header(asked, proof)
+            for proof in proofs
+        ),
         *(replace(asked, headers=one) for one in heads),
         *(replace(asked, body=one) for one in bodies),
         *(replace(asked, method=one) for one in ("GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get")),
         replace(asked, path=asked.path + "/"),
     ]
-    found = {(await paying.doors.both(one))[0] for one in some}
-    assert found >= {402, 409, 413, 415, 422, 404, 405}
-    assert max(found) < 500
-    assert (await paying.doors.both(asked))[0] == 200
-    first, second = await paying.rows()
+    by_name = {(await both_rails.doors.ask_both(one))[0] for one in some}
+    assert by_name >= {402, 409, 413, 415, 422, 404, 405}
+    assert max(by_name) < 500
+    assert (await both_rails.doors.ask_both(asked))[0] == 200
+    first, second = await both_rails.rows()
     assert first == second
 
 
-def _presenting(asked: Asked, proof: Any) -> Asked:
-    return replace(asked, headers=(JSON, header(proof)))
+def _add_proof_header(request: Asked, proof: Any) -> Asked:
+    return replace(request, headers=(JSON, header(proof)))
 
 
 AWAY: Sequence[tuple[type, str, Exception, tuple[int, str]]] = (
@@ -261,33 +266,33 @@ AWAY: Sequence[tuple[type, str, Exception, tuple[int, str]]] = (
 
 @pytest.mark.parametrize(("owner", "name", "fault", "told"), AWAY, ids=[name for _, name, _, _ in AWAY])
 async def test_what_is_away_is_told_alike(
-    paying: Paying, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, fault: Exception, told: tuple[int, str]
+    both_rails: Paying, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, fault: Exception, text: tuple[int, str]
 ) -> None:
     """A node, the ledger, the answer, and an unexpected fault: in no case the payer loses the payment."""
-    asked, _, _ = await paying.paid()
+    asked, _, _ = await both_rails.build_paid_request()
     with monkeypatch.context() as patched:
-        patched.setattr(owner, name, _raising(fault))
-        status, _, body = await paying.doors.both(asked)
-    assert (status, orjson.loads(body)["error"]) == told
+        patched.setattr(owner, name, _raise(fault))
+        status, _, body = await both_rails.doors.ask_both(asked)
+    assert (status, orjson.loads(body)["error"]) == text
     assert b"secret" not in body
-    assert (await paying.doors.both(asked))[0] == 200
-    first, second = await paying.rows()
+    assert (await both_rails.doors.ask_both(asked))[0] == 200
+    first, second = await both_rails.rows()
     assert first == second
 
 
-def _raising(fault: Exception) -> Any:
+def _raise(fault: Exception) -> Any:
     def fail(*_: Any, **__: Any) -> Any:
         raise fault
 
     return fail
 
 
-async def test_a_plain_paid_call_never_reaches_the_app(paying: Paying) -> None:
+async def test_a_plain_paid_call_never_reaches_the_app(both_rails: Paying) -> None:
     """It is served in front, and served again."""
-    asked, _, _ = await paying.paid()
-    assert isinstance(paying.doors.front.app, PaidFastPath)
-    paying.doors.front.app.app = _unreachable
-    assert [(await answer(paying.doors.front, asked))[0] for _ in range(2)] == [200, 200]
+    asked, _, _ = await both_rails.build_paid_request()
+    assert isinstance(both_rails.doors.front.app, PaidFastPath)
+    both_rails.doors.front.app.app = _unreachable
+    assert [(await answer(both_rails.doors.front, asked))[0] for _ in range(2)] == [200, 200]
 
 
 async def _unreachable(*_: object) -> None:

@@ -48,8 +48,8 @@ def test_every_answer_may_be_read_by_a_browser(rail: Rail) -> None:
 
 def test_a_preflight_is_answered(rail: Rail) -> None:
     """204 with the methods and headers that a paid call needs, and no body."""
-    asked = {"Origin": "https://shop.example", "Access-Control-Request-Method": "POST"}
-    answer = rail.http.options(RECEIPT, headers=asked)
+    request_headers = {"Origin": "https://shop.example", "Access-Control-Request-Method": "POST"}
+    answer = rail.http.options(RECEIPT, headers=request_headers)
     assert (answer.status_code, answer.content) == (204, b"")
     assert {"GET", "POST"} <= set(answer.headers["Access-Control-Allow-Methods"].split(", "))
     allowed = {name.strip().lower() for name in answer.headers["Access-Control-Allow-Headers"].split(",")}
@@ -124,10 +124,10 @@ def test_a_head_beyond_reading_ends_the_connection(rail: Rail) -> None:
     with socket.create_connection((host, port), timeout=30) as raw:
         try:  # it may be closed before all of the head is through
             raw.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n" + b"X-Large: " + b"x" * 80_000)
-            told = raw.recv(64)
+            report = raw.recv(64)
         except ConnectionError:
-            told = b""
-    assert not told or told.startswith(b"HTTP/1.1 4")
+            report = b""
+    assert not report or report.startswith(b"HTTP/1.1 4")
     assert rail.http.get("/health").status_code == 200
 
 

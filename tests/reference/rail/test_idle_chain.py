@@ -59,7 +59,7 @@ control = "{rail.chain.algod}/control"
         "utf-8",
     )
     words = ["run", *ROWS, "--config", "weldproof.toml", "--seed", "1"]
-    done = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, "-m", "conformance", *words],
         cwd=folder,
         capture_output=True,
@@ -68,8 +68,8 @@ control = "{rail.chain.algod}/control"
         check=False,
     )
     rows = {event["id"]: dict(event) for event in read_log(folder / "report" / LOG) if event["event"] == "row"}
-    assert set(rows) == set(ROWS), done.stdout + done.stderr
-    return done.returncode, rows
+    assert set(rows) == set(ROWS), outcome.stdout + outcome.stderr
+    return outcome.returncode, rows
 
 
 def test_idle_minutes_cost_no_payer_anything_and_fail_no_row(idle: SimulatedChain, tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_idle_minutes_cost_no_payer_anything_and_fail_no_row(idle: SimulatedChai
         keep_current(idle, payer, tmp_path)
         until(lambda: rail.http.post(COMPLIANCE, json=COMPLIANCE_BODY).status_code == 402)
         entry = rail.quote()
-        served = rail.present(proof_of(payer.pay(entry), entry))
-        assert served.status_code == 200, served.text
+        task = rail.present(proof_of(payer.pay(entry), entry))
+        assert task.status_code == 200, task.text
         code, rows = suite(tmp_path / "current", rail)
         assert (code, {row["verdict"] for row in rows.values()}) == (0, {"pass"}), rows
     finally:

@@ -62,14 +62,14 @@ class Bench:
 
     async def look(self, *answers: bool, seconds: float = 10.0) -> list[bool]:
         """Look once an answer, so many seconds apart, and return whether the lane is offered after each."""
-        found = []
+        matches = []
         for answer in answers:
             self.now.wall += seconds
             self.now.monotonic += seconds
             self.node.answers = answer
             await self.lane_health.tend()
-            found.append(LANE in self.lane_health.available_lanes)
-        return found
+            matches.append(LANE in self.lane_health.available_lanes)
+        return matches
 
 
 async def bench_of(folder: Path, *, unchecked: bool = False, lane: Any = None, **settings: Any) -> AsyncIterator[Bench]:

@@ -14,7 +14,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 from sqlalchemy.engine import make_url
 
-from tests.reference.rail.a2a.a2a_client import artifact, envelope, message, opened, pay, paying
+from tests.reference.rail.a2a.a2a_client import artifact, build_payment_params, envelope, message, open_task, pay
 from tests.reference.rail.rail_stack import Payer, Rail, proof_of
 
 
@@ -28,7 +28,7 @@ def test_a_payment_outlives_an_outage_of_the_ledger(
     JSON-RPC answer for the outcome.
     """
     rail = own_rail(WP_RAIL_DB=postgres_database)
-    task = opened(rail)
+    task = open_task(rail)
     entry = rail.quote()
     proof = proof_of(payer.pay(entry), entry)
     name = Identifier(str(make_url(postgres_database).database))
@@ -40,7 +40,7 @@ def test_a_payment_outlives_an_outage_of_the_ledger(
         )
         away = [
             rail.present(proof),
-            rail.http.post("/a2a", json=envelope("message/send", paying(task["id"], proof))),
+            rail.http.post("/a2a", json=envelope("message/send", build_payment_params(task["id"], proof))),
             rail.http.post("/a2a", json=envelope("message/send", {"message": message()})),
             rail.http.post("/a2a", json=envelope("tasks/get", {"id": task["id"]})),
         ]
@@ -89,8 +89,8 @@ def test_a_locked_ledger_keeps_nobody_waiting(
         away = list(threads.map(rail.present, proofs))
         assert health.result().status_code == 200
     for answer in away:
-        told = (answer.status_code, answer.json()["error"])
-        assert told in {(503, "store_unavailable"), (409, "payment_in_progress")}, answer.text
+        document = (answer.status_code, answer.json()["error"])
+        assert document in {(503, "store_unavailable"), (409, "payment_in_progress")}, answer.text
         assert int(answer.headers["Retry-After"]) >= 1
     for proof in proofs:
         assert rail.present(proof).status_code == 200

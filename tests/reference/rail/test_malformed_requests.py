@@ -18,25 +18,25 @@ JSON = {"content-type": "application/json"}
 def test_a_refused_body_is_told_in_the_challenge(rail: Rail, body: bytes) -> None:
     """The same faults that a payment would meet as 422, at the same places; the example is what is quoted."""
     quote = refused_402(rail.http.post(COMPLIANCE, content=body, headers=JSON), "payment_required")
-    paid = rail.http.post(
+    second_entry = rail.http.post(
         COMPLIANCE, content=body, headers=JSON | {"X-PAYMENT": header(proof_of("A" * 52, rail.quote()))}
     )
-    assert quote["error_detail"] == paid.json()["detail"][:3]
+    assert quote["error_detail"] == second_entry.json()["detail"][:3]
     assert quote["accepts"][0]["extra"]["request_hash"] == rail.quote()["extra"]["request_hash"]
 
 
 def test_a_misspelt_member_is_named(rail: Rail) -> None:
     """By its place, so that the payer finds it."""
     answer = rail.http.post(COMPLIANCE, json={**COMPLIANCE_BODY, "amount_microunit": 5})
-    told = refused_402(answer, "payment_required")["error_detail"]
-    assert [(one["loc"], one["type"]) for one in told] == [(["body", "amount_microunit"], "extra_forbidden")]
+    report = refused_402(answer, "payment_required")["error_detail"]
+    assert [(one["loc"], one["type"]) for one in report] == [(["body", "amount_microunit"], "extra_forbidden")]
 
 
 def test_another_media_type_is_told(rail: Rail) -> None:
     """What would be 415 with a payment."""
     answer = rail.http.post(COMPLIANCE, content=json.dumps(COMPLIANCE_BODY), headers={"content-type": "text/plain"})
-    told = refused_402(answer, "payment_required")["error_detail"]
-    assert [(one["loc"], one["type"]) for one in told] == [(["header", "content-type"], "unsupported_media_type")]
+    report = refused_402(answer, "payment_required")["error_detail"]
+    assert [(one["loc"], one["type"]) for one in report] == [(["header", "content-type"], "unsupported_media_type")]
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "PUT"])
@@ -61,9 +61,9 @@ def test_what_is_told_of_a_large_order_stays_short(rail: Rail) -> None:
     """The challenge goes into a header, too: a few faults, with their names cut (P-CH-02)."""
     body: dict[str, Any] = {"x" * 5_000 + str(number): 1 for number in range(10)}
     answer = rail.http.post(RECEIPT, json=body)
-    told = refused_402(answer, "payment_required")["error_detail"]
-    assert len(told) == 3
-    assert len(json.dumps(told)) < 600
+    report = refused_402(answer, "payment_required")["error_detail"]
+    assert len(report) == 3
+    assert len(json.dumps(report)) < 600
 
 
 def test_a_whole_number_is_an_integer_however_it_is_written(rail: Rail, payer: Payer) -> None:

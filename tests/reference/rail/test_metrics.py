@@ -16,7 +16,7 @@ from tests.reference.rail.test_unserved_payments import GIVEN_BACK, payments
 LANE = "algorand_mainnet"
 
 
-def measured(rail: Rail) -> dict[str, float]:
+def read_metrics(rail: Rail) -> dict[str, float]:
     """Return what the rail measures: `name` or `name state`, of the one lane."""
     token = (rail.folder / "metrics_token").read_text("ascii")
     answer = rail.http.get("/metrics", headers={"Authorization": f"Bearer {token}"})
@@ -68,18 +68,18 @@ def test_every_state_is_measured(own_rail: Callable[..., Rail], payer: Payer) ->
     rail.stop()
     rail.mutant = None
     rail.start()
-    told = measured(rail)
-    assert (told["payments paid_unserved"], told["payments refunded"], told["ledger_up"]) == (2, 0, 1)
-    assert (told["lane_away"], told["clock_in_doubt"]) == (0, 0)
+    report = read_metrics(rail)
+    assert (report["payments paid_unserved"], report["payments refunded"], report["ledger_up"]) == (2, 0, 1)
+    assert (report["lane_away"], report["clock_in_doubt"]) == (0, 0)
     number = next(line.split()[0] for line in payments(rail)[1].splitlines()[1:])
     assert payments(rail, "refunded", number, "--transaction", GIVEN_BACK)[0] == 0
-    told = measured(rail)
-    assert (told["payments paid_unserved"], told["payments refunded"]) == (1, 1)
+    report = read_metrics(rail)
+    assert (report["payments paid_unserved"], report["payments refunded"]) == (1, 1)
     assert sorted(rail.present(proof).status_code for proof in proofs) == [200, 409]
     entry = rail.quote()
     rail.present(proof_of("A" * 52, entry))
-    told = measured(rail)
-    assert (told["payments paid_unserved"], told["payments refunded"], told["payments waiting"]) == (0, 1, 1)
+    report = read_metrics(rail)
+    assert (report["payments paid_unserved"], report["payments refunded"], report["payments waiting"]) == (0, 1, 1)
 
 
 def test_a_lane_that_is_away_is_measured(own_rail: Callable[..., Rail], calm_chain: SimulatedChain) -> None:
@@ -91,6 +91,6 @@ def test_a_lane_that_is_away_is_measured(own_rail: Callable[..., Rail], calm_cha
     entry = rail.quote()
     calm_chain.control("fault", name="unavailable", count=10**6)
     rail.present(proof_of("A" * 52, entry))
-    while measured(rail)["lane_away"] == 0:
+    while read_metrics(rail)["lane_away"] == 0:
         time.sleep(0.02)
-    assert measured(rail)["payments waiting_for_node"] == 1
+    assert read_metrics(rail)["payments waiting_for_node"] == 1

@@ -20,17 +20,17 @@ PAST_EVERY_WINDOW = 1800 + 900 + 600
 @pytest.fixture
 def own_chain() -> Iterator[SimulatedChain]:
     """A chain of one test alone."""
-    running = SimulatedChain()
-    yield running
-    running.stop()
+    simulation = SimulatedChain()
+    yield simulation
+    simulation.stop()
 
 
 @pytest.fixture
 def rail(own_chain: SimulatedChain, tmp_path: Path, database: dict[str, str]) -> Iterator[Rail]:
     """A rail on it that notices soon when its node is away."""
-    made = Rail(own_chain, tmp_path / "rail", Payer(own_chain).address, {**LOOKS, **database}).start()
-    yield made
-    made.close()
+    new_rail = Rail(own_chain, tmp_path / "rail", Payer(own_chain).address, {**LOOKS, **database}).start()
+    yield new_rail
+    new_rail.close()
 
 
 def take_away(chain: SimulatedChain) -> None:
@@ -40,8 +40,8 @@ def take_away(chain: SimulatedChain) -> None:
 
 def lanes_of(rail: Rail) -> tuple[list[str], list[str]]:
     """Return the lanes that health reports: the offered ones, and those whose node is down."""
-    told = rail.http.get("/health").json()
-    return told["lanes"], told.get("lanes_away", [])
+    document = rail.http.get("/health").json()
+    return document["lanes"], document.get("lanes_away", [])
 
 
 def until_away(rail: Rail) -> None:
@@ -66,17 +66,17 @@ def test_a_claim_outlives_an_outage_of_any_length(own_chain: SimulatedChain, rai
     refused_otherwise(rail.present(proof), 503, "chain_unavailable")
     rail.set_clock(3 * PAST_EVERY_WINDOW)
     own_chain.calm()
-    served = rail.present(proof)
-    assert served.status_code == 200, served.text
+    answer = rail.present(proof)
+    assert answer.status_code == 200, answer.text
 
 
 def test_what_was_paid_is_decided_when_the_node_is_back(own_chain: SimulatedChain, rail: Rail) -> None:
     """Without any call: paid claims are marked as paid and stay, invented ones lapse by the ordinary rule."""
-    entry, other = rail.quote(), rail.quote()
+    entry, second_entry = rail.quote(), rail.quote()
     proof = proof_of(Payer(own_chain).pay(entry), entry)
     take_away(own_chain)
     until_away(rail)
-    for one in (proof, proof_of("A" * 52, other)):
+    for one in (proof, proof_of("A" * 52, second_entry)):
         refused_otherwise(rail.present(one), 503, "chain_unavailable")
     rail.set_clock(PAST_EVERY_WINDOW)
     assert states_of(rail) == [State.UNPAID, State.UNPAID]
@@ -85,9 +85,9 @@ def test_what_was_paid_is_decided_when_the_node_is_back(own_chain: SimulatedChai
     until(lambda: not any(row.is_kept for row in rows_of(rail)))
     rail.set_clock(3 * PAST_EVERY_WINDOW)
     until(lambda: states_of(rail) == [State.PAID])
-    served = rail.present(proof)
-    assert served.status_code == 200, served.text
-    assert code_of(rail.present(proof_of("A" * 52, other))) == (402, "challenge_expired")
+    answer = rail.present(proof)
+    assert answer.status_code == 200, answer.text
+    assert code_of(rail.present(proof_of("A" * 52, second_entry))) == (402, "challenge_expired")
 
 
 def test_paid_in_time_and_presented_after_an_outage(own_chain: SimulatedChain, rail: Rail) -> None:
@@ -100,8 +100,8 @@ def test_paid_in_time_and_presented_after_an_outage(own_chain: SimulatedChain, r
     rail.set_clock(PAST_EVERY_WINDOW)
     own_chain.calm()
     until_back(rail)
-    served = rail.present(proof)
-    assert served.status_code == 200, served.text
+    answer = rail.present(proof)
+    assert answer.status_code == 200, answer.text
     own_chain.control("block_time_offset", seconds=PAST_EVERY_WINDOW)
     assert code_of(rail.present(proof_of(payer.pay(late), late))) == (402, "challenge_expired")
     rail.set_clock(3 * PAST_EVERY_WINDOW)
@@ -117,15 +117,15 @@ def test_paid_in_time_and_presented_after_no_worker_ran(own_chain: SimulatedChai
     rail.stop()
     rail.set_clock(PAST_EVERY_WINDOW)
     rail.start()
-    served = rail.present(proof)
-    assert served.status_code == 200, served.text
+    answer = rail.present(proof)
+    assert answer.status_code == 200, answer.text
 
 
 def test_a_lane_whose_node_is_away_is_not_offered(own_chain: SimulatedChain, rail: Rail) -> None:
     """The last one: 503 with a code of its own, health says which; documents stay, stored answers are given."""
     entry = rail.quote()
     proof = proof_of(Payer(own_chain).pay(entry), entry)
-    served = rail.present(proof)
+    reply = rail.present(proof)
     catalogs = [rail.http.get(path).content for path in ("/pay/v1/index", "/.well-known/x402")]
     take_away(own_chain)
     until_away(rail)
@@ -134,7 +134,7 @@ def test_a_lane_whose_node_is_away_is_not_offered(own_chain: SimulatedChain, rai
         refused_otherwise(answer, 503, "no_lane_available")
         assert int(answer.headers["Retry-After"]) >= 1
     again = rail.present(proof)
-    assert (again.status_code, again.content) == (200, served.content)
+    assert (again.status_code, again.content) == (200, reply.content)
     assert [rail.http.get(path).content for path in ("/pay/v1/index", "/.well-known/x402")] == catalogs
     assert rail.http.get("/health").json()["status"] == "degraded"
     own_chain.calm()
@@ -157,8 +157,8 @@ def test_a_stranger_s_claims_in_an_outage_push_nobody_out(own_chain: SimulatedCh
     rail.set_clock(PAST_EVERY_WINDOW)
     own_chain.calm()
     until_back(rail)
-    served = rail.present(proof)
-    assert served.status_code == 200, served.text
+    answer = rail.present(proof)
+    assert answer.status_code == 200, answer.text
     until(lambda: not any(row.is_kept for row in rows_of(rail)))
     rail.set_clock(3 * PAST_EVERY_WINDOW)
     until(lambda: states_of(rail) == [State.SPENT])

@@ -33,9 +33,9 @@ def test_a_challenge_keeps_its_terms_over_a_change(
     astray = proof_of(payer.pay(new, receiver=old_payee), new)
     assert code_of(rail.present(astray)) == (402, "wrong_recipient")
     for entry, price, payee in ((old, "50000", old_payee), (new, "70000", rail.pay_to)):
-        served = rail.present(proof_of(payer.pay(entry), entry))
-        assert served.status_code == 200, served.text
-        receipt = payload_of(served.json()["payable_receipt"])
+        task = rail.present(proof_of(payer.pay(entry), entry))
+        assert task.status_code == 200, task.text
+        receipt = payload_of(task.json()["payable_receipt"])
         assert (receipt["amount_microunits"], receipt["pay_to"]) == (price, payee)
 
 
@@ -44,9 +44,9 @@ def test_a_stored_answer_is_kept_for_its_time(own_rail: Callable[..., Rail], pay
     rail = own_rail()
     entry = rail.quote()
     proof = proof_of(payer.pay(entry), entry)
-    served = rail.present(proof)
+    reply = rail.present(proof)
     rail.set_clock(86_000)
-    assert rail.present(proof).content == served.content
+    assert rail.present(proof).content == reply.content
     rail.set_clock(86_500)
     answer = rail.present(proof)
     assert code_of(answer) == (409, "payment_already_spent")
@@ -55,9 +55,9 @@ def test_a_stored_answer_is_kept_for_its_time(own_rail: Callable[..., Rail], pay
 @pytest.fixture
 def own_chain() -> Iterator[SimulatedChain]:
     """A chain whose past one test may change."""
-    running = SimulatedChain()
-    yield running
-    running.stop()
+    simulation = SimulatedChain()
+    yield simulation
+    simulation.stop()
 
 
 def test_a_payment_that_vanished_is_attested_as_reversed(own_chain: SimulatedChain, tmp_path: Path) -> None:
@@ -66,16 +66,16 @@ def test_a_payment_that_vanished_is_attested_as_reversed(own_chain: SimulatedCha
     payer = Payer(own_chain)
     rail = Rail(own_chain, tmp_path / "rail", payee.address).start()
     try:
-        other = {**COMPLIANCE_BODY, "recipient_address": "screen-flag"}
-        kept, lost = rail.quote(), rail.quote(body=other)
-        assert rail.present(proof_of(payer.pay(kept), kept)).status_code == 200
+        other_request = {**COMPLIANCE_BODY, "recipient_address": "screen-flag"}
+        second_entry, lost = rail.quote(), rail.quote(body=other_request)
+        assert rail.present(proof_of(payer.pay(second_entry), second_entry)).status_code == 200
         before = own_chain.control("snapshot")["id"]
         proof = proof_of(payer.pay(lost), lost)
-        served = rail.present(proof, body=other)
+        answer = rail.present(proof, body=other_request)
         own_chain.control("restore", id=before)
         rail.set_clock(700)
         assert settlements_of(rail) == ["REVERSED", "SETTLED"]
-        assert rail.present(proof, body=other).content == served.content
+        assert rail.present(proof, body=other_request).content == answer.content
     finally:
         rail.close()
 
@@ -86,18 +86,18 @@ def settlements_of(rail: Rail) -> list[str]:
     async def read() -> list[tuple[str, int | None]]:
         database = open_database(sqlite_dsn(rail.folder / "data" / "rail.sqlite3"))
         try:
-            found = await database.rows(select(redemptions.c.attestation, redemptions.c.recheck_at))
-            return [(attestation, due) for attestation, due in found]
+            match = await database.rows(select(redemptions.c.attestation, redemptions.c.recheck_at))
+            return [(attestation, due) for attestation, due in match]
         finally:
             await database.close()
 
     deadline = time.monotonic() + 60
-    found = asyncio.run(read())
-    while any(due is not None for _, due in found) and time.monotonic() < deadline:
+    match = asyncio.run(read())
+    while any(due is not None for _, due in match) and time.monotonic() < deadline:
         time.sleep(0.05)
-        found = asyncio.run(read())
-    assert all(due is None for _, due in found)
-    return sorted(payload_of(attestation)["settlement_result"] for attestation, _ in found)
+        match = asyncio.run(read())
+    assert all(due is None for _, due in match)
+    return sorted(payload_of(attestation)["settlement_result"] for attestation, _ in match)
 
 
 def test_a_rotated_key_signs_at_once_and_the_old_one_stays_published(

@@ -82,8 +82,8 @@ def test_a_paid_call_is_served_with_a_receipt(
     attestation = payload_of(members["settlement_attestation"])
     assert (attestation["settlement_result"], attestation["settled_payment_ref"]) == ("SETTLED", expected_ref)
     assert attestation["settlement_amount"] == {"amount_minor": price, "asset_id": "31566704"}
-    told = json.loads(base64.b64decode(answer.headers["PAYMENT-RESPONSE"]))
-    assert told == {
+    document = json.loads(base64.b64decode(answer.headers["PAYMENT-RESPONSE"]))
+    assert document == {
         "success": True,
         "transaction": tx_id,
         "network": entry["network"],
@@ -124,12 +124,12 @@ def test_the_query_is_part_of_the_request(rail: Rail, payer: Payer) -> None:
     """A challenge for a path with a query is redeemed with that query only."""
     answer = rail.http.post(f"{COMPLIANCE}?a=1&b=%20", json=COMPLIANCE_BODY)
     entry = answer.json()["accepts"][0]
-    sent = {"X-PAYMENT": header(proof_of(payer.pay(entry), entry))}
-    assert rail.http.post(COMPLIANCE, json=COMPLIANCE_BODY, headers=sent).json()["error"] == "request_mismatch"
-    served = rail.http.post(f"{COMPLIANCE}?a=1&b=%20", json=COMPLIANCE_BODY, headers=sent)
-    assert served.status_code == 200
+    task = {"X-PAYMENT": header(proof_of(payer.pay(entry), entry))}
+    assert rail.http.post(COMPLIANCE, json=COMPLIANCE_BODY, headers=task).json()["error"] == "request_mismatch"
+    reply = rail.http.post(f"{COMPLIANCE}?a=1&b=%20", json=COMPLIANCE_BODY, headers=task)
+    assert reply.status_code == 200
     expected = request_hash(body=COMPLIANCE_BODY, path=COMPLIANCE, query="a=1&b=%20", service_id="compliance-receipt")
-    assert served.json()["request_hash"] == expected
+    assert reply.json()["request_hash"] == expected
 
 
 @pytest.mark.parametrize(("address", "verdict"), [("allow", "ALLOW"), ("flag", "REFER"), ("block", "DENY")])

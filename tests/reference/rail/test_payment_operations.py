@@ -41,8 +41,10 @@ def desk_of(bench: Bench) -> PaymentOperations:
     async def signer() -> Signer:
         return bench.signer
 
-    unserved = UnservedPayments(bench.database)
-    return PaymentOperations(bench.settings, WpClock(), bench.ledger, unserved, signer, worker=str(uuid.uuid4()))
+    unserved_payments = UnservedPayments(bench.database)
+    return PaymentOperations(
+        bench.settings, WpClock(), bench.ledger, unserved_payments, signer, worker=str(uuid.uuid4())
+    )
 
 
 async def left_paid(bench: Bench, monkeypatch: pytest.MonkeyPatch, number: int = 0) -> tuple[str, Redemption]:
@@ -68,9 +70,17 @@ async def test_an_operator_serves_and_the_payer_gets_that_answer(bench: Bench, m
     """One execution, one receipt; a second `serve` and a refund change nothing any more."""
     token, row = await left_paid(bench, monkeypatch)
     desk = desk_of(bench)
-    [listed] = await desk.list_payments(is_refunded=False, most=9)
-    assert (listed.payment.id, listed.payment.state, listed.payment.has_order) == (row.id, UnservedState.PAID, True)
-    assert (listed.payment.payer, listed.payment.tx_id, listed.payment.service_id) == ("PAYER", tx_id(0), SERVICE.id)
+    [payments] = await desk.list_payments(is_refunded=False, most=9)
+    assert (payments.payment.id, payments.payment.state, payments.payment.has_order) == (
+        row.id,
+        UnservedState.PAID,
+        True,
+    )
+    assert (payments.payment.payer, payments.payment.tx_id, payments.payment.service_id) == (
+        "PAYER",
+        tx_id(0),
+        SERVICE.id,
+    )
     body = await desk.serve(row.id)
     for act in (desk.serve(row.id), desk.refund(row.id, GIVEN_BACK)):
         with pytest.raises(NotDone, match="it was served"):
@@ -135,10 +145,10 @@ async def test_a_refunded_payment_is_never_served(bench: Bench, monkeypatch: pyt
         is_refunded=False, most=9
     )  # a payment of a challenge that was over: it bought nothing
     assert (second.payment.state, second.payment.tx_id) == (UnservedState.PAID_REFUSED, tx_id(1))
-    [told] = await desk.list_payments(is_refunded=True, most=9)
-    assert (told.payment.id, told.payment.refund_tx_id) == (row.id, GIVEN_BACK)
-    counted = await UnservedPayments(bench.database).count_by_state(now=WpClock().now())
-    assert counted == {(UnservedState.REFUNDED, NETWORK.key): 1, (UnservedState.PAID_REFUSED, NETWORK.key): 1}
+    [payments] = await desk.list_payments(is_refunded=True, most=9)
+    assert (payments.payment.id, payments.payment.refund_tx_id) == (row.id, GIVEN_BACK)
+    unserved_payments = await UnservedPayments(bench.database).count_by_state(now=WpClock().now())
+    assert unserved_payments == {(UnservedState.REFUNDED, NETWORK.key): 1, (UnservedState.PAID_REFUSED, NETWORK.key): 1}
 
 
 @pytest.mark.parametrize("act", ["serve", "refund"])
@@ -150,28 +160,28 @@ async def test_of_an_operator_and_a_presenting_payer_one_wins(
     token, row = await left_paid(bench, monkeypatch)
     desk = desk_of(bench)
     spend = Redemptions.spend
-    done: list[asyncio.Task[Any]] = []
+    steps: list[asyncio.Task[Any]] = []
 
-    async def met(ledger: Redemptions, row_id: int, *args: Any, **kwargs: Any) -> bool:
+    async def wait_and_get(ledger: Redemptions, row_id: int, *args: Any, **kwargs: Any) -> bool:
         monkeypatch.setattr(Redemptions, "spend", spend)
         stored = None if before_storing else await spend(ledger, row_id, *args, **kwargs)
         acting = desk.serve(row_id) if act == "serve" else desk.refund(row_id, GIVEN_BACK)
-        done.append(asyncio.create_task(acting))
-        await asyncio.wait(done, timeout=30 if act == "refund" else 0.2)  # a lease is waited out by who serves
+        steps.append(asyncio.create_task(acting))
+        await asyncio.wait(steps, timeout=30 if act == "refund" else 0.2)  # a lease is waited out by who serves
         return await spend(ledger, row_id, *args, **kwargs) if stored is None else stored
 
-    monkeypatch.setattr(Redemptions, "spend", met)
+    monkeypatch.setattr(Redemptions, "spend", wait_and_get)
     if act == "refund" and before_storing:
         assert await bench.refusal(0, token) == "payment_refunded"
-        await done[0]
+        await steps[0]
         with pytest.raises(NotDone, match="given back"):
             await desk.serve(row.id)
         return
-    served = await bench.redeem(0, token)
-    assert not served.is_replay
+    reply = await bench.redeem(0, token)
+    assert not reply.is_replay
     with pytest.raises(NotDone, match="it was served"):
-        await done[0]
-    assert (await bench.redeem(0, token, worker=1)).body == served.body
+        await steps[0]
+    assert (await bench.redeem(0, token, worker=1)).body == reply.body
     assert await desk.list_payments(is_refunded=True, most=9) == []
 
 
@@ -220,16 +230,16 @@ async def test_a_claim_that_was_decided_without_its_payer_can_be_served(bench: B
     bench.lane.before = away
     assert await bench.refusal(0, token) == "chain_unavailable"
     desk = desk_of(bench)
-    [waiting] = await desk.list_payments(is_refunded=False, most=9)
-    assert (waiting.payment.state, waiting.payment.has_order) == (UnservedState.WAITING_FOR_NODE, True)
-    assert waiting.payment.id is not None
-    for act in (desk.serve(waiting.payment.id), desk.refund(waiting.payment.id, GIVEN_BACK)):
+    [payments] = await desk.list_payments(is_refunded=False, most=9)
+    assert (payments.payment.state, payments.payment.has_order) == (UnservedState.WAITING_FOR_NODE, True)
+    assert payments.payment.id is not None
+    for act in (desk.serve(payments.payment.id), desk.refund(payments.payment.id, GIVEN_BACK)):
         with pytest.raises(NotDone, match="does not show it as paid"):
             await act
     bench.lane.pay(0, token)
     await bench.tend()
     assert [one.payment.state for one in await desk.list_payments(is_refunded=False, most=9)] == [UnservedState.PAID]
-    body = await desk.serve(waiting.payment.id)
+    body = await desk.serve(payments.payment.id)
     assert (await bench.redeem(0, token)).body == body
 
 
@@ -246,10 +256,10 @@ async def test_a_large_request_is_kept_once_it_is_paid_alone(bench: Bench, monke
     assert await bench.refusal(0, token) == "chain_unavailable"
     row = await bench.row(0, token)
     assert row is not None
-    unserved = UnservedPayments(bench.database)
-    assert await unserved.request_of(row.id) is None
+    unserved_payments = UnservedPayments(bench.database)
+    assert await unserved_payments.request_of(row.id) is None
     token, row = await left_paid(bench, monkeypatch, 1)
-    assert orjson.loads(await unserved.request_of(row.id) or b"") == large
+    assert orjson.loads(await unserved_payments.request_of(row.id) or b"") == large
     assert (await bench.redeem(1, token)).body == (await bench.redeem(1, token, worker=1)).body
 
 
@@ -257,11 +267,11 @@ async def test_a_service_that_fails_leaves_the_payment_as_it_was(bench: Bench, m
     """The operator gets the error; the lease is free again and the payer is served."""
     token, row = await left_paid(bench, monkeypatch)
 
-    def broken(*_: Any) -> Any:
+    def fail(*_: Any) -> Any:
         raise RuntimeError
 
     with monkeypatch.context() as patched:
-        patched.setattr(Signer, "answer", broken)
+        patched.setattr(Signer, "answer", fail)
         with pytest.raises(NotDone, match="RuntimeError"):
             await desk_of(bench).serve(row.id)
     assert not (await bench.redeem(0, token)).is_replay

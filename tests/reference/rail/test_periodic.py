@@ -15,12 +15,12 @@ async def test_those_who_took_different_times_begin_together() -> None:
     """One needs nothing and one a third of a round: both begin the next one at once."""
     rounds, loop = Rounds(SECONDS), asyncio.get_running_loop()
 
-    async def begun(takes: float) -> float:
+    async def begin(takes: float) -> float:
         await asyncio.sleep(takes)
         await rounds.next()
         return loop.time()
 
-    at_once, later = await asyncio.gather(begun(0), begun(SECONDS / 3))
+    at_once, later = await asyncio.gather(begin(0), begin(SECONDS / 3))
     assert at_once == pytest.approx(later, abs=0.02)
 
 

@@ -24,7 +24,7 @@ def unstarted(chain: SimulatedChain, pay_to: str, tmp_path: Path) -> Rail:
     return Rail(chain, tmp_path / "rail", pay_to)
 
 
-def ended(rail: Rail, **changes: str | None) -> subprocess.CompletedProcess[str]:
+def run_until_end(rail: Rail, **changes: str | None) -> subprocess.CompletedProcess[str]:
     """Start a rail that is expected to end by itself, with settings changed or (None) left out."""
     environment = {**rail.environment(), **{name: value for name, value in changes.items() if value is not None}}
     environment = {name: value for name, value in environment.items() if changes.get(name, "") is not None}
@@ -47,18 +47,18 @@ def ended(rail: Rail, **changes: str | None) -> subprocess.CompletedProcess[str]
         ({"WP_MODE": "live", "WP_CLOCK_OFFSET_FILE": None, "WP_RATE_LIMITS": None}, "WP_NODE_ALGORAND_MAINNET"),
     ],
 )
-def test_a_wrong_setting_stops_the_start(unstarted: Rail, changes: dict[str, str | None], named: str) -> None:
+def test_a_wrong_setting_stops_the_start(idle_rail: Rail, changes: dict[str, str | None], name: str) -> None:
     """Exit 2 and one line that names the setting; in live mode also for a node of another network."""
-    done = ended(unstarted, **changes)
-    last = done.stderr.strip().splitlines()[-1:]
-    assert done.returncode == 2, done.stderr
-    assert [named in line for line in last] == [True], done.stderr
-    assert "Traceback" not in done.stderr
+    outcome = run_until_end(idle_rail, **changes)
+    last = outcome.stderr.strip().splitlines()[-1:]
+    assert outcome.returncode == 2, outcome.stderr
+    assert [name in line for line in last] == [True], outcome.stderr
+    assert "Traceback" not in outcome.stderr
 
 
-def test_it_serves_on_a_port_too(unstarted: Rail) -> None:
+def test_it_serves_on_a_port_too(idle_rail: Rail) -> None:
     """Without a socket handed down it binds its own; SIGTERM ends it with status 0."""
-    environment = {name: value for name, value in unstarted.environment().items() if name != "WP_RAIL_FD"}
+    environment = {name: value for name, value in idle_rail.environment().items() if name != "WP_RAIL_FD"}
     command = [sys.executable, "-m", "reference.rail"]
     with reserved_port() as port:
         process = subprocess.Popen(command, env=environment | {"WP_RAIL_PORT": str(port)}, stderr=subprocess.DEVNULL)

@@ -21,16 +21,16 @@ def worker(
     chain: SimulatedChain, pay_to: str, tmp_path: Path, database: dict[str, str]
 ) -> Iterator[Callable[..., JumpingRail]]:
     """Make workers of one rail: `worker(prices, wall=…)`."""
-    made: list[JumpingRail] = []
+    created_items: list[JumpingRail] = []
     with ExitStack() as exits:
 
         def make(prices: str = CHEAP, *, wall: float = 0, **settings: str) -> JumpingRail:
-            shared = {"WP_RAIL_DATA_DIR": str(tmp_path / "data"), "WP_RAIL_PRICES": prices, **database, **settings}
-            made.append(JumpingRail(chain, tmp_path / f"worker{len(made)}", pay_to, shared))
-            made[-1].set_wall(wall)
-            exits.callback(made[-1].close)
-            made[-1].start()
-            return made[-1]
+            environment = {"WP_RAIL_DATA_DIR": str(tmp_path / "data"), "WP_RAIL_PRICES": prices, **database, **settings}
+            created_items.append(JumpingRail(chain, tmp_path / f"worker{len(created_items)}", pay_to, environment))
+            created_items[-1].set_wall(wall)
+            exits.callback(created_items[-1].close)
+            created_items[-1].start()
+            return created_items[-1]
 
         yield make
 
@@ -50,8 +50,8 @@ def test_a_quote_is_kept_by_whoever_has_it(worker: Callable[..., JumpingRail], p
     # The last of what it quoted until it noticed, if it did so after the other had started.
     late = [(entry, second) for entry in meanwhile[-1:]]
     for entry, rail in ((before, first), *late, (second.quote(), first)):
-        served = rail.present(proof_of(payer.pay(entry), entry))
-        assert served.status_code == 200, served.text
+        task = rail.present(proof_of(payer.pay(entry), entry))
+        assert task.status_code == 200, task.text
 
 
 def test_a_superseded_worker_tells_of_a_proof_and_quotes_nothing(
@@ -90,8 +90,8 @@ def test_workers_whose_clocks_differ_keep_each_others_quotes(
     until(lambda: first.unpaid() == (402, "payment_required"))
     for issuing, judging in ((first, second), (second, first)):
         entry = issuing.quote()
-        served = judging.present(proof_of(payer.pay(entry), entry))
-        assert served.status_code == 200, served.text
+        task = judging.present(proof_of(payer.pay(entry), entry))
+        assert task.status_code == 200, task.text
 
 
 def test_a_payment_in_time_by_the_issuers_clock_is_in_time(worker: Callable[..., JumpingRail], payer: Payer) -> None:
@@ -101,8 +101,8 @@ def test_a_payment_in_time_by_the_issuers_clock_is_in_time(worker: Callable[...,
     proof = proof_of(payer.pay(entry), entry)
     for rail in (behind, ahead):
         rail.set_clock(1795)
-    served = ahead.present(proof)
-    assert served.status_code == 200, served.text
+    answer = ahead.present(proof)
+    assert answer.status_code == 200, answer.text
 
 
 def test_a_worker_with_another_secret_does_not_start(

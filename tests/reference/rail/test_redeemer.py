@@ -79,18 +79,18 @@ async def test_a_worker_that_lost_its_lease_waits_for_the_new_one(bench: Bench) 
     """Taken over while it looked at the chain, it neither marks, nor drops, nor calls it spent: it joins."""
     token = bench.token()
     bench.lane.pay(0, token)
-    taken: list[asyncio.Task[PaidAnswer]] = []
+    takes: list[asyncio.Task[PaidAnswer]] = []
 
     async def stall() -> None:
         row = await bench.row(0, token)
         assert row is not None
         await bench.ledger.release(row.id, worker=str(row.lease))
-        taken.append(asyncio.create_task(bench.redeem(0, token, worker=1)))
-        await asyncio.wait(taken)
+        takes.append(asyncio.create_task(bench.redeem(0, token, worker=1)))
+        await asyncio.wait(takes)
 
     bench.lane.before = stall
     first = await bench.redeem(0, token)
-    second = await taken[0]
+    second = await takes[0]
     assert first.body == second.body
     assert [first.is_replay, second.is_replay] == [True, False]
 
@@ -103,16 +103,16 @@ async def test_a_worker_that_lost_its_lease_after_paying_keeps_no_answer_of_its_
     token = bench.token()
     bench.lane.pay(0, token)
     spend = Redemptions.spend
-    others: list[PaidAnswer] = []
+    rest_of_them: list[PaidAnswer] = []
 
     async def late(ledger: Redemptions, row_id: int, *args: Any, **kwargs: Any) -> bool:
         monkeypatch.setattr(Redemptions, "spend", spend)
-        others.append(await served_by_another(bench, row_id, token))
+        rest_of_them.append(await served_by_another(bench, row_id, token))
         return await spend(ledger, row_id, *args, **kwargs)
 
     monkeypatch.setattr(Redemptions, "spend", late)
     mine = await bench.redeem(0, token)
-    assert [mine] == [replace(other, is_replay=True) for other in others]
+    assert [mine] == [replace(other, is_replay=True) for other in rest_of_them]
 
 
 async def served_by_another(bench: Bench, row_id: int, token: str) -> PaidAnswer:
@@ -131,16 +131,16 @@ async def test_a_worker_that_lost_its_lease_with_its_answer_made_keeps_none_of_i
     token = bench.token()
     bench.lane.pay(0, token)
     store = Redemptions.mark_paid_and_spend
-    others: list[PaidAnswer] = []
+    rest_of_them: list[PaidAnswer] = []
 
     async def late(ledger: Redemptions, row: Redemption, *args: Any, **kwargs: Any) -> bool:
         monkeypatch.setattr(Redemptions, "mark_paid_and_spend", store)
-        others.append(await served_by_another(bench, row.id, token))
+        rest_of_them.append(await served_by_another(bench, row.id, token))
         return await store(ledger, row, *args, **kwargs)
 
     monkeypatch.setattr(Redemptions, "mark_paid_and_spend", late)
     mine = await bench.redeem(0, token)
-    assert [mine] == [replace(other, is_replay=True) for other in others]
+    assert [mine] == [replace(other, is_replay=True) for other in rest_of_them]
 
 
 async def test_a_long_look_keeps_its_lease(bench: Bench) -> None:
@@ -188,10 +188,10 @@ async def test_a_service_that_fails_takes_no_payment(bench: Bench) -> None:
     token = bench.token()
     bench.lane.pay(0, token)
 
-    def broken(_request: Any, _bench: Any) -> dict[str, Any]:
+    def fail(_request: Any, _bench: Any) -> dict[str, Any]:
         raise ZeroDivisionError
 
-    assert await bench.refusal(0, token, service=replace(SERVICE, execute=broken)) == "answer_unavailable"
+    assert await bench.refusal(0, token, service=replace(SERVICE, execute=fail)) == "answer_unavailable"
     row = await bench.row(0, token)
     assert row is not None
     assert (row.state, row.lease, bool(row.is_kept)) == (State.UNPAID, None, True)
@@ -211,26 +211,26 @@ async def test_a_service_runs_again_only_for_a_payment_found_in_another_second(
     bench.lane.pay(0, token)
     runs = []
 
-    def counted(request: Any, given: Any) -> dict[str, Any]:
+    def count_run(request: Any, context: Any) -> dict[str, Any]:
         runs.append(request)
-        return SERVICE.execute(request, given)
+        return SERVICE.execute(request, context)
 
     async def pass_by() -> None:
         now[0] += seconds
 
     bench.lane.before = pass_by
-    presented = await bench.workers[0].present(MinedProof(tx_id(0), token, None))
-    call = replace(Call.of(SERVICE, BODY, ""), service=replace(SERVICE, execute=counted))
-    served = await bench.workers[0].redeem(presented, call, SERVICE.parse_request(dict(BODY)))
+    reply = await bench.workers[0].present(MinedProof(tx_id(0), token, None))
+    call = replace(Call.of(SERVICE, BODY, ""), service=replace(SERVICE, execute=count_run))
+    second_answer = await bench.workers[0].redeem(reply, call, SERVICE.parse_request(dict(BODY)))
     row = await bench.row(0, token)
     assert row is not None
     assert len(runs) == 1 + seconds
     assert (row.state, row.paid_at, row.spent_at, row.payer) == (State.SPENT, int(now[0]), int(now[0]), "PAYER")
-    assert (row.lease, row.answer, row.payment_response) == (None, served.body, served.payment_response)
-    assert orjson.loads(base64.b64decode(served.payment_response))["payer"] == "PAYER"
+    assert (row.lease, row.answer, row.payment_response) == (None, second_answer.body, second_answer.payment_response)
+    assert orjson.loads(base64.b64decode(second_answer.payment_response))["payer"] == "PAYER"
     for receipt in ("payable_receipt", "settlement_attestation"):
-        told = orjson.loads(from_base64url(orjson.loads(served.body)[receipt].split(".")[1]))
-        assert told.get("issued_at_ms", told.get("settlement_timestamp_ms")) == now[0] * 1000
+        document = orjson.loads(from_base64url(orjson.loads(second_answer.body)[receipt].split(".")[1]))
+        assert document.get("issued_at_ms", document.get("settlement_timestamp_ms")) == now[0] * 1000
 
 
 async def test_a_service_that_fails_after_all_leaves_the_payment_usable(
@@ -242,13 +242,13 @@ async def test_a_service_that_fails_after_all_leaves_the_payment_usable(
     bench.lane.pay(0, token)
     runs = []
 
-    def broken(request: Any, given: Any) -> dict[str, Any]:
+    def fail(request: Any, context: Any) -> dict[str, Any]:
         runs.append(request)
         if len(runs) > 1:
             raise ZeroDivisionError
-        return SERVICE.execute(request, given)
+        return SERVICE.execute(request, context)
 
-    assert await bench.refusal(0, token, service=replace(SERVICE, execute=broken)) == "answer_unavailable"
+    assert await bench.refusal(0, token, service=replace(SERVICE, execute=fail)) == "answer_unavailable"
     row = await bench.row(0, token)
     assert row is not None
     assert (row.state, row.lease) == (State.PAID, None)
@@ -346,8 +346,8 @@ async def test_a_transfer_that_was_counted_for_another_claim_is_spent(
 ) -> None:
     """Should two authorizations ever fit one transfer: the second is refused, and not tried again without end."""
 
-    async def one_transfer(observer: MinedPaymentSource, presented: PresentedProof, claim: Redemption) -> Payment:
-        await observer.lane.observe(presented.tx_id)
+    async def one_transfer(observer: MinedPaymentSource, proof: PresentedProof, claim: Redemption) -> Payment:
+        await observer.lane.observe(proof.tx_id)
         return Payment("PAYER", claim.tx_id, "the very transfer")
 
     monkeypatch.setattr(MinedPaymentSource, "collect", one_transfer)

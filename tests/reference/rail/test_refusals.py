@@ -214,13 +214,13 @@ def test_a_bad_body_is_422(rail: Rail, body: bytes) -> None:
 
 def test_a_spent_payment_buys_nothing_else(rail: Rail, payer: Payer) -> None:
     """Step 9: another request, another token, another payment for the token: 409 each."""
-    entry, other = rail.quote(), rail.quote()
+    entry, second_entry = rail.quote(), rail.quote()
     proof = proof_of(payer.pay(entry), entry)
     assert rail.present(proof).status_code == 200
     second = payer.pay(entry)
     body = {**COMPLIANCE_BODY, "recipient_address": "screen-block"}
     refused_otherwise(rail.present(proof, body=body), 409, "payment_already_spent")
-    refused_otherwise(rail.present(proof_of(proof["tx_id"], other)), 409, "payment_already_spent")
+    refused_otherwise(rail.present(proof_of(proof["tx_id"], second_entry)), 409, "payment_already_spent")
     refused_otherwise(rail.present(proof_of(second, entry)), 409, "payment_already_spent")
 
 
@@ -228,8 +228,8 @@ def test_another_request_is_a_mismatch(rail: Rail, payer: Payer) -> None:
     """Step 10: other body, other service; then the right one is served, for nothing was lost."""
     entry = rail.quote()
     proof = proof_of(payer.pay(entry), entry)
-    other = {**COMPLIANCE_BODY, "recipient_address": "screen-block"}
-    refused_payment(rail.present(proof, body=other), "request_mismatch", proof["tx_id"])
+    other_request = {**COMPLIANCE_BODY, "recipient_address": "screen-block"}
+    refused_payment(rail.present(proof, body=other_request), "request_mismatch", proof["tx_id"])
     refused_payment(rail.present(proof, RECEIPT, RECEIPT_BODY), "request_mismatch", proof["tx_id"])
     assert rail.present(proof).status_code == 200
 

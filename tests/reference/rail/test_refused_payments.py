@@ -58,17 +58,17 @@ def desk_of(bench: Bench) -> PaymentOperations:
     async def signer() -> Signer:
         return bench.signer
 
-    unserved = UnservedPayments(bench.database)
-    return PaymentOperations(bench.settings, WpClock(), bench.ledger, unserved, signer, worker="desk")
+    unserved_payments = UnservedPayments(bench.database)
+    return PaymentOperations(bench.settings, WpClock(), bench.ledger, unserved_payments, signer, worker="desk")
 
 
-async def listed(bench: Bench) -> list[tuple[str, str, str | None]]:
+async def list_payments(bench: Bench) -> list[tuple[str, str, str | None]]:
     """Return state, transaction and code of what is listed."""
-    found = await desk_of(bench).list_payments(is_refunded=False, most=99)
-    return [(one.payment.state.value, one.payment.tx_id, one.payment.code) for one in found]
+    payments = await desk_of(bench).list_payments(is_refunded=False, most=99)
+    return [(one.payment.state.value, one.payment.tx_id, one.payment.code) for one in payments]
 
 
-def refused(number: int, code: str) -> tuple[str, str, str]:
+def build_listed(number: int, code: str) -> tuple[str, str, str]:
     """Return what is listed of a refused payment."""
     return UnservedState.PAID_REFUSED.value, tx_id(number), code
 
@@ -81,14 +81,14 @@ async def test_a_payment_that_is_presented_too_late_is_listed(bench: Bench, late
     for _ in range(2):
         assert await bench.refusal(0, token) == "challenge_expired"
     assert await bench.refusal(1, other) == "challenge_expired"
-    assert await listed(bench) == [refused(0, "challenge_expired")]
+    assert await list_payments(bench) == [build_listed(0, "challenge_expired")]
     bench.lane.pay(1, other)
     final = bench.lane.shown[tx_id(1)]
     bench.lane.shown[tx_id(1)] = replace(final, final=False)
     assert await bench.refusal(1, other) == "tx_not_confirmed"
     bench.lane.shown[tx_id(1)] = final
     assert await bench.refusal(1, other) == "challenge_expired"
-    assert await listed(bench) == [refused(0, "challenge_expired"), refused(1, "challenge_expired")]
+    assert await list_payments(bench) == [build_listed(0, "challenge_expired"), build_listed(1, "challenge_expired")]
 
 
 async def test_while_the_node_is_away_nothing_is_refused_for_its_age(bench: Bench, later: Later) -> None:
@@ -115,7 +115,7 @@ async def test_a_payment_in_a_late_block_is_listed(bench: Bench) -> None:
     bench.lane.pay(1, token)
     bench.lane.shown[tx_id(1)] = replace(shown, block_time=shown.block_time - 100)
     assert await bench.refusal(1, token) == "payment_too_old"
-    assert await listed(bench) == [refused(0, "challenge_expired"), refused(1, "payment_too_old")]
+    assert await list_payments(bench) == [build_listed(0, "challenge_expired"), build_listed(1, "payment_too_old")]
 
 
 async def test_a_short_payment_is_listed_with_what_it_moved(bench: Bench) -> None:
@@ -141,7 +141,7 @@ async def test_a_second_payment_of_a_token_is_listed(bench: Bench) -> None:
     for number in (1, 2):
         assert await bench.refusal(number, token) == "payment_already_spent"
     assert await bench.refusal(0, bench.token()) == "payment_already_spent"
-    assert await listed(bench) == [refused(1, "payment_already_spent")]
+    assert await list_payments(bench) == [build_listed(1, "payment_already_spent")]
 
 
 async def test_what_is_served_after_all_is_listed_no_more(bench: Bench) -> None:
@@ -149,9 +149,9 @@ async def test_what_is_served_after_all_is_listed_no_more(bench: Bench) -> None:
     token = bench.token()
     bench.lane.pay(0, token)
     assert await bench.refusal(0, token, service=replace(SERVICE, id="another")) == "request_mismatch"
-    assert await listed(bench) == [refused(0, "request_mismatch")]
+    assert await list_payments(bench) == [build_listed(0, "request_mismatch")]
     await bench.redeem(0, token)
-    assert await listed(bench) == []
+    assert await list_payments(bench) == []
     with pytest.raises(NotDone):
         await desk_of(bench).refund_unclaimed(tx_id(0), BACK)
 
@@ -168,10 +168,10 @@ async def test_a_refused_payment_is_given_back_once(bench: Bench, later: Later) 
     await desk.refund_unclaimed(tx_id(0), BACK)
     with pytest.raises(NotDone):
         await desk.refund_unclaimed(tx_id(0), BACK)
-    assert await listed(bench) == []
+    assert await list_payments(bench) == []
     assert await bench.refusal(0, token) == "payment_refunded"
-    counted = await UnservedPayments(bench.database).count_by_state(now=WpClock().now())
-    assert counted == {(UnservedState.REFUNDED, NETWORK.key): 1}
+    unserved_payments = await UnservedPayments(bench.database).count_by_state(now=WpClock().now())
+    assert unserved_payments == {(UnservedState.REFUNDED, NETWORK.key): 1}
 
 
 async def test_no_claim_lapses_without_a_last_look(bench: Bench, later: Later) -> None:
@@ -186,9 +186,9 @@ async def test_no_claim_lapses_without_a_last_look(bench: Bench, later: Later) -
     assert row is not None
     assert row.state is State.PAID
     assert await bench.row(1, bogus) is None
-    assert await listed(bench) == [(UnservedState.PAID.value, tx_id(0), None)]
+    assert await list_payments(bench) == [(UnservedState.PAID.value, tx_id(0), None)]
     await bench.redeem(0, token)
-    assert await listed(bench) == []
+    assert await list_payments(bench) == []
 
 
 async def test_what_cannot_be_decided_at_the_end_is_looked_at_again(bench: Bench, later: Later) -> None:
@@ -206,11 +206,11 @@ async def test_what_cannot_be_decided_at_the_end_is_looked_at_again(bench: Bench
         bench.lane.before = None if step else away
         later.by(LIFETIME + WINDOW + 5 + 40 * step)
         await bench.tend()
-        assert await listed(bench) == [(UnservedState.WAITING_FOR_NODE.value, tx_id(0), None)]
+        assert await list_payments(bench) == [(UnservedState.WAITING_FOR_NODE.value, tx_id(0), None)]
     bench.lane.shown[tx_id(0)] = final
     later.by(LIFETIME + WINDOW + 500)
     await bench.tend()
-    assert await listed(bench) == [(UnservedState.PAID.value, tx_id(0), None)]
+    assert await list_payments(bench) == [(UnservedState.PAID.value, tx_id(0), None)]
 
 
 async def test_a_claim_whose_block_is_late_is_listed_when_it_lapses(bench: Bench, later: Later) -> None:
@@ -221,6 +221,6 @@ async def test_a_claim_whose_block_is_late_is_listed_when_it_lapses(bench: Bench
     bench.lane.pay(0, token)
     await bench.tend()
     assert await bench.row(0, token) is None
-    assert await listed(bench) == [refused(0, "challenge_expired")]
+    assert await list_payments(bench) == [build_listed(0, "challenge_expired")]
     assert TERMS.amount == (await desk_of(bench).list_payments(is_refunded=False, most=9))[0].payment.amount
     assert bench.lane.shown[tx_id(0)].status is TxStatus.CONFIRMED

@@ -32,9 +32,9 @@ def shared_rail(
     """A rail on Base that does not wait long inside a call."""
     folder = tmp_path_factory.mktemp("settling")
     settings = base_settings(base, Settler(base, folder), Account.create().address)
-    running = Rail(chain, folder / "rail", pay_to, settings | IMPATIENT).start()
-    yield running
-    running.close()
+    new_rail = Rail(chain, folder / "rail", pay_to, settings | IMPATIENT).start()
+    yield new_rail
+    new_rail.close()
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ def claims_of(rail: Rail, proof: dict[str, Any]) -> list[Redemption]:
     return [one for one in rows if f"|{payer}|" in one.payment_key]
 
 
-def begun(rail: Rail, payer: BasePayer) -> dict[str, Any]:
+def begin_settlement(rail: Rail, payer: BasePayer) -> dict[str, Any]:
     """Present an authorization whose settlement is sent and then comes into no block; return the proof."""
     payer.chain.control("fault", name="withhold", count=1)
     proof = payer.authorize(rail.quote())
     answer = rail.present(proof)
-    [sent] = sent_for(rail, proof)
-    refused_payment(answer, "tx_not_confirmed", sent.hashes[0])
+    [settlements] = sent_for(rail, proof)
+    refused_payment(answer, "tx_not_confirmed", settlements.hashes[0])
     assert answer.headers["Retry-After"] == "2"
     return proof
 
@@ -85,16 +85,16 @@ def test_who_waits_is_told_when_the_rail_is_to_end(
     calm_base.control("fault", name="withhold", count=1)
     proof = base_payer.authorize(rail.quote())
     with ThreadPoolExecutor() as threads:
-        waiting = threads.submit(rail.present, proof)
+        pending_call = threads.submit(rail.present, proof)
         until(lambda: sent_for(rail, proof))
         rail.stop()
-        assert code_of(waiting.result()) == NOT_YET
+        assert code_of(pending_call.result()) == NOT_YET
     calm_base.control("release")
     rail.start()
-    assert served(rail, proof) == sent_for(rail, proof)[0].hashes[0]
+    assert present_until_served(rail, proof) == sent_for(rail, proof)[0].hashes[0]
 
 
-def decided(rail: Rail, proof: dict[str, Any]) -> httpx.Response:
+def present_until_decided(rail: Rail, proof: dict[str, Any]) -> httpx.Response:
     """Present until the answer is more than "not yet"."""
     deadline = time.monotonic() + 60
     answer = rail.present(proof)
@@ -103,9 +103,9 @@ def decided(rail: Rail, proof: dict[str, Any]) -> httpx.Response:
     return answer
 
 
-def served(rail: Rail, proof: dict[str, Any]) -> str:
+def present_until_served(rail: Rail, proof: dict[str, Any]) -> str:
     """Present until it is served and return the transaction that settled it."""
-    answer = decided(rail, proof)
+    answer = present_until_decided(rail, proof)
     assert answer.status_code == 200, answer.text
     [row] = claims_of(rail, proof)
     assert row.state is State.SPENT
@@ -117,46 +117,46 @@ def served(rail: Rail, proof: dict[str, Any]) -> str:
 
 def test_a_stuck_settlement_is_replaced(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
     """After the stuck time: the same nonce, a fee that a node takes for a replacement; it settles, one price moves."""
-    proof = begun(rail, base_payer)
+    proof = begin_settlement(rail, base_payer)
     [stuck] = sent_for(rail, proof)
     later(rail, 31)
-    tx_id = served(rail, proof)
-    [replaced] = sent_for(rail, proof)
-    assert (replaced.nonce, replaced.attempt, replaced.hashes) == (stuck.nonce, 1, (*stuck.hashes, tx_id))
-    assert replaced.fee * 100 >= stuck.fee * 110
-    assert replaced.tip * 100 >= stuck.tip * 110
+    tx_id = present_until_served(rail, proof)
+    [settlements] = sent_for(rail, proof)
+    assert (settlements.nonce, settlements.attempt, settlements.hashes) == (stuck.nonce, 1, (*stuck.hashes, tx_id))
+    assert settlements.fee * 100 >= stuck.fee * 110
+    assert settlements.tip * 100 >= stuck.tip * 110
     base.control("advance", blocks=3)
     assert base_payer.usdc == 10**8 - PRICE
-    assert base.count_of(replaced.settler) == stuck.nonce + 1
+    assert base.count_of(settlements.settler) == stuck.nonce + 1
 
 
 def test_the_first_of_two_counts_when_it_is_the_one_that_is_mined(
     rail: Rail, base: SimulatedBase, base_payer: BasePayer
 ) -> None:
     """The replacement never lands, the stuck one does after all: that is the settlement."""
-    proof = begun(rail, base_payer)
+    proof = begin_settlement(rail, base_payer)
     base.control("fault", name="reject_late", count=1)
     later(rail, 31)
     until(lambda: sent_for(rail, proof)[0].attempt == 1)
     base.control("release")
-    tx_id = served(rail, proof)
-    [sent] = sent_for(rail, proof)
-    assert tx_id == sent.hashes[0]
-    assert len(sent.hashes) == 2
+    tx_id = present_until_served(rail, proof)
+    [settlements] = sent_for(rail, proof)
+    assert tx_id == settlements.hashes[0]
+    assert len(settlements.hashes) == 2
     assert base_payer.usdc == 10**8 - PRICE
 
 
 def test_gas_that_became_dearer_is_paid(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
     """What no block takes at the old fee is replaced by what the next one takes."""
-    proof = begun(rail, base_payer)
+    proof = begin_settlement(rail, base_payer)
     base.control("base_fee", amount="50000000")
     base.control("advance", blocks=2)
     [stuck] = sent_for(rail, proof)
     assert base.count_of(stuck.settler) == stuck.nonce
     later(rail, 31)
-    served(rail, proof)
-    [replaced] = sent_for(rail, proof)
-    assert replaced.fee >= 50_000_000 > stuck.fee
+    present_until_served(rail, proof)
+    [settlements] = sent_for(rail, proof)
+    assert settlements.fee >= 50_000_000 > stuck.fee
     assert base_payer.usdc == 10**8 - PRICE
 
 
@@ -164,17 +164,17 @@ def test_what_pays_enough_is_not_made_dearer(rail: Rail, base: SimulatedBase, ba
     """A node that holds a settlement back for hours costs its operator no more than one that does not."""
     base.control("base_fee", amount="50000000")
     base.control("advance", blocks=1)
-    proof = begun(rail, base_payer)
+    proof = begin_settlement(rail, base_payer)
     base.control("base_fee", amount="1000000")
     until(lambda: base.ask("eth_getBlockByNumber", "latest", False)["baseFeePerGas"] == hex(1_000_000))
     for _ in range(3):
         later(rail, 3600 // 4)
-        [sent] = sent_for(rail, proof)
-        refused_payment(rail.present(proof), "tx_not_confirmed", sent.hashes[0])
-    [sent] = sent_for(rail, proof)
-    assert (sent.attempt, len(sent.hashes)) == (0, 1)
+        [settlements] = sent_for(rail, proof)
+        refused_payment(rail.present(proof), "tx_not_confirmed", settlements.hashes[0])
+    [settlements] = sent_for(rail, proof)
+    assert (settlements.attempt, len(settlements.hashes)) == (0, 1)
     base.control("release")
-    assert served(rail, proof) == sent.hashes[0]
+    assert present_until_served(rail, proof) == settlements.hashes[0]
     assert base_payer.usdc == 10**8 - PRICE
 
 
@@ -182,15 +182,15 @@ def test_what_was_accepted_and_dropped_is_sent_again(rail: Rail, base: Simulated
     """A node that forgets a transaction at once gets it again, without a wait for the stuck time."""
     base.control("fault", name="reject_late", count=1)
     proof = base_payer.authorize(rail.quote())
-    tx_id = served(rail, proof)
-    [sent] = sent_for(rail, proof)
-    assert sent.hashes == (tx_id,)
+    tx_id = present_until_served(rail, proof)
+    [settlements] = sent_for(rail, proof)
+    assert settlements.hashes == (tx_id,)
     assert base_payer.usdc == 10**8 - PRICE
 
 
 def test_a_client_that_never_comes_back_has_paid(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
     """The money moved, so the row is marked paid without a call; a later call with the proof is served."""
-    proof = begun(rail, base_payer)
+    proof = begin_settlement(rail, base_payer)
     base.control("release")
     [row] = until(lambda: [one for one in claims_of(rail, proof) if one.state is State.PAID])
     assert (row.payer, row.tx_id) == (base_payer.address.lower(), sent_for(rail, proof)[0].hashes[0])
@@ -199,7 +199,7 @@ def test_a_client_that_never_comes_back_has_paid(rail: Rail, base: SimulatedBase
 
 def test_a_stuck_settlement_of_a_client_that_never_comes_back_is_replaced(rail: Rail, base_payer: BasePayer) -> None:
     """Its nonce must not hold up the others'."""
-    proof = begun(rail, base_payer)
+    proof = begin_settlement(rail, base_payer)
     later(rail, 31)
     until(lambda: [one.state for one in claims_of(rail, proof)] == [State.PAID])
     assert base_payer.usdc == 10**8 - PRICE
@@ -212,17 +212,17 @@ def test_a_chain_that_was_away_past_the_settle_window_costs_nobody(
     rail = own_rail(**on_base | IMPATIENT, WP_RAIL_SETTLE_WINDOW="0")
     calm_base.control("fault", name="withhold", count=1)
     entry = rail.quote()
-    proof, other = base_payer.authorize(entry, validBefore=int(time.time()) + 3000), BasePayer(calm_base)
+    proof, second_authorization = base_payer.authorize(entry, validBefore=int(time.time()) + 3000), BasePayer(calm_base)
     assert code_of(rail.present(proof)) == NOT_YET
-    rail.present(other.authorize(entry))
+    rail.present(second_authorization.authorize(entry))
     assert len(rows_of(rail)) == 2
     calm_base.control("fault", name="unavailable", count=1_000_000)
     later(rail, 5000)
     assert code_of(rail.present(proof)) == (503, "chain_unavailable")
     assert len(rows_of(rail)) == 2, "a third party may have submitted the other authorization"
     calm_base.calm()
-    assert served(rail, proof) in sent_for(rail, proof)[0].hashes
-    [row] = until(lambda: found if len(found := rows_of(rail)) < 2 else None)
+    assert present_until_served(rail, proof) in sent_for(rail, proof)[0].hashes
+    [row] = until(lambda: match if len(match := rows_of(rail)) < 2 else None)
     assert row.token == proof["challenge_token"]
     assert base_payer.usdc == 10**8 - PRICE
 
@@ -236,20 +236,20 @@ def test_what_another_account_sent_is_not_signed_anew(
 ) -> None:
     """The operator changes the settler while a settlement is stuck: its nonce is not the new account's."""
     rail = own_rail(**on_base | IMPATIENT)
-    proof = begun(rail, base_payer)
+    proof = begin_settlement(rail, base_payer)
     rail.stop()
     new = Settler(calm_base, tmp_path)
     rail.settings["WP_RAIL_SETTLER_KEY_FILE"] = str(new.file)
     rail.start()
     later(rail, 31)
     assert code_of(rail.present(proof)) == NOT_YET
-    [sent] = sent_for(rail, proof)
-    assert (sent.attempt, calm_base.count_of(new.address)) == (0, 0)
+    [settlements] = sent_for(rail, proof)
+    assert (settlements.attempt, calm_base.count_of(new.address)) == (0, 0)
     calm_base.control("release")
     until(lambda: [one.state for one in claims_of(rail, proof)] == [State.PAID])
-    assert served(rail, proof) == sent.hashes[0]
-    other = BasePayer(calm_base).authorize(rail.quote())
-    assert served(rail, other) == sent_for(rail, other)[0].hashes[0]
+    assert present_until_served(rail, proof) == settlements.hashes[0]
+    authorization = BasePayer(calm_base).authorize(rail.quote())
+    assert present_until_served(rail, authorization) == sent_for(rail, authorization)[0].hashes[0]
     assert calm_base.count_of(new.address) == 1
 
 
@@ -266,13 +266,13 @@ def test_what_cannot_be_sent_again_holds_up_nothing_else(own_rail: Callable[...,
         before = chain.control("snapshot")["id"]
         chain.control("fund", address=old.address, amount=str(10**18))
         rail = own_rail(**base_settings(chain, old, Account.create().address) | IMPATIENT)
-        lost = begun(rail, first)
+        lost = begin_settlement(rail, first)
         rail.stop()
         chain.control("restore", id=before)
         rail.settings["WP_RAIL_SETTLER_KEY_FILE"] = str(new.file)
         rail.start()
-        served(rail, second.authorize(rail.quote()))
-        proof = begun(rail, BasePayer(chain))
+        present_until_served(rail, second.authorize(rail.quote()))
+        proof = begin_settlement(rail, BasePayer(chain))
         chain.control("release")
         until(lambda: [one.state for one in claims_of(rail, proof)] == [State.PAID])
         assert [one.fate for one in sent_for(rail, lost)] == [Fate.OPEN]
@@ -285,7 +285,7 @@ def test_a_settlement_by_a_stranger_is_served(rail: Rail, base: SimulatedBase, b
     """The payee has the money: the stranger's transaction is the payment, and the rail sends none."""
     proof = base_payer.authorize(rail.quote())
     tx_id = BasePayer(base, usdc=0).use(proof)
-    assert served(rail, proof) == tx_id
+    assert present_until_served(rail, proof) == tx_id
     assert sent_for(rail, proof) == []
     assert base_payer.usdc == 10**8 - PRICE
 
@@ -301,11 +301,11 @@ def test_an_authorization_that_a_third_party_used_is_served_after_its_window(
     """The contract judged the window when it was used; before and after `validBefore` the payee has the money."""
     rail = own_rail(**on_base)
     window = {"validBefore": int(time.time()) + 33}
-    proof, unused = (base_payer.authorize(rail.quote(), **window) for _ in range(2))
+    proof, authorization = (base_payer.authorize(rail.quote(), **window) for _ in range(2))
     tx_id = BasePayer(calm_base, usdc=0).use(proof)
     rail.set_clock(seconds)
-    refused_payment(rail.present(unused), "authorization_expired")
-    assert served(rail, proof) == tx_id
+    refused_payment(rail.present(authorization), "authorization_expired")
+    assert present_until_served(rail, proof) == tx_id
     assert sent_for(rail, proof) == []
     assert base_payer.usdc == 10**8 - PRICE
     forged = {**proof, "signature": proof["signature"][:-4] + "001c"}
@@ -327,12 +327,12 @@ def test_a_used_authorization_needs_its_signature(
 
 def test_a_settlement_that_was_overtaken_is_served(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
     """Our settlement fails in its block, because a stranger's was first; the payer is served nevertheless."""
-    proof = begun(rail, base_payer)
+    proof = begin_settlement(rail, base_payer)
     tx_id = BasePayer(base, usdc=0).use(proof)
     base.control("release")
-    assert served(rail, proof) == tx_id
-    [sent] = until(lambda: [one for one in sent_for(rail, proof) if one.fate is not Fate.OPEN])
-    assert sent.fate is Fate.OVERTAKEN
+    assert present_until_served(rail, proof) == tx_id
+    [settlements] = until(lambda: [one for one in sent_for(rail, proof) if one.fate is not Fate.OPEN])
+    assert settlements.fate is Fate.OVERTAKEN
     assert base_payer.usdc == 10**8 - PRICE
 
 
@@ -345,7 +345,7 @@ def test_a_stranger_is_looked_for_until_searches_know_him(
     tx_id = BasePayer(base, usdc=0).use(proof)
     refused_payment(rail.present(proof), "tx_not_confirmed")
     base.control("lag", blocks=0)
-    assert served(rail, proof) == tx_id
+    assert present_until_served(rail, proof) == tx_id
     assert sent_for(rail, proof) == []
 
 
@@ -355,14 +355,14 @@ def test_a_second_payer_of_a_token_in_flight_is_not_charged(
     """409 while the first is on its way, 409 when it has bought; his authorization is never used."""
     entry = rail.quote()
     base.control("fault", name="withhold", count=1)
-    first, other = base_payer.authorize(entry), BasePayer(base)
+    first, second_authorization = base_payer.authorize(entry), BasePayer(base)
     assert code_of(rail.present(first)) == NOT_YET
-    second = other.authorize(entry)
+    second = second_authorization.authorize(entry)
     refused_otherwise(rail.present(second), 409, "payment_in_progress")
     base.control("release")
-    served(rail, first)
+    present_until_served(rail, first)
     refused_otherwise(rail.present(second), 409, "payment_already_spent")
-    assert (base_payer.usdc, other.usdc) == (10**8 - PRICE, 10**8)
+    assert (base_payer.usdc, second_authorization.usdc) == (10**8 - PRICE, 10**8)
     assert len(sent_for(rail, first)) == 1
 
 
@@ -389,7 +389,7 @@ def test_an_empty_account_buys_nothing(rail: Rail, base: SimulatedBase) -> None:
     proof = payer.authorize(rail.quote())
     refused_unsent(rail, proof, "insufficient_funds")
     base.control("mint", address=payer.address, amount="1")
-    served(rail, proof)
+    present_until_served(rail, proof)
     assert payer.usdc == 0
 
 
@@ -405,17 +405,17 @@ def test_a_settler_without_gas_is_a_chain_that_is_away(
     assert answer.headers["Retry-After"] == "5"
     assert sent_for(rail, proof) == []
     base.control("fund", address=poor.address, amount=str(10**18))
-    served(rail, proof)
+    present_until_served(rail, proof)
 
 
 def test_a_payer_whose_settlements_fail_is_not_settled_for_a_while(rail: Rail, base: SimulatedBase) -> None:
     """P-LN-08: three times he empties his account in between; the fourth try sends nothing, until an hour is over."""
     payer, elsewhere = BasePayer(base, usdc=PRICE), Account.create().address
     for failures in range(3):
-        proof = begun(rail, payer)
+        proof = begin_settlement(rail, payer)
         payer.transfer(elsewhere, PRICE)
         base.control("release")
-        answer = decided(rail, proof)
+        answer = present_until_decided(rail, proof)
         # The rail follows what it sent without a call, too: the third failure may be known when the call comes.
         reasons = {"insufficient_funds", "settlement_failed"} if failures == 2 else {"insufficient_funds"}
         assert code_of(answer)[1] in reasons
@@ -427,7 +427,7 @@ def test_a_payer_whose_settlements_fail_is_not_settled_for_a_while(rail: Rail, b
         refused_unsent(rail, payer.authorize(rail.quote()), "settlement_failed")
     assert payer.usdc == PRICE
     later(rail, 200)
-    served(rail, payer.authorize(rail.quote()))
+    present_until_served(rail, payer.authorize(rail.quote()))
     assert payer.usdc == 0
 
 
@@ -449,27 +449,27 @@ def test_settlements_that_fail_by_an_account_each_are_bounded(
     token = tmp_path / "metrics_token"
     rail = own_rail(**settings | IMPATIENT | {"WP_RAIL_FAILURES": "2", "WP_METRICS_TOKEN_FILE": str(token)})
 
-    def settled(payer: BasePayer) -> None:
+    def settle(payer: BasePayer) -> None:
         proof = payer.authorize(rail.quote())
         assert code_of(rail.present(proof)) == NOT_YET
         slow_base.control("advance", blocks=4)
-        served(rail, proof)
+        present_until_served(rail, proof)
 
     def is_refused(payer: BasePayer) -> bool:
         return code_of(rail.present(payer.authorize(rail.quote()))) == (402, "settlement_failed")
 
     known, old, older = (BasePayer(slow_base) for _ in range(3))
     slow_base.control("advance", blocks=20)
-    settled(known)
+    settle(known)
     fail_settlements(rail, range(2), now=int(time.time()))
     until(lambda: is_refused(BasePayer(slow_base)))
-    settled(old)
+    settle(old)
     fail_settlements(rail, range(2, 4), now=int(time.time()))
     until(lambda: is_refused(older))
     measures = rail.http.get("/metrics", headers={"Authorization": f"Bearer {token.read_text('ascii')}"}).text
     assert 'weldproof_rail_failed_settlements{network="base_mainnet"} 4' in measures
-    settled(known)
-    settled(old)
+    settle(known)
+    settle(old)
     later(rail, 3700)
     fresh = BasePayer(slow_base)
     until(lambda: not is_refused(fresh))
@@ -503,7 +503,7 @@ def test_a_reorganisation_before_finality_costs_nothing(slow_rail: Rail, slow_ba
     assert payer.usdc == 10**8
     until(lambda: slow_base.ask("eth_getTransactionByHash", tx_id))
     slow_base.control("advance", blocks=3)
-    assert served(slow_rail, proof) == tx_id
+    assert present_until_served(slow_rail, proof) == tx_id
     assert payer.usdc == 10**8 - PRICE
     assert len(settlements_of(slow_rail)) == 1
 
@@ -519,15 +519,15 @@ def test_nonces_heal_after_a_reorganisation_of_what_was_served(
     blocks = 1 if lying else 4
     slow_base.control("fault", name="early_finality", count=10_000 if lying else 0)
     slow_base.control("advance", blocks=blocks)
-    assert served(slow_rail, proof) == tx_id
+    assert present_until_served(slow_rail, proof) == tx_id
     until(lambda: [one.fate for one in settlements_of(slow_rail)] == [Fate.SETTLED])
     slow_base.calm()
     assert slow_base.control("reorg", depth=blocks)["dropped"] == [tx_id]
     assert first.usdc == 10**8
-    other = second.authorize(slow_rail.quote())
-    later = sent_of(slow_rail, other)
+    authorization = second.authorize(slow_rail.quote())
+    later = sent_of(slow_rail, authorization)
     slow_base.control("advance", blocks=3)
-    assert served(slow_rail, other) == later
+    assert present_until_served(slow_rail, authorization) == later
     assert [one.nonce for one in settlements_of(slow_rail)] == [0, 1]
     assert (first.usdc, second.usdc) == (10**8 - PRICE, 10**8 - PRICE)
     assert slow_rail.present(proof).headers["Idempotent-Replayed"] == "true"
@@ -541,13 +541,13 @@ def test_what_a_reorganisation_took_back_is_replaced_when_gas_became_dearer(
     proof = first.authorize(slow_rail.quote())
     sent_of(slow_rail, proof)
     slow_base.control("advance", blocks=4)
-    served(slow_rail, proof)
+    present_until_served(slow_rail, proof)
     until(lambda: [one.fate for one in settlements_of(slow_rail)] == [Fate.SETTLED])
     slow_base.control("reorg", depth=4)
     slow_base.control("base_fee", amount="50000000")
     slow_base.control("advance", blocks=1)
-    other = second.authorize(slow_rail.quote())
-    sent_of(slow_rail, other)
+    authorization = second.authorize(slow_rail.quote())
+    sent_of(slow_rail, authorization)
     slow_base.control("advance", blocks=3)
     assert (first.usdc, second.usdc) == (10**8, 10**8)
     later(slow_rail, 31)
@@ -555,7 +555,7 @@ def test_what_a_reorganisation_took_back_is_replaced_when_gas_became_dearer(
     newest = settlements_of(slow_rail)[0].hashes[-1]
     until(lambda: slow_base.ask("eth_getTransactionByHash", newest))  # it is written down before it is sent
     slow_base.control("advance", blocks=3)
-    served(slow_rail, other)
+    present_until_served(slow_rail, authorization)
     assert (first.usdc, second.usdc) == (10**8 - PRICE, 10**8 - PRICE)
     until(lambda: {one.fate for one in settlements_of(slow_rail)} == {Fate.SETTLED})
 
@@ -570,13 +570,13 @@ def test_a_nonce_that_went_to_something_else_is_given_up(
     sent_of(rail, proof)
     operator.account = Account.from_key(settler.file.read_text("ascii"))
     operator.address = settler.address
-    lost = settlements_of(rail)[0]
-    operator.submit(slow_base.usdc, call("approve(address,uint256)", payer.address, 1), nonce=lost.nonce)
+    settlements = settlements_of(rail)[0]
+    operator.submit(slow_base.usdc, call("approve(address,uint256)", payer.address, 1), nonce=settlements.nonce)
     slow_base.control("advance", blocks=1)
     until(lambda: settlements_of(rail)[0].fate is Fate.VOID)
     assert payer.usdc == 10**8
     assert code_of(rail.present(proof)) == NOT_YET
     slow_base.control("advance", blocks=3)
-    assert served(rail, proof) == settlements_of(rail)[1].hashes[0]
-    assert [one.nonce for one in settlements_of(rail)] == [lost.nonce, lost.nonce + 1]
+    assert present_until_served(rail, proof) == settlements_of(rail)[1].hashes[0]
+    assert [one.nonce for one in settlements_of(rail)] == [settlements.nonce, settlements.nonce + 1]
     assert payer.usdc == 10**8 - PRICE

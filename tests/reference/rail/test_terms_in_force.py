@@ -27,10 +27,10 @@ async def generations(tmp_path: Path) -> AsyncIterator[Generations]:
     await database.close()
 
 
-def refusal(standing: IssuingPermission) -> str | None:
+def refusal(permission: IssuingPermission) -> str | None:
     """Return the code by which it refuses to issue, or None when it may."""
     try:
-        standing.refuse_issuing()
+        permission.refuse_issuing()
     except Refused as refused:
         return refused.code if refused.status == 503 else f"{refused.status}"
     return None
@@ -39,16 +39,16 @@ def refusal(standing: IssuingPermission) -> str | None:
 async def test_a_worker_that_cannot_look_stops_issuing(generations: Generations) -> None:
     """After a minute without a look at the database; one look brings it back."""
     passed = [0.0]
-    standing = IssuingPermission(generations, TERMS, WpClock(), lambda: passed[0])
-    assert refusal(standing) == "store_unavailable"
-    await standing.tend()
-    assert refusal(standing) is None
+    permission = IssuingPermission(generations, TERMS, WpClock(), lambda: passed[0])
+    assert refusal(permission) == "store_unavailable"
+    await permission.tend()
+    assert refusal(permission) is None
     passed[0] = UNSURE_SECONDS
-    assert refusal(standing) is None
+    assert refusal(permission) is None
     passed[0] += 1
-    assert refusal(standing) == "store_unavailable"
-    await standing.tend()
-    assert refusal(standing) is None
+    assert refusal(permission) == "store_unavailable"
+    await permission.tend()
+    assert refusal(permission) is None
 
 
 async def test_terms_are_stated_once_the_time_is_known(generations: Generations) -> None:
@@ -56,11 +56,11 @@ async def test_terms_are_stated_once_the_time_is_known(generations: Generations)
     clock = WpClock()
     clock.require_witnesses()
     clock.question("no chain confirms it")
-    standing = IssuingPermission(generations, TERMS, clock)
-    await standing.tend()
+    permission = IssuingPermission(generations, TERMS, clock)
+    await permission.tend()
     assert await generations.load_since(since=0) == ()
-    assert refusal(standing) == "clock_in_doubt"
+    assert refusal(permission) == "clock_in_doubt"
     clock.confirm()
-    await standing.tend()
+    await permission.tend()
     assert len(await generations.load_since(since=0)) == 1
-    assert refusal(standing) is None
+    assert refusal(permission) is None

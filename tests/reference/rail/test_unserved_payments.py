@@ -17,7 +17,7 @@ import pytest
 
 from reference.protocol.redemption import State
 from tests import prepared
-from tests.reference.rail.a2a.a2a_client import ERROR, RECEIPTS, STATUS, opened, pay, told
+from tests.reference.rail.a2a.a2a_client import ERROR, RECEIPTS, STATUS, open_task, pay, status_metadata_of
 from tests.reference.rail.base_stack import BasePayer, SimulatedBase, until
 from tests.reference.rail.rail_answers import code_of
 from tests.reference.rail.rail_stack import COMPLIANCE_BODY, Payer, Rail, proof_of
@@ -29,22 +29,22 @@ EXPIRED = (402, "challenge_expired")
 
 def payments(rail: Rail, *words: str) -> tuple[int, str, str]:
     """Run the command with a rail's settings and return its exit code and what it printed."""
-    ended = prepared.run("reference.rail", "payments", *words, env=rail.environment())
-    return ended.returncode, ended.stdout, ended.stderr
+    outcome = prepared.run("reference.rail", "payments", *words, env=rail.environment())
+    return outcome.returncode, outcome.stdout, outcome.stderr
 
 
-def begun(rail: Rail, *words: str, out: IO[str], err: IO[str]) -> prepared.Prepared | subprocess.Popen[bytes]:
+def begin_command(rail: Rail, *words: str, out: IO[str], err: IO[str]) -> prepared.Prepared | subprocess.Popen[bytes]:
     """Start the command, which writes into these files."""
     return prepared.start("reference.rail", "payments", *words, env=rail.environment(), stdout=out, stderr=err)
 
 
-def listed(rail: Rail, *words: str) -> list[dict[str, Any]]:
+def list_payments(rail: Rail, *words: str) -> list[dict[str, Any]]:
     """Return what the command lists."""
     status, out, err = payments(rail, *words, "--json")
     assert (status, err) == (0, "")
-    found = json.loads(out)
-    assert found["more"] is False
-    entries: list[dict[str, Any]] = found["payments"]
+    document = json.loads(out)
+    assert document["more"] is False
+    entries: list[dict[str, Any]] = document["payments"]
     return entries
 
 
@@ -56,11 +56,19 @@ def left_paid(make: Callable[..., Rail], payer: Payer, **settings: str) -> tuple
     with pytest.raises(httpx.TransportError):
         rail.present(proof)
     assert rail.process.wait(120) == -signal.SIGKILL
-    [one] = listed(rail)
-    assert (one["state"], one["tx_id"], one["payer"]) == ("paid_unserved", proof["tx_id"], payer.address)
-    assert (one["service_id"], one["amount"], one["network"]) == ("compliance-receipt", "50000", "algorand_mainnet")
-    assert one["request_is_kept"]
-    return rail, proof, one["id"]
+    [listed_payments] = list_payments(rail)
+    assert (listed_payments["state"], listed_payments["tx_id"], listed_payments["payer"]) == (
+        "paid_unserved",
+        proof["tx_id"],
+        payer.address,
+    )
+    assert (listed_payments["service_id"], listed_payments["amount"], listed_payments["network"]) == (
+        "compliance-receipt",
+        "50000",
+        "algorand_mainnet",
+    )
+    assert listed_payments["request_is_kept"]
+    return rail, proof, listed_payments["id"]
 
 
 def test_served_by_the_operator_while_no_worker_runs(
@@ -68,23 +76,26 @@ def test_served_by_the_operator_while_no_worker_runs(
 ) -> None:
     """The answer is printed, and the same proof gets it, byte for byte, when the rail is back."""
     rail, proof, number = left_paid(own_rail, payer, **database)
-    status, shown, _ = payments(rail)
+    status, listed_payments, _ = payments(rail)
     assert status == 0
-    assert [line.split()[:3:2] for line in shown.splitlines()[:2]] == [["ID", "STATE"], [number, "paid_unserved"]]
-    assert proof["tx_id"] in shown
+    assert [line.split()[:3:2] for line in listed_payments.splitlines()[:2]] == [
+        ["ID", "STATE"],
+        [number, "paid_unserved"],
+    ]
+    assert proof["tx_id"] in listed_payments
     status, answer, _ = payments(rail, "serve", number)
     assert status == 0
     rail.start()
-    served = rail.present(proof)
-    assert (served.status_code, served.headers["Idempotent-Replayed"]) == (200, "true")
-    assert served.text == answer.rstrip("\n")
+    reply = rail.present(proof)
+    assert (reply.status_code, reply.headers["Idempotent-Replayed"]) == (200, "true")
+    assert reply.text == answer.rstrip("\n")
     assert json.loads(answer)["request_hash"] == rows_of(rail)[0].request_hash
-    assert listed(rail) == []
+    assert list_payments(rail) == []
     for words in (("serve", number), ("refunded", number, "--transaction", GIVEN_BACK)):
         status, out, err = payments(rail, *words)
         assert (status, out) == (1, "")
         assert "it was served at" in err
-    assert rail.present(proof).content == served.content
+    assert rail.present(proof).content == reply.content
 
 
 def test_given_back_and_refused_at_every_door(
@@ -102,16 +113,20 @@ def test_given_back_and_refused_at_every_door(
     rail.stop()
     rail.start()
     assert code_of(rail.present(proof)) == (409, "payment_refunded")
-    task = opened(rail, {"service_id": "compliance-receipt", "request": COMPLIANCE_BODY})
-    metadata = told(pay(rail, task, proof))
+    task = open_task(rail, {"service_id": "compliance-receipt", "request": COMPLIANCE_BODY})
+    metadata = status_metadata_of(pay(rail, task, proof))
     assert (metadata[STATUS], metadata[ERROR]) == ("payment-failed", "DUPLICATE_NONCE")
-    assert [one["errorReason"] for one in metadata[RECEIPTS]] == ["payment_refunded"]
+    assert [listed_payments["errorReason"] for listed_payments in metadata[RECEIPTS]] == ["payment_refunded"]
     status, out, err = payments(rail, "serve", number)
     assert (status, out) == (1, "")
     assert f"given back by {GIVEN_BACK}" in err
-    assert listed(rail) == []
-    [one] = listed(rail, "--refunded")
-    assert (one["id"], one["state"], one["refund_tx_id"]) == (number, "refunded", GIVEN_BACK)
+    assert list_payments(rail) == []
+    [listed_payments] = list_payments(rail, "--refunded")
+    assert (listed_payments["id"], listed_payments["state"], listed_payments["refund_tx_id"]) == (
+        number,
+        "refunded",
+        GIVEN_BACK,
+    )
     [row] = rows_of(rail)
     assert (row.state, row.answer) == (State.REFUNDED, None)
 
@@ -124,7 +139,7 @@ def test_a_payer_who_comes_while_the_operator_acts(
     rail, proof, number = left_paid(own_rail, payer, **database)
     rail.start()
     with (tmp_path / "out").open("w") as said, (tmp_path / "err").open("w") as complained:
-        acting = begun(rail, words[0], number, *words[1:], out=said, err=complained)
+        acting = begin_command(rail, words[0], number, *words[1:], out=said, err=complained)
     time.sleep(random.uniform(0, 0.2))
     answers: list[httpx.Response] = []
 
@@ -156,7 +171,7 @@ def test_an_operator_that_is_killed_leaves_one_outcome(
     """Killed anywhere in the command: the payment is as before, served or given back, and the payer's call shows it."""
     rail, proof, number = left_paid(own_rail, payer, **database)
     with (tmp_path / "said").open("w") as said:
-        acting = begun(rail, words[0], number, *words[1:], out=said, err=said)
+        acting = begin_command(rail, words[0], number, *words[1:], out=said, err=said)
     before = rows_of(rail)[0]
     while acting.poll() is None and (row := rows_of(rail)[0]).lease_counter == before.lease_counter:
         time.sleep(0.01)
@@ -184,17 +199,25 @@ def test_what_was_sent_on_base_is_listed_until_it_is_served(
     calm_base.control("fault", name="withhold", count=1000)  # what it sends again, too, however long this takes
     proof = base_payer.authorize(rail.quote())
     assert code_of(rail.present(proof)) == (402, "tx_not_confirmed")
-    [one] = listed(rail)
-    [sent] = settlements_of(rail)
-    assert (one["state"], one["tx_id"], one["payer"].lower()) == ("sent", sent.hashes[0], base_payer.address.lower())
-    assert (one["network"], one["amount"], one["request_is_kept"]) == ("base_mainnet", "50000", True)
-    for words in (("serve", one["id"]), ("refunded", one["id"], "--transaction", GIVEN_BACK)):
+    [listed_payments] = list_payments(rail)
+    [settlements] = settlements_of(rail)
+    assert (listed_payments["state"], listed_payments["tx_id"], listed_payments["payer"].lower()) == (
+        "sent",
+        settlements.hashes[0],
+        base_payer.address.lower(),
+    )
+    assert (listed_payments["network"], listed_payments["amount"], listed_payments["request_is_kept"]) == (
+        "base_mainnet",
+        "50000",
+        True,
+    )
+    for words in (("serve", listed_payments["id"]), ("refunded", listed_payments["id"], "--transaction", GIVEN_BACK)):
         assert payments(rail, *words)[0] == 1
     calm_base.calm()
     until(lambda: rows_of(rail)[0].paid_at)
-    [paid] = listed(rail)
-    assert (paid["id"], paid["state"]) == (one["id"], "paid_unserved")
-    status, answer, err = payments(rail, "serve", one["id"])
+    [paid] = list_payments(rail)
+    assert (paid["id"], paid["state"]) == (listed_payments["id"], "paid_unserved")
+    status, answer, err = payments(rail, "serve", listed_payments["id"])
     assert (status, err) == (0, "")
     assert rail.present(proof).text == answer.rstrip("\n")
 
@@ -207,8 +230,8 @@ def sent_without_a_claim(rail: Rail, chain: SimulatedBase, payer: BasePayer) -> 
     rail.stop()
     drop_claims(rail)
     rail.start()
-    [sent] = listed(rail)
-    assert (sent["id"], sent["state"]) == (None, "sent")
+    [listed_payments] = list_payments(rail)
+    assert (listed_payments["id"], listed_payments["state"]) == (None, "sent")
     return proof
 
 
@@ -228,24 +251,36 @@ def test_money_that_moved_without_a_claim_is_given_back(
     if by_stranger:
         BasePayer(calm_base).use(proof)
     calm_base.control("release")
-    [moved] = until(lambda: [one for one in listed(rail) if one["state"] == "moved_unclaimed"])
-    [sent] = settlements_of(rail)
-    assert (moved["id"], moved["tx_id"], moved["payer"]) == (
-        sent.hashes[-1],
-        sent.hashes[-1],
+    [outcome] = until(
+        lambda: [
+            listed_payments for listed_payments in list_payments(rail) if listed_payments["state"] == "moved_unclaimed"
+        ]
+    )
+    [settlements] = settlements_of(rail)
+    assert (outcome["id"], outcome["tx_id"], outcome["payer"]) == (
+        settlements.hashes[-1],
+        settlements.hashes[-1],
         proof["authorization"]["from"].lower(),
     )
     for words in (
-        ("refunded", moved["id"], "--transaction", moved["id"]),
+        ("refunded", outcome["id"], "--transaction", outcome["id"]),
         ("refunded", "0x00", "--transaction", GIVEN_BACK),
     ):
         assert payments(rail, *words)[0] == 1
-    assert payments(rail, "refunded", moved["id"], "--transaction", GIVEN_BACK)[0] == 0
-    assert payments(rail, "refunded", moved["id"], "--transaction", GIVEN_BACK)[0] == 1
-    assert listed(rail) == []
-    [one] = listed(rail, "--refunded")
-    assert (one["state"], one["tx_id"], one["refund_tx_id"]) == ("refunded", moved["id"], GIVEN_BACK)
-    assert (one["network"], one["amount"], one["payer"]) == ("base_mainnet", "50000", moved["payer"])
+    assert payments(rail, "refunded", outcome["id"], "--transaction", GIVEN_BACK)[0] == 0
+    assert payments(rail, "refunded", outcome["id"], "--transaction", GIVEN_BACK)[0] == 1
+    assert list_payments(rail) == []
+    [listed_payments] = list_payments(rail, "--refunded")
+    assert (listed_payments["state"], listed_payments["tx_id"], listed_payments["refund_tx_id"]) == (
+        "refunded",
+        outcome["id"],
+        GIVEN_BACK,
+    )
+    assert (listed_payments["network"], listed_payments["amount"], listed_payments["payer"]) == (
+        "base_mainnet",
+        "50000",
+        outcome["payer"],
+    )
     for _ in range(2):
         assert code_of(rail.present(proof)) == (409, "payment_refunded")
 
@@ -257,10 +292,10 @@ def test_money_that_moved_without_a_claim_is_served_to_its_payer(
     rail = own_rail(**on_base | {"WP_RAIL_CONFIRM_WAIT": "0.2"})
     proof = sent_without_a_claim(rail, calm_base, base_payer)
     calm_base.calm()
-    [moved] = until(lambda: [one for one in listed(rail) if one["state"] == "moved_unclaimed"])
+    [outcome] = until(lambda: [one for one in list_payments(rail) if one["state"] == "moved_unclaimed"])
     assert rail.present(proof).status_code == 200
-    assert listed(rail) == []
-    assert payments(rail, "refunded", moved["id"], "--transaction", GIVEN_BACK)[0] == 1
+    assert list_payments(rail) == []
+    assert payments(rail, "refunded", outcome["id"], "--transaction", GIVEN_BACK)[0] == 1
     assert rail.present(proof).status_code == 200
 
 
@@ -275,17 +310,25 @@ def test_what_a_third_party_settled_for_a_challenge_that_is_over_is_listed(
     rail = own_rail(**on_base | database)
     proof = base_payer.authorize(rail.quote())
     tx_id = BasePayer(calm_base, usdc=0).use(proof)
-    unused = base_payer.authorize(rail.quote())
+    authorization = base_payer.authorize(rail.quote())
     rail.set_clock(2000)
     assert until(lambda: (code := code_of(rail.present(proof))) != (402, "tx_not_confirmed") and code) == EXPIRED
-    for late in (proof, unused):
+    for late in (proof, authorization):
         assert code_of(rail.present(late)) == EXPIRED
-    [one] = listed(rail)
-    assert (one["id"], one["state"], one["refused_with"]) == (tx_id, "paid_refused", "challenge_expired")
-    assert (one["network"], one["amount"], one["payer"]) == ("base_mainnet", "50000", base_payer.address.lower())
+    [listed_payments] = list_payments(rail)
+    assert (listed_payments["id"], listed_payments["state"], listed_payments["refused_with"]) == (
+        tx_id,
+        "paid_refused",
+        "challenge_expired",
+    )
+    assert (listed_payments["network"], listed_payments["amount"], listed_payments["payer"]) == (
+        "base_mainnet",
+        "50000",
+        base_payer.address.lower(),
+    )
     assert payments(rail, "refunded", tx_id, "--transaction", GIVEN_BACK)[0] == 0
     assert payments(rail, "refunded", tx_id, "--transaction", GIVEN_BACK)[0] == 1
-    assert listed(rail) == []
+    assert list_payments(rail) == []
     assert code_of(rail.present(proof)) == (409, "payment_refunded")
 
 

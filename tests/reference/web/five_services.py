@@ -23,19 +23,19 @@ _PAYEE = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ"
 @contextmanager
 def five_services(folder: Path, server: str = "hypercorn") -> Iterator[dict[str, WorkerProcess]]:
     """Run one worker of each service, on a server of this name, until the block is left."""
-    served = {"WP_SERVER": server}
-    rail = served | {
+    settings = {"WP_SERVER": server}
+    rail = settings | {
         "WP_RAIL_DATA_DIR": str(folder / "rail" / "data"),
         "WP_RAIL_PAYTO_ALGORAND": _PAYEE,
         "WP_NODE_ALGORAND_MAINNET": NOWHERE,
         "WP_INDEXER_ALGORAND_MAINNET": NOWHERE,
     }
-    addon = served | {"WP_ADDON_DATA_DIR": str(folder / "addon" / "data")}
+    addon = settings | {"WP_ADDON_DATA_DIR": str(folder / "addon" / "data")}
     workers = {
         "rail": WorkerProcess(folder / "rail", ("-m", "reference.rail"), "WP_RAIL_FD", rail),
-        "gateway": GatewayProcess(folder / "gateway", served),
-        "agent": WorkerProcess(folder / "agent", ("-m", "reference.agent"), "WP_AGENT_FD", served),
-        "control_plane": HubProcess(folder / "control_plane", **served),
+        "gateway": GatewayProcess(folder / "gateway", settings),
+        "agent": WorkerProcess(folder / "agent", ("-m", "reference.agent"), "WP_AGENT_FD", settings),
+        "control_plane": HubProcess(folder / "control_plane", **settings),
         "addon": WorkerProcess(folder / "addon", ("-m", "reference.addons.atb_verifier"), "WP_ADDON_FD", addon),
     }
     with ExitStack() as exits:  # one that ends badly leaves no other behind
@@ -70,7 +70,7 @@ class Answer:
         return orjson.loads(self.body)
 
 
-def asked(address: tuple[str, int], raw: bytes, *, seconds: float = 60) -> Answer:
+def send_bytes(address: tuple[str, int], raw: bytes, *, seconds: float = 60) -> Answer:
     """Send bytes on a connection of their own and return all that comes until it is ended."""
     with socket.create_connection(address, seconds) as connection:
         connection.sendall(raw)

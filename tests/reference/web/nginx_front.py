@@ -58,12 +58,12 @@ def behind_nginx(folder: Path, services: Mapping[str, int]) -> Iterator[dict[str
     folder.mkdir(parents=True)
     with ExitStack() as exits:
         ports = {name: exits.enter_context(reserved_port()) for name in services}
-        with _running(program, folder, services, ports):
+        with _run_nginx(program, folder, services, ports):
             yield {name: ("127.0.0.1", port) for name, port in ports.items()}
 
 
 @contextmanager
-def _running(program: Program, folder: Path, services: Mapping[str, int], ports: Mapping[str, int]) -> Iterator[None]:
+def _run_nginx(program: Program, folder: Path, services: Mapping[str, int], ports: Mapping[str, int]) -> Iterator[None]:
     servers = "".join(_SERVER.format(port=ports[name], behind=services[name]) for name in services)
     user = "user root;" if os.geteuid() == 0 else ""
     (folder / "conf").write_text(_CONFIGURATION.format(folder=folder, user=user, servers=servers), "utf-8")

@@ -94,10 +94,10 @@ class Conversations:
         self.gate = asyncio.Event()
         self.calls = 0
 
-    async def __call__(self, message: Message, carried: Task | None, request: Request) -> Outcome:
+    async def __call__(self, message: Message, task: Task | None, request: Request) -> Outcome:
         """Wait, then finish a task that was open."""
         del message, request
-        if carried is None:
+        if task is None:
             return Outcome(TaskState.INPUT_REQUIRED)
         self.calls += 1
         await self.gate.wait()
@@ -106,8 +106,8 @@ class Conversations:
 
 async def call(server: A2aServer, method: str, params: dict[str, Any]) -> dict[str, Any]:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-    told: dict[str, Any] = json.loads((await server.rpc.answer(Request("/a2a", "POST", "", {}, body, ""))).body)
-    return told
+    document: dict[str, Any] = json.loads((await server.rpc.answer(Request("/a2a", "POST", "", {}, body, ""))).body)
+    return document
 
 
 def message(**members: Any) -> dict[str, Any]:
@@ -120,28 +120,28 @@ async def test_a_task_is_carried_on_by_one_call_at_a_time() -> None:
     server = A2aServer(MemoryTasks(clock, seconds=100), clock, conversations)
     opened = (await call(server, "message/send", message()))["result"]["id"]
     both = [asyncio.create_task(call(server, "message/send", message(taskId=opened))) for _ in range(2)]
-    canceling = asyncio.create_task(call(server, "tasks/cancel", {"id": opened}))
+    pending_call = asyncio.create_task(call(server, "tasks/cancel", {"id": opened}))
     await asyncio.sleep(0)
     conversations.gate.set()
     first, second = [await one for one in both]
 
     assert first["result"]["status"]["state"] == "completed"
     assert second["result"] == first["result"]
-    assert (await canceling)["error"]["code"] == -32002
+    assert (await pending_call)["error"]["code"] == -32002
     assert conversations.calls == 2
 
 
 async def test_a_fault_nobody_planned_is_an_error_object() -> None:
     """-32603 with nothing of what happened, and no task."""
 
-    async def broken(message: Message, carried: Task | None, request: Request) -> Outcome:
-        del message, carried, request
+    async def fail(message: Message, task: Task | None, request: Request) -> Outcome:
+        del message, task, request
         raise RuntimeError("5ecret")
 
     clock = Clock()
-    told = await call(A2aServer(MemoryTasks(clock, seconds=100), clock, broken), "message/send", message())
+    report = await call(A2aServer(MemoryTasks(clock, seconds=100), clock, fail), "message/send", message())
 
-    assert told == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "an unexpected fault"}}
+    assert report == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "an unexpected fault"}}
 
 
 async def test_nothing_is_kept_of_a_message_that_is_refused() -> None:
@@ -149,13 +149,13 @@ async def test_nothing_is_kept_of_a_message_that_is_refused() -> None:
     clock = Clock()
     tasks = MemoryTasks(clock, seconds=100)
 
-    async def refusing(message: Message, carried: Task | None, request: Request) -> Outcome:
+    async def refuse(message: Message, task: Task | None, request: Request) -> Outcome:
         del message, request
-        if carried is not None:
+        if task is not None:
             raise RpcError(ErrorCode.INVALID_PARAMS, "no")
         return Outcome(TaskState.INPUT_REQUIRED)
 
-    server = A2aServer(tasks, clock, refusing)
+    server = A2aServer(tasks, clock, refuse)
     opened = (await call(server, "message/send", message()))["result"]
     assert (await call(server, "message/send", message(taskId=opened["id"])))["error"]["code"] == -32602
     assert (await call(server, "tasks/get", {"id": opened["id"]}))["result"] == opened

@@ -35,8 +35,8 @@ class Worker:
         """Call a method."""
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
         reply = await self.server.rpc.answer(Request("/a2a", "POST", "", {}, body, ""))
-        told: dict[str, Any] = json.loads(reply.body)
-        return told
+        document: dict[str, Any] = json.loads(reply.body)
+        return document
 
     async def send(self, task: str | None = None) -> dict[str, Any]:
         """Send a message."""
@@ -57,11 +57,11 @@ async def outcomes(workers: tuple[Worker, Worker, str], *states: TaskState) -> l
     first, second, task = workers
     both = [asyncio.create_task(one.send(task)) for one in (first, second)]
     await asyncio.gather(first.heard.wait(), second.heard.wait())
-    told = []
+    lines = []
     for worker, running, state in zip((first, second), both, states, strict=True):
         worker.outcome.set_result(Outcome(state))
-        told.append(await running)
-    return told
+        lines.append(await running)
+    return lines
 
 
 async def test_an_end_is_kept_whatever_was_said_meanwhile(workers: tuple[Worker, Worker, str]) -> None:
@@ -100,13 +100,13 @@ async def test_an_answer_that_another_end_kept_out_is_given_all_the_same(workers
     first, second, task = workers
     both = [asyncio.create_task(one.send(task)) for one in (first, second)]
     await asyncio.gather(first.heard.wait(), second.heard.wait())
-    told = []
+    lines = []
     for worker, running, text in zip((first, second), both, ("one", "two"), strict=True):
         worker.outcome.set_result(Outcome(TaskState.COMPLETED, artifacts=(({"kind": "text", "text": text},),)))
-        told.append(await running)
+        lines.append(await running)
 
-    assert [one["result"]["artifacts"][0]["parts"][0]["text"] for one in told] == ["one", "two"]
-    assert (await second.call("tasks/get", id=task))["result"] == told[0]["result"]
+    assert [one["result"]["artifacts"][0]["parts"][0]["text"] for one in lines] == ["one", "two"]
+    assert (await second.call("tasks/get", id=task))["result"] == lines[0]["result"]
 
 
 async def test_nothing_is_put_onto_an_end(workers: tuple[Worker, Worker, str]) -> None:
@@ -127,10 +127,10 @@ async def test_a_question_that_came_late_is_an_error(workers: tuple[Worker, Work
 async def test_a_cancellation_ends_the_task_as_it_stands(workers: tuple[Worker, Worker, str]) -> None:
     """It needs no version: an open task is canceled, and a call at work on another worker gets an error."""
     first, second, task = workers
-    running = asyncio.create_task(first.send(task))
+    pending_call = asyncio.create_task(first.send(task))
     await first.heard.wait()
-    canceled = await second.call("tasks/cancel", id=task)
+    later_task = await second.call("tasks/cancel", id=task)
     first.outcome.set_result(Outcome(TaskState.COMPLETED))
 
-    assert canceled["result"]["status"]["state"] == "canceled"
-    assert (await running)["error"]["code"] == -32602
+    assert later_task["result"]["status"]["state"] == "canceled"
+    assert (await pending_call)["error"]["code"] == -32602

@@ -14,7 +14,7 @@ import h2.events
 import pytest
 
 from programs.missing import Missing
-from tests.reference.web.five_services import SERVICES, asked, five_services
+from tests.reference.web.five_services import SERVICES, five_services, send_bytes
 from tests.reference.web.nginx_front import behind_nginx
 from tests.reference.web.test_framing import CHUNKED, H2C, HOST, JSON, WEBSOCKET
 
@@ -60,10 +60,12 @@ class Smuggler:
 def test_no_change_of_protocol_gets_past_the_filter(fronts: Addresses, service: str) -> None:
     """The path is kept back; HTTP/2 spoken after an upgrade of another call does not reach it either."""
     address = fronts[service]
-    assert asked(address, b"GET " + KEPT_BACK + b" HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n").status == 403
+    assert (
+        send_bytes(address, b"GET " + KEPT_BACK + b" HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n").status == 403
+    )
     upgrade = H2C.replace(b", close", b"")
     smuggler = Smuggler()
-    answer = asked(address, b"GET /health HTTP/1.1\r\n" + HOST + upgrade + b"\r\n" + smuggler.sent)
+    answer = send_bytes(address, b"GET /health HTTP/1.1\r\n" + HOST + upgrade + b"\r\n" + smuggler.sent)
 
     assert smuggler.answers(answer.raw) == []
     assert answer.status == 200, answer.raw
@@ -72,7 +74,7 @@ def test_no_change_of_protocol_gets_past_the_filter(fronts: Addresses, service: 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_websocket_is_a_plain_call(fronts: Addresses, service: str) -> None:
     """No service has one: the handshake is answered as the call that it also is."""
-    answer = asked(fronts[service], b"GET /health HTTP/1.1\r\n" + HOST + WEBSOCKET + b"\r\n")
+    answer = send_bytes(fronts[service], b"GET /health HTTP/1.1\r\n" + HOST + WEBSOCKET + b"\r\n")
 
     assert (answer.status, answer.count) == (200, 1), answer.raw
 
@@ -86,7 +88,7 @@ def test_no_call_hides_in_the_body_of_another(fronts: Addresses, service: str) -
         (b"Content-Length: %d\r\n" % (5 + len(hidden)) + CHUNKED, b"0\r\n\r\n" + hidden),
         (b"Content-Length: 4\r\n" + CHUNKED, b"%x\r\n" % len(hidden) + hidden + b"\r\n0\r\n\r\n"),
     ):
-        answer = asked(fronts[service], head + lengths + b"\r\n" + body)
+        answer = send_bytes(fronts[service], head + lengths + b"\r\n" + body)
 
         assert (answer.status, answer.count) == (400, 1), answer.raw
 
@@ -96,5 +98,5 @@ def test_an_absolute_target_reaches_its_path(fronts: Addresses, service: str) ->
     """And no other: a target that is kept back is kept back in this form too."""
     call = b"GET http://a.example%s HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
 
-    assert asked(fronts[service], call % b"/health").status == 200
-    assert asked(fronts[service], call % KEPT_BACK).status == 403
+    assert send_bytes(fronts[service], call % b"/health").status == 200
+    assert send_bytes(fronts[service], call % KEPT_BACK).status == 403

@@ -211,8 +211,8 @@ async def test_a_block_is_held_against_the_time_at_which_it_was_told() -> None:
         world.passed += 100
         return await world.chains()["slow"]()
 
-    asked: dict[str, Newest] = {"one": world.chains()["one"], "slow": hangs}
-    chain_time = ChainTime(clock, lambda: asked, world.marks, monotonic=lambda: world.passed)
+    request_headers: dict[str, Newest] = {"one": world.chains()["one"], "slow": hangs}
+    chain_time = ChainTime(clock, lambda: request_headers, world.marks, monotonic=lambda: world.passed)
     world.wall_set_by = -100
     assert in_doubt(clock)
     await chain_time.tend()

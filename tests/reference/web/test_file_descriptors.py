@@ -51,13 +51,13 @@ def test_health_and_log_tell_that_descriptors_run_out(agent: WorkerProcess) -> N
     with contextlib.ExitStack() as held:
         for _ in range(2 * LIMIT):
             held.enter_context(socket.create_connection(address, 100))
-        refused = until(kept, 503)
+        outcome = until(kept, 503)
         until(kept, 503)
     until(kept, 200)
     kept.close()
     lines = [line for line in agent.log().splitlines() if "descriptors_" in line]
 
-    assert refused.headers["Retry-After"] == "5"
+    assert outcome.headers["Retry-After"] == "5"
     assert ["descriptors_short" in lines[0], "descriptors_enough" in lines[-1]] == [True, True]
     assert "Traceback" not in agent.log()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests.reference.web.five_services import SERVICES, Answer, asked, five_services
+from tests.reference.web.five_services import SERVICES, Answer, five_services, send_bytes
 from tests.reference.worker_process import WorkerProcess
 
 Workers = Mapping[str, WorkerProcess]
@@ -77,7 +77,7 @@ def workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def ask(worker: WorkerProcess, raw: bytes) -> Answer:
     """Send bytes to a worker."""
-    return asked(worker.socket.getsockname(), raw)
+    return send_bytes(worker.socket.getsockname(), raw)
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -106,12 +106,12 @@ def test_broken_framing_is_refused_in_the_services_own_form(workers: Workers, se
     assert answer.headers["connection"] == "close"
     assert re.fullmatch(r"req_[0-9a-f]{32}", answer.headers["x-request-id"])
     assert answer.headers["content-type"] == "application/json"
-    told = answer.json
-    assert isinstance(told, dict)
-    if "error" in told:
-        assert (told["request_id"], isinstance(told["message"], str)) == (answer.headers["x-request-id"], True)
+    report = answer.json
+    assert isinstance(report, dict)
+    if "error" in report:
+        assert (report["request_id"], isinstance(report["message"], str)) == (answer.headers["x-request-id"], True)
     else:
-        assert isinstance(told["detail"], str)
+        assert isinstance(report["detail"], str)
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -43,21 +43,21 @@ async def join(hub: ScriptedHub) -> AsyncIterator[Joiner]:
     """Return what joins the hub, asking it often."""
     async with AsyncExitStack() as exits:
 
-        async def joined(
-            *, source: KeySource = hub_link.ISSUER_KEYS, now: list[float] | None = None, **told: Any
+        async def open_joined(
+            *, source: KeySource = hub_link.ISSUER_KEYS, now: list[float] | None = None, **report: Any
         ) -> ControlPlaneLink:
-            settings = ControlPlaneSettings(**{"url": hub.url, "token": "t0ken", "poll_seconds": 0.05, **told})
+            settings = ControlPlaneSettings(**{"url": hub.url, "token": "t0ken", "poll_seconds": 0.05, **report})
             clock = {} if now is None else {"monotonic": lambda: now[0]}
             return await exits.enter_async_context(keep_linked(ControlPlaneLink(settings, ENTRY, source, **clock)))
 
-        yield joined
+        yield open_joined
 
 
 async def test_the_order_on_start(hub: ScriptedHub, join: Joiner) -> None:
     """The trust set first, then the registration with the admin token; the trust set is read without one."""
     await hub.start()
     link = await join(poll_seconds=30)
-    await link.asked(60)
+    await link.wait_until_asked(60)
     assert (link.state, link.keys()) == ("connected", {ONE.did: ONE.public})
     await until(lambda: hub.records)
     assert hub.calls == [PULL, REGISTER]
@@ -92,7 +92,7 @@ async def test_a_change_is_picked_up(hub: ScriptedHub, join: Joiner) -> None:
 async def test_without_a_hub(join: Joiner) -> None:
     """It trusts no issuer, and that does not age."""
     link = await join(url="", max_stale_seconds=0.001)
-    await link.asked(60)
+    await link.wait_until_asked(60)
     assert (link.state, link.keys()) == ("disabled", {})
 
 
@@ -108,7 +108,7 @@ async def test_without_a_token(hub: ScriptedHub, join: Joiner) -> None:
 async def test_a_hub_that_comes_later(hub: ScriptedHub, join: Joiner) -> None:
     """The service does not wait for it, trusts no issuer without it, and joins it when it is up."""
     link = await join()
-    await link.asked(60)
+    await link.wait_until_asked(60)
     assert (link.state, link.keys()) == ("unreachable", None)
     await hub.start()
     await until(lambda: link.state == "connected" and hub.records)
@@ -236,7 +236,7 @@ async def test_a_hub_that_hangs_holds_nobody_up(join: Joiner) -> None:
     async with await asyncio.start_server(lambda *_: asyncio.sleep(3600), "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         link = await join(url=f"http://127.0.0.1:{port}")
-        await link.asked(0.05)
+        await link.wait_until_asked(0.05)
         assert (link.state, link.keys()) == ("unreachable", None)
 
 
@@ -255,11 +255,11 @@ def test_how_long_is_waited() -> None:
         *({name: value} for name in ("poll_seconds", "max_stale_seconds") for value in (0, -1, "nan", "inf", "x")),
     ],
 )
-def test_settings_that_cannot_be_used(told: dict[str, Any]) -> None:
+def test_settings_that_cannot_be_used(text: dict[str, Any]) -> None:
     """They are refused; no message repeats a token."""
     with pytest.raises(ValidationError) as fault:
-        ControlPlaneSettings(**told)
-    assert fault.value.errors()[0]["loc"] == (next(iter(told)),)
+        ControlPlaneSettings(**text)
+    assert fault.value.errors()[0]["loc"] == (next(iter(text)),)
 
 
 @pytest.mark.parametrize(("status", "taken"), [(200, True), (202, True), (204, True), (409, False), (302, False)])

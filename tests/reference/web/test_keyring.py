@@ -44,8 +44,8 @@ def test_a_rotation_while_the_file_is_read_is_not_missed(file: KeyFile, monkeypa
     keyring.rotate(file.path, now=file.clock.now())
     plainly, fresh = keyring.open_keyring, []
 
-    def slowly(path: Path, **given: Any) -> keyring.Keyring:
-        read = plainly(path, **given)
+    def slowly(path: Path, **context: Any) -> keyring.Keyring:
+        read = plainly(path, **context)
         fresh.append(keyring.rotate(path, now=file.clock.now()))
         monkeypatch.setattr(keyring, "open_keyring", plainly)
         return read

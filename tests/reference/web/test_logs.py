@@ -29,8 +29,8 @@ except RuntimeError:
 
 def test_a_traceback_is_logged_as_its_text() -> None:
     """Both faults, the place of each, and no secret; what a library logs has the same form."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
-    own, library = (json.loads(line) for line in done.stderr.splitlines())
+    outcome = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    own, library = (json.loads(line) for line in outcome.stderr.splitlines())
 
     for line in (own, library):
         assert "exc_info" not in line
@@ -39,7 +39,7 @@ def test_a_traceback_is_logged_as_its_text() -> None:
         assert "ValueError: cannot read … of postgresql://…db/x …" in line["traceback"]
     assert (own["event"], own["level"]) == ("unplanned_fault", "error")
     assert (library["logger"], library["message"]) == ("hypercorn.error", "Error in ASGI Framework")
-    assert "5ecret" not in done.stderr
+    assert "5ecret" not in outcome.stderr
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_a_traceback_is_logged_as_its_text() -> None:
         ("Bearer AAAAAAAAAAAAAAAAAAAAAAAAAAAA", "Bearer …"),
     ],
 )
-def test_what_may_be_a_secret_is_left_out(sentence: str, told: str) -> None:
+def test_what_may_be_a_secret_is_left_out(sentence: str, text: str) -> None:
     """What is quoted, who is named in an address, long words, and all lines but the first."""
-    assert redact(sentence) == told
+    assert redact(sentence) == text
 
 
 def test_groups_of_faults_are_told_whole() -> None:

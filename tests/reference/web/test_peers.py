@@ -29,9 +29,9 @@ PROXIES = (ip_network("10.0.0.0/8"), ip_network("::1/128"))
         ("10.0.0.1", ["[2001:db8::7]:80"], "[2001:db8::7]:80"),
     ],
 )
-def test_the_last_hop_that_no_trusted_proxy_is_counts(peer: str, forwarded: list[str], address: str) -> None:
+def test_the_last_hop_that_no_trusted_proxy_is_counts(peer: str, forwarded_hops: list[str], address: str) -> None:
     """What a client writes in front of its own hop changes nothing."""
-    assert client_address(peer, read_hops(forwarded), PROXIES) == address
+    assert client_address(peer, read_hops(forwarded_hops), PROXIES) == address
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def limit(per_minute: int = 120) -> tuple[Hand, RateLimit]:
     return hand, RateLimit(per_minute, WpClock(wall_clock=hand))
 
 
-def taken(bucket: RateLimit, key: str, times: int) -> int:
+def take_times(bucket: RateLimit, key: str, times: int) -> int:
     allowances = [bucket.take(key) for _ in range(times)]
     return sum(one is not None and one.is_allowed for one in allowances)
 
@@ -36,25 +36,25 @@ def taken(bucket: RateLimit, key: str, times: int) -> int:
 def test_sixty_at_once_then_two_a_second() -> None:
     """From rest the depth is 60; at 120 a minute two come back each second."""
     hand, bucket = limit()
-    assert taken(bucket, "a", 100) == 60
+    assert take_times(bucket, "a", 100) == 60
     hand.seconds += 0.4
-    assert taken(bucket, "a", 1) == 0
+    assert take_times(bucket, "a", 1) == 0
     hand.seconds += 0.6
-    assert taken(bucket, "a", 5) == 2
+    assert take_times(bucket, "a", 5) == 2
     hand.seconds += 3_600
-    assert taken(bucket, "a", 100) == 60
+    assert take_times(bucket, "a", 100) == 60
 
 
 def test_keys_are_counted_apart() -> None:
     """One caller's calls take nothing from another's."""
     _, bucket = limit()
-    assert (taken(bucket, "a", 80), taken(bucket, "b", 80)) == (60, 60)
+    assert (take_times(bucket, "a", 80), take_times(bucket, "b", 80)) == (60, 60)
 
 
 def test_a_large_rate_is_as_deep_as_its_second() -> None:
     """Depth 60, or one second's worth if that is more."""
     _, bucket = limit(1_000_000)
-    assert taken(bucket, "a", 20_000) == 16_666
+    assert take_times(bucket, "a", 20_000) == 16_666
 
 
 @pytest.mark.parametrize("per_minute", [1, 60, 120, 300, 1_000_000])
@@ -76,14 +76,14 @@ def test_what_is_told_under_a_limit() -> None:
         "X-RateLimit-Remaining": "59",
         "X-RateLimit-Reset": "1000",
     }
-    taken(bucket, "a", 59)
-    refused = bucket.take("a")
-    assert refused is not None
-    refusal = build_too_many(refused)
-    assert (refused.is_allowed, refused.calls_left, refused.reset) == (False, 0, 1_030)
+    take_times(bucket, "a", 59)
+    allowance = bucket.take("a")
+    assert allowance is not None
+    refusal = build_too_many(allowance)
+    assert (allowance.is_allowed, allowance.calls_left, allowance.reset) == (False, 0, 1_030)
     assert (refusal.status, refusal.code, refusal.headers["Retry-After"]) == (429, "rate_limited", "1")
-    hand.seconds += refused.retry_after
-    assert taken(bucket, "a", 1) == 1
+    hand.seconds += allowance.retry_after
+    assert take_times(bucket, "a", 1) == 1
 
 
 def test_switched_off_it_says_nothing() -> None:
@@ -95,11 +95,11 @@ def test_switched_off_it_says_nothing() -> None:
 def test_never_more_than_depth_and_rate(waits: list[float], per_minute: int) -> None:
     """Over any time, no more calls pass than the depth and what the time brought."""
     hand, bucket = limit(per_minute)
-    started, passed = hand.seconds, 0
+    started_at, seconds_passed = hand.seconds, 0
     for wait in waits:
         hand.seconds += wait
-        passed += taken(bucket, "a", 3)
-    assert passed <= max(60, per_minute / 60) + (hand.seconds - started) * per_minute / 60 + 1e-6
+        seconds_passed += take_times(bucket, "a", 3)
+    assert seconds_passed <= max(60, per_minute / 60) + (hand.seconds - started_at) * per_minute / 60 + 1e-6
 
 
 def test_a_refusal_is_an_exception_with_a_body() -> None:
@@ -114,9 +114,9 @@ def test_a_bucket_is_as_deep_as_it_is_told() -> None:
     """The depth is a setting of its own where the profile says so (P-RL-03)."""
     hand = Hand()
     bucket = RateLimit(120, WpClock(wall_clock=hand), depth=30)
-    assert taken(bucket, "a", 50) == 30
+    assert take_times(bucket, "a", 50) == 30
     hand.seconds += 3_600
-    assert taken(bucket, "a", 50) == 30
+    assert take_times(bucket, "a", 50) == 30
 
 
 @given(st.lists(st.floats(min_value=0, max_value=50), max_size=80))
@@ -124,21 +124,21 @@ def test_no_sixty_seconds_hold_more_calls_than_the_window_allows(waits: list[flo
     """Whatever the times of the calls; and a client that waits as `Retry-After` says is served (P-RL-02)."""
     hand = Hand()
     window = WindowLimit(5, WpClock(wall_clock=hand))
-    served: list[float] = []
+    answers: list[float] = []
     for wait in waits:
         hand.seconds += wait
         allowance = window.take("a")
         assert allowance is not None
         if allowance.is_allowed:
-            served.append(hand.seconds)
+            answers.append(hand.seconds)
         else:
             assert 1 <= allowance.retry_after <= 60
             hand.seconds += allowance.retry_after
             again = window.take("a")
             assert again is not None
             assert again.is_allowed
-            served.append(hand.seconds)
-    assert all(later - first >= 60 for first, later in zip(served, served[5:], strict=False))
+            answers.append(hand.seconds)
+    assert all(later - first >= 60 for first, later in zip(answers, answers[5:], strict=False))
 
 
 def test_a_window_counts_keys_apart_and_can_be_off() -> None:
@@ -153,15 +153,15 @@ def test_a_window_counts_keys_apart_and_can_be_off() -> None:
 def test_a_wide_network_has_four_times_as_much(make: Callable[..., AddressLimit]) -> None:
     """Each /64 its own share, all of a /48 together four; a /64 beyond its share takes nothing from the others."""
     limit = make(60, WpClock(wall_clock=Hand()))
-    served = [
+    allowance = [
         sum(bool(one and one.is_allowed) for one in (limit.take(f"2001:db8:1:{net}::/64") for _ in range(300)))
         for net in range(5)
     ]
-    refused = limit.take("2001:db8:1:9::/64")
+    next_allowance = limit.take("2001:db8:1:9::/64")
 
-    assert served == [60, 60, 60, 60, 0]
-    assert refused is not None
-    assert (refused.is_allowed, refused.limit, refused.retry_after > 0) == (False, 60, True)
+    assert allowance == [60, 60, 60, 60, 0]
+    assert next_allowance is not None
+    assert (next_allowance.is_allowed, next_allowance.limit, next_allowance.retry_after > 0) == (False, 60, True)
     assert limit.take("2001:db8:2:9::/64") is not None
     assert all(one and one.is_allowed for one in (limit.take("2001:db8:2:1::/64"), limit.take("192.0.2.1")))
 
@@ -182,6 +182,6 @@ def test_a_time_that_was_wrong_leaves_nobody_without_calls(limit: type[RateLimit
 
 
 def _is_refused(limit: RateLimit | WindowLimit) -> bool:
-    taken = limit.take("a")
-    assert taken is not None
-    return not taken.is_allowed
+    allowance = limit.take("a")
+    assert allowance is not None
+    return not allowance.is_allowed

@@ -16,7 +16,7 @@ import uvicorn
 from reference.web.servers.uvicorn_http1 import FastHttp1
 from reference.web.settings import HYPERCORN, UVICORN
 from tests import prepared
-from tests.reference.web.five_services import Answer, asked
+from tests.reference.web.five_services import Answer, send_bytes
 from tests.reference.worker_process import WorkerProcess, environment
 
 HOST = b"Host: a.example\r\n"
@@ -37,8 +37,8 @@ SERVICES = {
 @pytest.fixture(scope="module", params=[HYPERCORN, UVICORN])
 def agent(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """One agent on one server after the other."""
-    served = {"WP_SERVER": request.param}
-    worker = WorkerProcess(tmp_path_factory.mktemp("agent"), ("-m", "reference.agent"), "WP_AGENT_FD", served).start()
+    settings = {"WP_SERVER": request.param}
+    worker = WorkerProcess(tmp_path_factory.mktemp("agent"), ("-m", "reference.agent"), "WP_AGENT_FD", settings).start()
     try:
         yield worker.ready()
     finally:
@@ -47,7 +47,7 @@ def agent(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def ask(worker: WorkerProcess, raw: bytes) -> Answer:
     """Send bytes to a worker."""
-    return asked(worker.socket.getsockname(), raw)
+    return send_bytes(worker.socket.getsockname(), raw)
 
 
 def statuses(answer: Answer) -> list[int]:
@@ -76,10 +76,10 @@ def asked_in_parts(worker: WorkerProcess, parts: list[bytes]) -> Answer:
         for part in parts:
             for place in range(len(part)):
                 connection.sendall(part[place : place + 1])
-        found = []
+        matches = []
         while some := connection.recv(65536):
-            found.append(some)
-    return Answer(b"".join(found), ended=True)
+            matches.append(some)
+    return Answer(b"".join(matches), ended=True)
 
 
 @pytest.mark.parametrize("method", [b"BREW", b"X-1"])

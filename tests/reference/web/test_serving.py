@@ -24,7 +24,7 @@ SURFACES = {
 }
 
 
-def started(surface: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+def start_surface(surface: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Start a surface that will not serve; return how it ended."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
     env = clean | {"WP_MODE": "test", "S2CP_DATA_DIR": str(folder / "hub")} | settings
@@ -36,10 +36,10 @@ def test_a_port_in_use_is_named(surface: str, tmp_path: Path) -> None:
     """The line says which setting to change, and where it could not listen; nothing was written before."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        ended = started(surface, tmp_path, **{f"{SURFACES[surface]}_PORT": str(port)})
+        outcome = start_surface(surface, tmp_path, **{f"{SURFACES[surface]}_PORT": str(port)})
 
-    told = f"{SURFACES[surface]}_PORT: cannot listen on 127.0.0.1 port {port} (Address already in use)"
-    assert (2, [told]) == (ended.returncode, ended.stderr.splitlines())
+    report = f"{SURFACES[surface]}_PORT: cannot listen on 127.0.0.1 port {port} (Address already in use)"
+    assert (2, [report]) == (outcome.returncode, outcome.stderr.splitlines())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -47,10 +47,10 @@ def test_a_port_in_use_is_named(surface: str, tmp_path: Path) -> None:
 def test_a_service_starts_in_no_mode_that_nobody_said(surface: str, tmp_path: Path) -> None:
     """Test mode checks no node and lets webhooks go to this machine: it is never assumed, and nothing was written."""
     # An empty setting counts as one that is not there.
-    ended = started(surface, tmp_path, **{"WP_MODE": "", f"{SURFACES.get(surface, 'WP_ADDON')}_PORT": "0"})
+    outcome = start_surface(surface, tmp_path, **{"WP_MODE": "", f"{SURFACES.get(surface, 'WP_ADDON')}_PORT": "0"})
 
-    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
-    assert ended.stderr.startswith("WP_MODE: say live, or test ")
+    assert (outcome.returncode, len(outcome.stderr.splitlines())) == (2, 1), outcome.stderr
+    assert outcome.stderr.startswith("WP_MODE: say live, or test ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -69,13 +69,13 @@ def test_a_service_starts_in_no_mode_that_nobody_said(surface: str, tmp_path: Pa
     ],
 )
 def test_an_address_that_cannot_be_bound_is_named(
-    surface: str, settings: dict[str, str], told: str, tmp_path: Path
+    surface: str, settings: dict[str, str], text: str, tmp_path: Path
 ) -> None:
     """The error names WP_BIND for a foreign address, and for an invalid descriptor the setting that gave it."""
-    ended = started(surface, tmp_path, WP_AGENT_PORT="0", S2CP_PORT="0", **settings)
+    outcome = start_surface(surface, tmp_path, WP_AGENT_PORT="0", S2CP_PORT="0", **settings)
 
-    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
-    assert ended.stderr.startswith(told)
+    assert (outcome.returncode, len(outcome.stderr.splitlines())) == (2, 1), outcome.stderr
+    assert outcome.stderr.startswith(text)
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def test_an_address_that_cannot_be_bound_is_named(
     ],
     ids=["no database", "no folder for data", "no database of the hub", "no folder for data of the hub"],
 )
-def test_what_it_keeps_its_data_in_is_named(surface: str, settings: dict[str, str], told: str, tmp_path: Path) -> None:
+def test_what_it_keeps_its_data_in_is_named(surface: str, settings: dict[str, str], text: str, tmp_path: Path) -> None:
     """A database that is away, and a folder that cannot be made, name the setting that gave them."""
-    ended = started(surface, tmp_path, WP_GATEWAY_PORT="0", S2CP_PORT="0", **settings)
+    outcome = start_surface(surface, tmp_path, WP_GATEWAY_PORT="0", S2CP_PORT="0", **settings)
 
-    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
-    assert ended.stderr.startswith(told)
+    assert (outcome.returncode, len(outcome.stderr.splitlines())) == (2, 1), outcome.stderr
+    assert outcome.stderr.startswith(text)
 
 
 async def test_a_rail_without_its_ledger_names_it(tmp_path: Path) -> None:

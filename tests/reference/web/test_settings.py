@@ -71,9 +71,9 @@ def test_a_wrong_value_is_named_in_one_line(
     with pytest.raises(SystemExit) as ended:
         read_settings(RailSettings)
     assert ended.value.code == 2
-    told = capsys.readouterr().err.strip()
-    assert name in told
-    assert "\n" not in told
+    report = capsys.readouterr().err.strip()
+    assert name in report
+    assert "\n" not in report
 
 
 @pytest.mark.parametrize(("name", "value"), [("WP_CLOCK_OFFSET_FILE", "clock"), ("WP_RATE_LIMITS", "off")])

@@ -21,26 +21,26 @@ PAGE = Path(__file__).parents[3] / "docs/spec/9-settings.md"
 LAUNCHED = re.compile(r"_(FD|PORT)$")
 
 
-def stated() -> dict[str, str]:
+def read_defaults() -> dict[str, str]:
     """Return what the page gives as each setting's default."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for names, default in re.findall(r"^\| (`(?:WP|S2)[^|]+?) \| ([^|]+?) \|", PAGE.read_text("utf-8"), re.MULTILINE):
         listed = re.findall(r"`((?:WP|S2)\w+)`", names)
         values = default.split(", ")
-        found.update(zip(listed, values if len(values) == len(listed) else [default] * len(listed), strict=True))
-    return found
+        by_name.update(zip(listed, values if len(values) == len(listed) else [default] * len(listed), strict=True))
+    return by_name
 
 
 def read(kind: type[BaseSettings]) -> dict[str, object]:
     """Return the defaults of the settings that a service reads, by their names in the environment."""
     prefix = str(kind.model_config.get("env_prefix", ""))
-    found: dict[str, object] = {}
+    by_name: dict[str, object] = {}
     for name, field in kind.model_fields.items():
         # A payee a lane, each by a name of its own.
         own = [str(field.validation_alias or prefix + name.upper())]
         names = [payee_setting(lane) for lane in LANES] if name == "rail_payto" else own
-        found.update(dict.fromkeys(names, field.default))
-    return {name: default for name, default in found.items() if not LAUNCHED.search(name)}
+        by_name.update(dict.fromkeys(names, field.default))
+    return {name: default for name, default in by_name.items() if not LAUNCHED.search(name)}
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_every_setting_is_on_the_page(kind: type[BaseSettings]) -> None:
     known = PAGE.read_text("utf-8")
     assert not [name for name in read(kind) if f"`{name}`" not in known]
     numbers = {name: value for name, value in read(kind).items() if type(value) in {int, float}}
-    assert numbers == {name: float(stated()[name].split()[0]) for name in numbers}
+    assert numbers == {name: float(read_defaults()[name].split()[0]) for name in numbers}
 
 
 def test_what_is_not_offered_is_not_on_the_page() -> None:
     """A name on the page is a setting that a service reads; a node's are read by its network."""
     kinds = (GatewaySettings, RailSettings, AgentSettings, ControlPlaneSettings, AddonSettings, HubSettings)
     known = {name for kind in kinds for name in read(kind)}
-    assert not {name for name in stated() if not LAUNCHED.search(name)} - known
+    assert not {name for name in read_defaults() if not LAUNCHED.search(name)} - known

@@ -41,7 +41,7 @@ def test_every_service_answers_what_it_does_not_finish(tmp_path: Path, server: s
         for worker in workers.values():  # what was sent before has been read by then
             assert worker.http.get("/health").status_code in {200, 503}
         stops = [pool.submit(worker.stop) for worker in workers.values()]
-        answers = [(*call, everything(one)) for call, one in zip(CALLS, connections, strict=True)]
+        answers = [(*call, receive_all(one)) for call, one in zip(CALLS, connections, strict=True)]
         for stop in stops:
             stop.result()
     for service, head, answer in answers:
@@ -53,7 +53,7 @@ def test_every_service_answers_what_it_does_not_finish(tmp_path: Path, server: s
         check_form(service, head, answer)
 
 
-def everything(connection: socket.socket) -> Answer:
+def receive_all(connection: socket.socket) -> Answer:
     """Return what comes until the connection is ended."""
     parts = []
     with connection:
@@ -79,20 +79,20 @@ def check_form(service: str, head: bytes, answer: Answer) -> None:
 
 async def test_a_call_that_ends_in_time_has_its_own_answer() -> None:
     """The signal interrupts nothing by itself."""
-    ending = Shutdown()
-    with Interruptible(ending):
-        ending.begin()
+    shutdown = Shutdown()
+    with Interruptible(shutdown):
+        shutdown.begin()
         await asyncio.sleep(0)
-    with Interruptible(ending):
+    with Interruptible(shutdown):
         await asyncio.sleep(0)
 
 
 async def test_a_call_that_goes_on_is_interrupted_and_none_begins_after_that() -> None:
     """Also a call that came after the signal; the task itself is not cancelled."""
-    ending = Shutdown(answer_seconds=0.01)
-    ending.begin()
+    shutdown = Shutdown(answer_seconds=0.01)
+    shutdown.begin()
     for _ in range(2):
-        with pytest.raises(CutShort), Interruptible(ending):
+        with pytest.raises(CutShort), Interruptible(shutdown):
             await asyncio.Event().wait()
     task = asyncio.current_task()
     assert task is not None
@@ -116,7 +116,7 @@ async def test_before_the_signal_a_task_is_cancelled_as_ever() -> None:
 async def test_a_server_that_cancels_first_sends_the_same_answer() -> None:
     """The loop may have been held up for longer than the server's patience."""
     ending = Shutdown(answer_seconds=3600)
-    sent: list[MutableMapping[str, Any]] = []
+    messages: list[MutableMapping[str, Any]] = []
 
     async def app(scope: object, receive: object, send: object) -> None:
         del scope, receive, send
@@ -126,7 +126,7 @@ async def test_a_server_that_cancels_first_sends_the_same_answer() -> None:
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: MutableMapping[str, Any]) -> None:
-        sent.append(message)
+        messages.append(message)
 
     scope = {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "headers": []}
     task = asyncio.create_task(Envelope(app, 1024, shutdown=ending)(scope, receive, send))
@@ -134,4 +134,4 @@ async def test_a_server_that_cancels_first_sends_the_same_answer() -> None:
     ending.begin()
     task.cancel()
     await task
-    assert [message.get("status") for message in sent] == [503, None]
+    assert [message.get("status") for message in messages] == [503, None]

@@ -42,7 +42,7 @@ def app(*, lean: bool) -> Quart:
 async def sent_by(served: Quart, method: str, path: str, *parts: bytes) -> list[Message]:
     """Return the messages of an answer."""
     waiting = list(parts) or [b""]
-    sent: list[Message] = []
+    payments_sent: list[Message] = []
 
     async def receive() -> Any:
         if not waiting:
@@ -50,7 +50,7 @@ async def sent_by(served: Quart, method: str, path: str, *parts: bytes) -> list[
         return {"type": "http.request", "body": waiting.pop(0), "more_body": bool(waiting)}
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        payments_sent.append(message)
 
     scope: Any = {
         "type": "http",
@@ -68,13 +68,13 @@ async def sent_by(served: Quart, method: str, path: str, *parts: bytes) -> list[
         "extensions": {},
     }
     await served(scope, receive, send)
-    return sent
+    return payments_sent
 
 
-def told(sent: list[Message]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+def visible_answer(messages: list[Message]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     """Return what a client sees of an answer, but for how many tasks there were."""
-    headers = [(name, value) for name, value in sent[0]["headers"] if name != b"x-tasks"]
-    return sent[0]["status"], headers, b"".join(one["body"] for one in sent[1:])
+    headers = [(name, value) for name, value in messages[0]["headers"] if name != b"x-tasks"]
+    return messages[0]["status"], headers, b"".join(one["body"] for one in messages[1:])
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def told(sent: list[Message]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
 async def test_both_connections_answer_alike(method: str, path: str, parts: tuple[bytes, ...]) -> None:
     """Status, headers and bytes, whatever the form of body and answer."""
     stock, lean = [await sent_by(app(lean=one), method, path, *parts) for one in (False, True)]
-    assert told(stock) == told(lean)
+    assert visible_answer(stock) == visible_answer(lean)
 
 
 async def test_a_whole_body_takes_no_further_task_and_two_messages() -> None:

@@ -30,44 +30,44 @@ def call(rail: Rail, method: str, params: Any, **further: Any) -> httpx.Response
     asked = envelope(method, params)
     answer = rail.http.post("/a2a", json=asked, **further)
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json"), answer.text
-    told = answer.json()
-    assert (told["jsonrpc"], told["id"]) == ("2.0", asked["id"])
+    document = answer.json()
+    assert (document["jsonrpc"], document["id"]) == ("2.0", asked["id"])
     return answer
 
 
 def result(answer: httpx.Response) -> dict[str, Any]:
     """Return a call's result."""
-    told: dict[str, Any] = answer.json()
-    assert "error" not in told, told
-    value: dict[str, Any] = told["result"]
+    document: dict[str, Any] = answer.json()
+    assert "error" not in document, document
+    value: dict[str, Any] = document["result"]
     return value
 
 
 def error(answer: httpx.Response) -> dict[str, Any]:
     """Return a call's error object."""
-    told: dict[str, Any] = answer.json()
-    assert "result" not in told, told
-    value: dict[str, Any] = told["error"]
+    document: dict[str, Any] = answer.json()
+    assert "result" not in document, document
+    value: dict[str, Any] = document["error"]
     return value
 
 
 def message(data: Any = None, *, task: str | None = None, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a message with a data part, or with a text part when there is no data."""
     part = {"kind": "text", "text": "hello"} if data is None else {"kind": "data", "data": data}
-    told: dict[str, Any] = {"kind": "message", "messageId": f"m{next(_NUMBERS)}", "role": "user", "parts": [part]}
+    document: dict[str, Any] = {"kind": "message", "messageId": f"m{next(_NUMBERS)}", "role": "user", "parts": [part]}
     if task is not None:
-        told["taskId"] = task
+        document["taskId"] = task
     if metadata is not None:
-        told["metadata"] = dict(metadata)
-    return told
+        document["metadata"] = dict(metadata)
+    return document
 
 
-def paying(task: str, payload: Any) -> dict[str, Any]:
+def build_payment_params(task: str, payload: Any) -> dict[str, Any]:
     """Return params that pay a task."""
     return {"message": message(task=task, metadata={STATUS: "payment-submitted", PAYLOAD: payload})}
 
 
-def opened(rail: Rail, data: Any = ORDER) -> dict[str, Any]:
+def open_task(rail: Rail, data: Any = ORDER) -> dict[str, Any]:
     """Open a task; it asks for payment."""
     task = result(call(rail, "message/send", {"message": message(data)}))
     assert task["status"]["message"]["metadata"][STATUS] == "payment-required", task
@@ -76,7 +76,7 @@ def opened(rail: Rail, data: Any = ORDER) -> dict[str, Any]:
 
 def pay(rail: Rail, task: Mapping[str, Any], payload: Any) -> dict[str, Any]:
     """Pay a task and return it as it is then."""
-    return result(call(rail, "message/send", paying(task["id"], payload)))
+    return result(call(rail, "message/send", build_payment_params(task["id"], payload)))
 
 
 def get(rail: Rail, task: Mapping[str, Any], **params: Any) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def get(rail: Rail, task: Mapping[str, Any], **params: Any) -> dict[str, Any]:
     return result(call(rail, "tasks/get", {"id": task["id"], **params}))
 
 
-def told(task: Mapping[str, Any]) -> dict[str, Any]:
+def status_metadata_of(task: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a task's status message."""
     metadata: dict[str, Any] = task["status"]["message"]["metadata"]
     return metadata
@@ -92,9 +92,9 @@ def told(task: Mapping[str, Any]) -> dict[str, Any]:
 
 def entry_of(task: Mapping[str, Any], lane: str = "algorand") -> dict[str, Any]:
     """Return a lane's entry of what a task requires."""
-    entries = told(task)[REQUIRED]["accepts"]
-    found: dict[str, Any] = next(one for one in entries if one["network"].startswith(lane))
-    return found
+    entries = status_metadata_of(task)[REQUIRED]["accepts"]
+    match: dict[str, Any] = next(one for one in entries if one["network"].startswith(lane))
+    return match
 
 
 def artifact(task: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,9 +25,9 @@ Paying: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
 @pytest.fixture(scope="module")
 def solana() -> Iterator[SimulatedSolana]:
     """A simulated Solana."""
-    running = SimulatedSolana()
-    yield running
-    running.stop()
+    simulation = SimulatedSolana()
+    yield simulation
+    simulation.stop()
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +42,9 @@ def three_lanes(
     folder: Path = tmp_path_factory.mktemp("lanes")
     settings = base_settings(base, Settler(base, folder), Account.create().address)
     settings |= solana_settings(solana, SolanaPayer(solana, usdc=1).address, LANES)
-    running = Rail(chain, folder / "rail", pay_to, settings).start()
-    yield running
-    running.close()
+    new_rail = Rail(chain, folder / "rail", pay_to, settings).start()
+    yield new_rail
+    new_rail.close()
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

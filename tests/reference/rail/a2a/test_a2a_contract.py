@@ -13,7 +13,7 @@ import pytest
 
 from reference.protocol import a2a_x402
 from reference.protocol.a2a import TaskState
-from tests.reference.rail.a2a.a2a_client import ORDER, STATUS, call, entry_of, message, opened, paying
+from tests.reference.rail.a2a.a2a_client import ORDER, STATUS, build_payment_params, call, entry_of, message, open_task
 from tests.reference.rail.rail_stack import Payer, Rail, proof_of
 
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[4] / "openapi" / "rail.json").read_text("utf-8"))
@@ -28,29 +28,29 @@ def faults(name: str, value: Any) -> list[str]:
     return [f"{fault.instance_path}: {fault.message}" for fault in validator.iter_errors(value)]
 
 
-def _bought(rail: Rail, payer: Payer) -> httpx.Response:
-    task = opened(rail)
+def _buy(rail: Rail, payer: Payer) -> httpx.Response:
+    task = open_task(rail)
     entry = entry_of(task)
-    return call(rail, "message/send", paying(task["id"], proof_of(payer.pay(entry), entry)))
+    return call(rail, "message/send", build_payment_params(task["id"], proof_of(payer.pay(entry), entry)))
 
 
-def _rejected(rail: Rail, _: Payer) -> httpx.Response:
-    declined = message(task=opened(rail)["id"], metadata={STATUS: "payment-rejected"})
-    return call(rail, "message/send", {"message": declined})
+def _reject(rail: Rail, _: Payer) -> httpx.Response:
+    outcome = message(task=open_task(rail)["id"], metadata={STATUS: "payment-rejected"})
+    return call(rail, "message/send", {"message": outcome})
 
 
-def _undecided(rail: Rail, _: Payer) -> httpx.Response:
-    task = opened(rail)
-    return call(rail, "message/send", paying(task["id"], proof_of("A" * 52, entry_of(task))))
+def _leave_undecided(rail: Rail, _: Payer) -> httpx.Response:
+    task = open_task(rail)
+    return call(rail, "message/send", build_payment_params(task["id"], proof_of("A" * 52, entry_of(task))))
 
 
 ANSWERS: Mapping[str, Asking] = {
     "asked to pay": lambda rail, _: call(rail, "message/send", {"message": message(ORDER)}),
-    "served": _bought,
-    "refused": lambda rail, _: call(rail, "message/send", paying(opened(rail)["id"], {})),
-    "undecided": _undecided,
-    "declined": _rejected,
-    "canceled": lambda rail, _: call(rail, "tasks/cancel", {"id": opened(rail)["id"]}),
+    "served": _buy,
+    "refused": lambda rail, _: call(rail, "message/send", build_payment_params(open_task(rail)["id"], {})),
+    "undecided": _leave_undecided,
+    "declined": _reject,
+    "canceled": lambda rail, _: call(rail, "tasks/cancel", {"id": open_task(rail)["id"]}),
     "unknown task": lambda rail, _: call(rail, "tasks/get", {"id": "x"}),
     "bad parameters": lambda rail, _: call(rail, "message/send", {}),
 }

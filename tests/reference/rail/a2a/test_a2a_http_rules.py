@@ -47,16 +47,18 @@ def test_what_is_published_is_read_only(rail: Rail, path: str) -> None:
     head, got = rail.http.head(path), rail.http.get(path)
     assert (200, b"", got.headers["Content-Length"]) == (head.status_code, head.content, head.headers["Content-Length"])
     for method in ("PUT", "PATCH", "DELETE"):
-        refused = rail.http.request(method, path)
-        assert refused.status_code == 405
-        assert {"GET", "HEAD"} <= set(refused.headers["Allow"].split(", "))
+        answer = rail.http.request(method, path)
+        assert answer.status_code == 405
+        assert {"GET", "HEAD"} <= set(answer.headers["Allow"].split(", "))
     assert (200 if path == "/a2a" else 405) == rail.http.post(path, content=b"{}").status_code
 
 
 def test_a_script_may_ask(rail: Rail) -> None:
     """The preflight of a POST with the extension's header."""
-    asked = {"Origin": "https://shop.example", "Access-Control-Request-Method": "POST"}
-    answer = rail.http.options("/a2a", headers={**asked, "Access-Control-Request-Headers": "x-a2a-extensions"})
+    request_headers = {"Origin": "https://shop.example", "Access-Control-Request-Method": "POST"}
+    answer = rail.http.options(
+        "/a2a", headers={**request_headers, "Access-Control-Request-Headers": "x-a2a-extensions"}
+    )
 
     assert answer.status_code == 204
     assert "x-a2a-extensions" in answer.headers["Access-Control-Allow-Headers"]

@@ -19,10 +19,10 @@ from tests.reference.rail.a2a.a2a_client import (
     error,
     get,
     message,
-    opened,
+    open_task,
     pay,
     result,
-    told,
+    status_metadata_of,
 )
 from tests.reference.rail.rail_stack import COMPLIANCE, RECEIPT, Rail
 
@@ -41,14 +41,14 @@ def quiet(challenge: Any) -> Any:
 
 def test_an_unpaid_request_is_a_task_that_asks_for_payment(rail: Rail) -> None:
     """P-RA-06: the whole 402 object of REST in the metadata, by the extension, in the state of the interface."""
-    task = opened(rail)
+    task = open_task(rail)
     by_rest = rail.http.post(COMPLIANCE, json=ORDER["request"]).json()
-    challenge = told(task)[REQUIRED]
+    challenge = status_metadata_of(task)[REQUIRED]
 
     assert {"kind", "id", "contextId", "status", "history", "metadata"} == set(task)
     assert (task["kind"], task["status"]["state"]) == ("task", "input-required")
     assert task["metadata"] == {"payment_state": "a2a-x402"}
-    assert {STATUS, REQUIRED} == set(told(task))
+    assert {STATUS, REQUIRED} == set(status_metadata_of(task))
     assert task["status"]["message"]["extensions"] == [URI]
     assert ("agent", task["id"], task["contextId"]) == tuple(
         task["status"]["message"][name] for name in ("role", "taskId", "contextId")
@@ -65,9 +65,9 @@ def test_each_service_is_challenged_as_rest_challenges_it(rail: Rail, service: s
     """The named service, its price, and the hash of the equal REST call (P-RH-01)."""
     example = rail.http.get(PATHS[service]).json()["extensions"]["bazaar"]["info"]["input"]["body"]
     by_rest = rail.http.post(PATHS[service], json=example).json()
-    task = opened(rail, {"service_id": service, "request": example})
+    task = open_task(rail, {"service_id": service, "request": example})
 
-    assert quiet(by_rest) == quiet(told(task)[REQUIRED])
+    assert quiet(by_rest) == quiet(status_metadata_of(task)[REQUIRED])
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_each_service_is_challenged_as_rest_challenges_it(rail: Rail, service: s
 )
 def test_what_is_no_request_is_challenged_over_the_example(rail: Rail, data: Any, service: str) -> None:
     """P-RA-05: for the named service, else for receipt-verify, with the hash that REST shows for its example."""
-    shown = rail.http.get(PATHS[service]).json()["accepts"][0]["extra"]
+    document = rail.http.get(PATHS[service]).json()["accepts"][0]["extra"]
 
-    extra = entry_of(opened(rail, data))["extra"]
+    extra = entry_of(open_task(rail, data))["extra"]
 
-    assert (shown["service_id"], shown["request_hash"]) == (extra["service_id"], extra["request_hash"])
+    assert (document["service_id"], document["request_hash"]) == (extra["service_id"], extra["request_hash"])
     assert service == extra["service_id"]
 
 
@@ -110,25 +110,25 @@ def test_what_is_no_request_is_challenged_over_the_example(rail: Rail, data: Any
 )
 def test_what_is_no_request_is_told_before_it_is_paid(rail: Rail, data: Any, pointer: str) -> None:
     """P-RA-05: in the text, in the metadata and in the challenge, with the place of what is wrong; and again later."""
-    task = opened(rail, data)
+    task = open_task(rail, data)
     later = pay(rail, task, {"tx_id": "A" * 52, "payment_reference": "garbage"})
 
     for one in (task, get(rail, later), later):
         [part] = one["status"]["message"]["parts"]
         assert f"({pointer}: " in part["text"]
         assert "the published example" in part["text"]
-        [fault] = told(one)["error_detail"]
+        [fault] = status_metadata_of(one)["error_detail"]
         assert pointer == "/" + "/".join(fault["loc"])
-        assert [fault] == told(one)[REQUIRED]["error_detail"]
+        assert [fault] == status_metadata_of(one)[REQUIRED]["error_detail"]
 
 
 def test_a_further_message_to_a_task_orders_anew(rail: Rail) -> None:
     """A client that corrects the reported fault in the same task gets no further error."""
-    task = opened(rail, {"service_id": "compliance-receipt", "request": {}})
-    mended = result(call(rail, "message/send", {"message": message(ORDER, task=task["id"])}))
+    task = open_task(rail, {"service_id": "compliance-receipt", "request": {}})
+    outcome = result(call(rail, "message/send", {"message": message(ORDER, task=task["id"])}))
 
-    assert {STATUS, REQUIRED} == set(told(mended))
-    assert mended["status"]["message"]["parts"] == [{"kind": "text", "text": "Payment required."}]
+    assert {STATUS, REQUIRED} == set(status_metadata_of(outcome))
+    assert outcome["status"]["message"]["parts"] == [{"kind": "text", "text": "Payment required."}]
 
 
 @pytest.mark.parametrize("name", ["no-such-service", "", "Receipt-Verify", 5, None, ["receipt-verify"]])
@@ -151,7 +151,7 @@ def test_ids_are_the_rail_s_own(rail: Rail) -> None:
 
 def test_a_task_is_told_again_as_it_was(rail: Rail) -> None:
     """tasks/get: the same state, the same challenge."""
-    task = opened(rail)
+    task = open_task(rail)
 
     assert task == get(rail, task)
 
@@ -159,7 +159,7 @@ def test_a_task_is_told_again_as_it_was(rail: Rail) -> None:
 @pytest.mark.parametrize(("length", "shown"), [(0, 0), (1, 1), (2, 2), (100, 3)])
 def test_history_is_as_long_as_asked(rail: Rail, length: int, shown: int) -> None:
     """historyLength, by tasks/get and by message/send: the newest messages, oldest first."""
-    task = opened(rail)
+    task = open_task(rail)
     params = {"message": message(ORDER, task=task["id"]), "configuration": {"historyLength": length}}
     again = result(call(rail, "message/send", params))
     whole = get(rail, task)["history"]
@@ -170,14 +170,17 @@ def test_history_is_as_long_as_asked(rail: Rail, length: int, shown: int) -> Non
 
 def test_a_further_request_in_the_task_is_what_is_challenged(rail: Rail) -> None:
     """The newest order counts; a message without one is a fresh challenge for the same."""
-    task = opened(rail)
+    task = open_task(rail)
     first = entry_of(task)["extra"]
-    same = result(call(rail, "message/send", {"message": message(task=task["id"])}))
-    other = {"service_id": "compliance-receipt", "request": {**ORDER["request"], "recipient_address": "screen-block"}}
-    further = result(call(rail, "message/send", {"message": message(other, task=task["id"])}))
+    outcome = result(call(rail, "message/send", {"message": message(task=task["id"])}))
+    other_request = {
+        "service_id": "compliance-receipt",
+        "request": {**ORDER["request"], "recipient_address": "screen-block"},
+    }
+    further = result(call(rail, "message/send", {"message": message(other_request, task=task["id"])}))
 
-    assert first["request_hash"] == entry_of(same)["extra"]["request_hash"]
-    assert first["payment_reference"] != entry_of(same)["extra"]["payment_reference"]
+    assert first["request_hash"] == entry_of(outcome)["extra"]["request_hash"]
+    assert first["payment_reference"] != entry_of(outcome)["extra"]["payment_reference"]
     assert first["request_hash"] != entry_of(further)["extra"]["request_hash"]
 
 
@@ -247,7 +250,7 @@ def test_a_message_has_a_part(rail: Rail) -> None:
 
 def test_a_status_that_is_no_client_s_is_an_error(rail: Rail) -> None:
     """Only payment-submitted and payment-rejected; a payload without its status is refused with an error."""
-    task = opened(rail)
+    task = open_task(rail)
     wrong: tuple[dict[str, Any], ...] = (
         {STATUS: "payment-completed"},
         {STATUS: 5},

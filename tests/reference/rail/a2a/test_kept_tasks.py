@@ -17,7 +17,16 @@ from reference.store.a2a_tasks import Tasks
 from reference.store.database import Database
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.rail_tables import METADATA
-from tests.reference.rail.a2a.a2a_client import ORDER, call, envelope, error, get, message, opened, paying
+from tests.reference.rail.a2a.a2a_client import (
+    ORDER,
+    build_payment_params,
+    call,
+    envelope,
+    error,
+    get,
+    message,
+    open_task,
+)
 from tests.reference.rail.rail_stack import Rail, SimulatedChain
 
 DAY = 86_400
@@ -46,9 +55,9 @@ async def names(tasks: Tasks, *of: str, now: int = 0) -> list[str]:
     return [name for name in of if await tasks.get(name, now=now) == name.encode()]
 
 
-async def test_the_oldest_of_an_opener_go(stored: Database) -> None:
+async def test_the_oldest_of_an_opener_go(task_database: Database) -> None:
     """The newest tasks of an opener are kept, up to the limit; other openers' tasks stay."""
-    tasks = Tasks(stored)
+    tasks = Tasks(task_database)
     await add(tasks, "theirs", YOURS)
     for number in range(5):
         await add(tasks, f"mine{number}")
@@ -56,31 +65,31 @@ async def test_the_oldest_of_an_opener_go(stored: Database) -> None:
     assert await names(tasks, "theirs", *(f"mine{n}" for n in range(5))) == ["theirs", "mine2", "mine3", "mine4"]
 
 
-async def test_the_largest_of_an_opener_go_by_bytes(stored: Database) -> None:
+async def test_the_largest_of_an_opener_go_by_bytes(task_database: Database) -> None:
     """So much an opener, the smallest; one that holds more than that by itself stays until the next comes."""
-    tasks = Tasks(stored)
+    tasks = Tasks(task_database)
 
     async def keep(name: str, size: int, opener: str = MINE) -> None:
         data = name.encode().ljust(size)
         await tasks.add(name, data, opener=opener, version=0, expires_at=100, most=100, most_bytes=1000)
 
-    async def kept() -> list[str]:
+    async def list_kept() -> list[str]:
         known = ("theirs", "one", "two", "three", "whole", "last")
         return [name for name in known if await tasks.get(name, now=0) is not None]
 
     await keep("theirs", 900, YOURS)
     for name in ("one", "two", "three"):
         await keep(name, 400)
-    assert await kept() == ["theirs", "two", "three"]
+    assert await list_kept() == ["theirs", "two", "three"]
     await keep("whole", 5000)
-    assert await kept() == ["theirs", "two", "three", "whole"]
+    assert await list_kept() == ["theirs", "two", "three", "whole"]
     await keep("last", 10)
-    assert await kept() == ["theirs", "two", "three", "last"]
+    assert await list_kept() == ["theirs", "two", "three", "last"]
 
 
-async def test_large_orders_of_a_neighbour_push_out_no_small_task(stored: Database) -> None:
+async def test_large_orders_of_a_neighbour_push_out_no_small_task(task_database: Database) -> None:
     """Payers behind one address share its bounds: 140 orders of 60 kB, and a task of four kilobytes stays."""
-    tasks = Tasks(stored)
+    tasks = Tasks(task_database)
 
     async def keep(name: str, size: int) -> None:
         data = name.encode().ljust(size)
@@ -95,9 +104,9 @@ async def test_large_orders_of_a_neighbour_push_out_no_small_task(stored: Databa
     assert [await tasks.get(f"large{number}", now=0) is None for number in (0, 139)] == [True, False]
 
 
-async def test_a_task_ends_with_its_time(stored: Database) -> None:
+async def test_a_task_ends_with_its_time(task_database: Database) -> None:
     """Not found, not replaced, and deleted by the next who tends."""
-    tasks = Tasks(stored)
+    tasks = Tasks(task_database)
     await add(tasks, "short", until=10)
     await add(tasks, "long", until=11)
 
@@ -108,9 +117,9 @@ async def test_a_task_ends_with_its_time(stored: Database) -> None:
     assert await names(tasks, "short", "long", now=0) == ["long"]
 
 
-async def test_one_version_follows_another(stored: Database) -> None:
+async def test_one_version_follows_another(task_database: Database) -> None:
     """Compare-and-set: of several who change one version, one does."""
-    tasks = Tasks(stored)
+    tasks = Tasks(task_database)
     await add(tasks, "task")
     changed = await asyncio.gather(*(tasks.replace("task", b"%d" % n, version=1, now=0) for n in range(8)))
 
@@ -123,14 +132,14 @@ async def test_one_version_follows_another(stored: Database) -> None:
 def test_tasks_are_kept_for_a_day(own_rail: Callable[..., Rail]) -> None:
     """By the service's clock, over a restart, and no longer."""
     rail = own_rail()
-    task = opened(rail)
+    task = open_task(rail)
     rail.stop()
     rail.start()
     rail.set_clock(DAY - 1000)
     assert task == get(rail, task)
     rail.set_clock(DAY + 1)
     assert error(call(rail, "tasks/get", {"id": task["id"]}))["code"] == -32001
-    assert error(call(rail, "message/send", paying(task["id"], {})))["code"] == -32001
+    assert error(call(rail, "message/send", build_payment_params(task["id"], {})))["code"] == -32001
     assert error(call(rail, "tasks/cancel", {"id": task["id"]}))["code"] == -32001
 
 
@@ -145,11 +154,11 @@ def test_calls_are_counted_with_those_of_rest(own_rail: Callable[..., Rail]) -> 
     for number in range(70):
         path, body = doors[number % 2]
         codes.add(rail.http.post(path, json=body).status_code)
-    refused = rail.http.post("/a2a", json=envelope("message/send", {"message": message(ORDER)}))
+    answer = rail.http.post("/a2a", json=envelope("message/send", {"message": message(ORDER)}))
     assert {200, 402, 429} == codes
-    assert (refused.status_code, refused.json()["error"]) == (429, "rate_limited")
-    assert int(refused.headers["Retry-After"]) >= 1
-    with_proof = rail.http.post("/a2a", json=envelope("message/send", paying("x", {})))
+    assert (answer.status_code, answer.json()["error"]) == (429, "rate_limited")
+    assert int(answer.headers["Retry-After"]) >= 1
+    with_proof = rail.http.post("/a2a", json=envelope("message/send", build_payment_params("x", {})))
     assert (with_proof.status_code, with_proof.headers["X-RateLimit-Limit"]) == (200, "60")
     assert PAYLOAD in with_proof.request.content.decode()
 
@@ -158,9 +167,9 @@ def test_calls_are_counted_with_those_of_rest(own_rail: Callable[..., Rail]) -> 
 def set_rail(chain: SimulatedChain, pay_to: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rail]:
     """A rail with a service switched off and a URI of its operator's for the extension."""
     settings = {"WP_RAIL_DISABLED_SERVICES": "compliance-receipt", "WP_A2A_X402_URI": URI}
-    running = Rail(chain, tmp_path_factory.mktemp("set_rail"), pay_to, settings).start()
-    yield running
-    running.close()
+    new_rail = Rail(chain, tmp_path_factory.mktemp("set_rail"), pay_to, settings).start()
+    yield new_rail
+    new_rail.close()
 
 
 def test_a_service_that_is_switched_off_is_not_quoted(set_rail: Rail) -> None:
@@ -169,16 +178,16 @@ def test_a_service_that_is_switched_off_is_not_quoted(set_rail: Rail) -> None:
     answer = rail.http.post("/a2a", json=envelope("message/send", {"message": message(ORDER)}))
 
     assert (answer.status_code, answer.json()["error"]) == (503, "service_disabled")
-    opened(rail, {"service_id": "receipt-verify", "request": {"jws": "e30.e30.AA"}})
+    open_task(rail, {"service_id": "receipt-verify", "request": {"jws": "e30.e30.AA"}})
 
 
 def test_the_extension_s_uri_is_a_setting(set_rail: Rail) -> None:
     """WP_A2A_X402_URI: in the card, in the task, in the echo."""
     rail = set_rail
-    [told] = rail.http.get("/.well-known/agent-card.json").json()["capabilities"]["extensions"]
+    [document] = rail.http.get("/.well-known/agent-card.json").json()["capabilities"]["extensions"]
     answer = call(rail, "message/send", {"message": message()}, headers={"X-A2A-Extensions": URI})
 
-    assert URI == told["uri"] == answer.headers["X-A2A-Extensions"]
+    assert URI == document["uri"] == answer.headers["X-A2A-Extensions"]
     assert answer.json()["result"]["status"]["message"]["extensions"] == [URI]
 
 

@@ -15,15 +15,15 @@ from reference.protocol.redemption import State
 from tests.reference.rail.a2a.a2a_client import (
     ORDER,
     artifact,
+    build_payment_params,
     call,
     entry_of,
     envelope,
     error,
     get,
     message,
-    opened,
+    open_task,
     pay,
-    paying,
     result,
 )
 from tests.reference.rail.a2a.conftest import Paying
@@ -37,8 +37,8 @@ PRICE = 50_000
 
 def usdc_of(payer: Payer) -> int:
     """Return what a payer on Algorand holds."""
-    found: Any = payer.chain.client.account_asset_info(payer.address, USDC)
-    return int(found["asset-holding"]["amount"])
+    match: Any = payer.chain.client.account_asset_info(payer.address, USDC)
+    return int(match["asset-holding"]["amount"])
 
 
 def race(rails: Sequence[Rail], proof: object, tasks: Sequence[str]) -> list[httpx.Response]:
@@ -52,7 +52,9 @@ def race(rails: Sequence[Rail], proof: object, tasks: Sequence[str]) -> list[htt
                 for n in range(RACERS - len(tasks))
             ]
             by_message = [
-                http.post(rails[n % len(rails)].url + "/a2a", json=envelope("message/send", paying(task, proof)))
+                http.post(
+                    rails[n % len(rails)].url + "/a2a", json=envelope("message/send", build_payment_params(task, proof))
+                )
                 for n, task in enumerate(tasks)
             ]
             return await asyncio.gather(*(one for pair in zip(by_rest, by_message, strict=True) for one in pair))
@@ -70,7 +72,7 @@ def receipts_of(answers: Sequence[httpx.Response]) -> list[str]:
 
 def test_racers_at_both_doors_are_one_execution(workers: list[Rail], payer: Payer) -> None:
     """32 at once, a task each at one door: one receipt for all, one price, and one of them was first."""
-    tasks = [opened(workers[n % 2])["id"] for n in range(RACERS // 2)]
+    tasks = [open_task(workers[n % 2])["id"] for n in range(RACERS // 2)]
     entry = workers[0].quote()
     before = usdc_of(payer)
     answers = race(workers, proof_of(payer.pay(entry), entry), tasks)
@@ -86,7 +88,7 @@ def test_racers_at_both_doors_are_one_execution(workers: list[Rail], payer: Paye
 
 def test_racers_for_one_task_complete_it_once(workers: list[Rail], payer: Payer) -> None:
     """Half of them at one task over two workers: completed once, and every call at work on it gets that answer, too."""
-    task = opened(workers[0])
+    task = open_task(workers[0])
     entry = entry_of(task)
     answers = race(workers, proof_of(payer.pay(entry), entry), [task["id"]] * (RACERS // 2))
     by_message = [answer.json() for answer in answers if "jsonrpc" in answer.json()]
@@ -107,7 +109,7 @@ def test_racers_on_base_are_charged_once(
 ) -> None:
     """The rail settles once, whichever door was first."""
     rail = own_rail(**on_base)
-    tasks = [opened(rail)["id"] for _ in range(RACERS // 2)]
+    tasks = [open_task(rail)["id"] for _ in range(RACERS // 2)]
     before = base_payer.usdc
     answers = race([rail], base_payer.authorize(rail.quote()), tasks)
 
@@ -118,12 +120,12 @@ def test_racers_on_base_are_charged_once(
 def test_a_task_is_of_every_worker(workers: list[Rail], payer: Payer) -> None:
     """Opened at one, read, paid and canceled at the other."""
     first, second = workers
-    task, other = opened(first), opened(second)
+    task, other = open_task(first), open_task(second)
     entry = entry_of(task)
 
     assert task == get(second, task)
-    done = pay(second, task, proof_of(payer.pay(entry), entry))
-    assert done == get(first, task)
+    outcome = pay(second, task, proof_of(payer.pay(entry), entry))
+    assert outcome == get(first, task)
     assert result(call(first, "tasks/cancel", {"id": other["id"]}))["status"]["state"] == "canceled"
     assert error(call(second, "message/send", {"message": message(ORDER, task=other["id"])}))["code"] == -32602
 
@@ -145,32 +147,32 @@ def ends_in_a_completed_task(
 ) -> None:
     """Pay a task of a rail that dies on it, start the rail again, and pay with the same proof."""
     rail = own_rail(mutant=mutant, WP_RAIL_LEASE_SECONDS="0.3", **database)
-    task = opened(rail)
+    task = open_task(rail)
     entry = entry_of(task)
     before = usdc_of(payer)
     proof = proof_of(payer.pay(entry), entry)
     with pytest.raises(httpx.TransportError):
-        call(rail, "message/send", paying(task["id"], proof))
+        call(rail, "message/send", build_payment_params(task["id"], proof))
     assert rail.process.wait(120) == -signal.SIGKILL
     rail.start()
 
     assert task == get(rail, task)
-    bought = artifact(pay(rail, task, proof))
+    outcome = artifact(pay(rail, task, proof))
 
-    assert bought == rail.present(proof).json()
+    assert outcome == rail.present(proof).json()
     assert before - PRICE == usdc_of(payer)
     [row] = rows_of(rail)
-    assert (State.SPENT, bought) == (row.state, json.loads(row.answer or b""))
+    assert (State.SPENT, outcome) == (row.state, json.loads(row.answer or b""))
 
 
 def test_a_crash_after_the_task_is_completed_loses_nothing(own_rail: Callable[..., Rail], payer: Payer) -> None:
     """SIGKILL before the answer is sent: the task returns it."""
     rail = own_rail(mutant="crash-after-task")
-    task = opened(rail)
+    task = open_task(rail)
     entry = entry_of(task)
     proof = proof_of(payer.pay(entry), entry)
     with pytest.raises(httpx.TransportError):
-        call(rail, "message/send", paying(task["id"], proof))
+        call(rail, "message/send", build_payment_params(task["id"], proof))
     assert rail.process.wait(120) == -signal.SIGKILL
     rail.start()
 
@@ -181,14 +183,14 @@ def test_a_crash_after_the_task_is_completed_loses_nothing(own_rail: Callable[..
 def test_a_payment_begun_by_rest_ends_as_a_task(three_lanes: Rail, payments: Mapping[str, Paying], lane: str) -> None:
     """A client that hung up at one door is served at the other, on every lane."""
     rail = three_lanes
-    task = opened(rail)
+    task = open_task(rail)
     proof = payments[lane](entry_of(task, lane))
-    with rail.presented(proof):
+    with rail.present_and_hang_up(proof):
         until(lambda: claims_on(rail, token_of(proof)))
 
-    bought = until(lambda: _completed(rail, task, proof))
+    outcome = until(lambda: _get_completed(rail, task, proof))
 
-    assert bought == rail.present(proof).json()
+    assert outcome == rail.present(proof).json()
 
 
 def token_of(proof: Mapping[str, Any]) -> str:
@@ -197,6 +199,6 @@ def token_of(proof: Mapping[str, Any]) -> str:
     return token
 
 
-def _completed(rail: Rail, task: Mapping[str, Any], proof: object) -> dict[str, Any] | None:
-    paid = pay(rail, task, proof)
-    return artifact(paid) if paid["status"]["state"] == "completed" else None
+def _get_completed(rail: Rail, task: Mapping[str, Any], proof: object) -> dict[str, Any] | None:
+    outcome = pay(rail, task, proof)
+    return artifact(outcome) if outcome["status"]["state"] == "completed" else None
