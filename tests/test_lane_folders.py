@@ -38,7 +38,7 @@ ALLOWED: dict[str, str] = {
     "conformance/pages/qr.py": "forms of QR codes by scheme (3.5)",
     "conformance/vectors/judges/challenges.py": "vectors name CAIP-2 namespaces",
     "conformance/vocabulary/networks.py": "a network that no lane serves, in the namespace of one",
-    "conformance/surfaces/agent/answers.py": "a signature base",
+    "conformance/surfaces/agent/answer_reader.py": "a signature base",
     "conformance/surfaces/gateway/*.py": "QR codes name a chain id; a reference in one finds a payment",
     "conformance/attacks/replay_changes.py": "a member that names another lane",
     "conformance/discovery/rail.py": "requests of the compliance service on two chains",

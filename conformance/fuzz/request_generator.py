@@ -37,7 +37,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from conformance.fuzz.process_messages import End, Finding, Message, Order, Reply, Request, Skipped
-from conformance.oracles.openapi import demand_whole
+from conformance.oracles.openapi_validity import demand_whole
 
 CHECKS = [
     status_code_conformance,

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 
 import base58
 
-from conformance.oracles.hashing import jcs_bytes, sha256_hex
+from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.oracles.keccak import keccak256
 
 FUTURE_SKEW_SECONDS: Final = 60

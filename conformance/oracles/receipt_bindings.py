@@ -14,9 +14,9 @@ from typing import Any
 
 import base58
 
-from conformance.oracles import hashing
+from conformance.oracles import hash_recipes
 from conformance.oracles.challenge_tokens import core, request_bytes
-from conformance.oracles.hashing import jcs_bytes, sha256_hex
+from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.oracles.receipt_kinds import payment_member, service_word_of
 
 _ALGORAND_TX = re.compile(r"[A-Z2-7]{51}[AQ]")
@@ -162,7 +162,7 @@ def _compare_request(claims: Mapping[str, Any], fact: Any) -> Binding:
     texts = {name: str(request.get(name) or "") for name in ("method", "path", "query", "raw_body")}
 
     def other_recipes() -> Mapping[str, set[str]]:
-        return hashing.request_hashes(
+        return hash_recipes.request_hashes(
             texts["method"] or "POST",
             texts["path"],
             texts["query"],
@@ -181,7 +181,7 @@ def _compare_response(claims: Mapping[str, Any], fact: Any) -> Binding:
     raw = str(response.get("raw_body") or "").encode("utf-8", "surrogatepass")
 
     def other_recipes() -> Mapping[str, set[str]]:
-        digests = hashing.response_hashes(raw, response.get("result"), str(response.get("receipt") or ""))
+        digests = hash_recipes.response_hashes(raw, response.get("result"), str(response.get("receipt") or ""))
         return digests if raw else {"jcs-result": digests["jcs-result"]} if "result" in response else {}
 
     return _compare_claim(
@@ -195,7 +195,7 @@ def _compare_settlement(claims: Mapping[str, Any], fact: Any) -> Binding:
     word = str(settlement.get("service") or service_word_of(claims) or _SERVICE)
 
     def other_recipes() -> Mapping[str, set[str]]:
-        digests = hashing.settled_refs(word, tx_id, network, "") if tx_id else {}
+        digests = hash_recipes.settled_refs(word, tx_id, network, "") if tx_id else {}
         return {name: values for name, values in digests.items() if not name.endswith("-token")}
 
     computed_value = settled_payment_ref(tx_id, network, word)
@@ -208,7 +208,7 @@ def _compare_payment_reference(claims: Mapping[str, Any], fact: Any) -> Binding:
     token = fact if isinstance(fact, str) else ""
 
     def other_recipes() -> Mapping[str, set[str]]:
-        return {"sha256-token": hashing.spellings(token.encode("utf-8", "surrogatepass"))} if token else {}
+        return {"sha256-token": hash_recipes.spellings(token.encode("utf-8", "surrogatepass"))} if token else {}
 
     code = "payment_reference_hash_differs"
     return _compare_claim(
@@ -224,7 +224,7 @@ def _compare_payer(claims: Mapping[str, Any], fact: Any) -> Binding:
         texts = {"jcs-payer-as-given": jcs_bytes({"address": address, "network": network})}
         texts |= {"sha256-address": address.encode(), "sha256-address-lower": address.lower().encode()}
         texts |= {"sha256-network-address": f"{network}:{address}".encode()}
-        return {name: hashing.spellings(text) for name, text in texts.items()} if address else {}
+        return {name: hash_recipes.spellings(text) for name, text in texts.items()} if address else {}
 
     return _compare_claim(
         claims, "payer_ref", "payer_ref_differs", "specification 2.3", payer_ref(address, network), other_recipes

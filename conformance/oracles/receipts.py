@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.jose import ALGORITHMS
 from conformance.oracles.keys import KEY_BYTES, Ed25519Key, KeyFault, decode_base64url, verify
 from conformance.oracles.profile_json import has_large_integer, parse_json

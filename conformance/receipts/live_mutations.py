@@ -1,4 +1,4 @@
-"""The vector set: receipts with exactly one fault each, and the true ones they are made of. Pure."""
+"""The receipt vectors for a hosted verifier: valid receipts, and changed ones with exactly one fault each. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from conformance.receipts.material import PROFILE_PAYLOAD, Material, Vector, key
 
 __all__ = ("PROFILE_PAYLOAD", "Material", "Vector", "cross_validation", "keys", "vectors")
 
-# In 2 kB, more than a reader bears that goes down by a call for each level.
+# Nesting levels in 2 kB: enough to exceed the stack of a recursive parser.
 _LEVELS = 1020
 _KID_SHARED = "whether keys of different types may share a kid is the key set's own matter (RFC 7517, 4.5)"
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def vectors(material: Material) -> list[Vector]:
-    """Return the whole set, in a fixed order; those of the platform's key only where there is a platform receipt."""
+    """Return all vectors in a fixed order; those of the platform's key only if a platform receipt exists."""
     faults = (
         _keys,
         _tampered_receipts,
@@ -82,7 +82,7 @@ def _keys(material: Material) -> Iterator[Vector]:
 
 
 def _published_elsewhere(material: Material, signer: Signer) -> dict[str, dict[str, Any]]:
-    """Return key sets as third parties publish them: members that are not known are ignored (RFC 7517, 4 and 5)."""
+    """Return key sets in forms that third parties publish: unknown members are ignored (RFC 7517, 4 and 5)."""
     bare = {name: member for name, member in signer.jwk.items() if name != "use"}
     described_jwk = {
         **signer.jwk,
@@ -100,7 +100,7 @@ def _published_elsewhere(material: Material, signer: Signer) -> dict[str, dict[s
 
 
 def _tampered_receipts(material: Material) -> Iterator[Vector]:
-    """Yield changes to a true receipt: of the platform's where there is one, and of a third party's."""
+    """Yield changes to a valid receipt of a third party, and to one of the platform if it exists."""
     sources: list[tuple[str, str, Any]] = [("a third party's", material.by(material.third[0]), keys(material.third[0]))]
     if material.platform is not None:
         sources.append(("the platform's", material.platform, None))
@@ -157,6 +157,8 @@ def _other_headers(token: str) -> dict[str, dict[str, Any]]:
 def _algorithms(material: Material) -> Iterator[Vector]:
     signer = material.third[0]
     mine, header = keys(signer), {**material.header, "kid": signer.kid}
+    # A verifier that compares `alg` without case, or skips an unknown one, accepts an unsigned
+    # receipt.
     for name in ("none", "None", "NONE", "nOnE", ""):
         bare = forging.compact({**header, "alg": name}, material.payload)
         yield Vector(f"alg {name!r}, no signature", "GW-RCPT-16", bare, mine)
@@ -165,6 +167,8 @@ def _algorithms(material: Material) -> Iterator[Vector]:
         kid = parse(material.platform).header.get("kid")
         bare = forging.compact({**material.header, "alg": "none", "kid": kid}, material.payload)
         yield Vector("alg 'none' under the platform's kid", "GW-RCPT-16", bare)
+    # Algorithm confusion: the public key is known to everybody. A verifier that uses it as the
+    # secret of an HMAC accepts what any attacker can compute.
     secrets = {
         "the raw key": signer.raw,
         "the key's base64url text": signer.jwk["x"].encode(),
@@ -281,6 +285,8 @@ def _encodings(material: Material) -> Iterator[Vector]:
     token, mine = _with_spare_bits(material), keys(signer)
     segments = token.split(".")
     for place, description in enumerate(("header", "payload", "signature")):
+        # base64 of a length that is not a multiple of 3 has unused bits. A decoder that ignores
+        # them gives one receipt several texts, and each text another hash.
         respelled_segment = _spare_bits(segments[place])
         if respelled_segment is not None:
             yield Vector(
@@ -308,7 +314,7 @@ def _encodings(material: Material) -> Iterator[Vector]:
 
 
 def _with_spare_bits(material: Material) -> str:
-    """Return a true receipt whose header has spare bits in its last letter; the payload's length is not ours."""
+    """Return a valid receipt whose header has spare bits in its last character, since the payload's length is fixed."""
     signer = material.third[0]
     for extra in range(3):
         token = signer.sign({**material.header, "kid": signer.kid, "x-pad": "p" * extra}, material.payload)
@@ -318,7 +324,7 @@ def _with_spare_bits(material: Material) -> str:
 
 
 def _spare_bits(segment: str) -> str | None:
-    """Return another text of the same bytes: the last letter's spare bits set; None when it has none."""
+    """Return another text for the same bytes, with the last character's spare bits set; None without spare bits."""
     spare = {2: 4, 3: 2}.get(len(segment) % 4)
     if spare is None:
         return None
@@ -331,9 +337,12 @@ def _replace_segment(segments: list[str], place: int, text: str) -> str:
 
 def _signatures(material: Material) -> Iterator[Vector]:
     signer = material.third[0]
+    # RFC 8032 (5.1.7) requires S below the group order. Without that rule a third party can change
+    # a signature into a second valid one.
     yield Vector("S and the group order", "GW-RCPT-25", forging.plus_order(material.by(signer)), keys(signer))
     if material.platform is not None:
         yield Vector("the platform's, S and the group order", "GW-RCPT-25", forging.plus_order(material.platform))
+    # For a key of small order there are signatures that hold for any message.
     points = {
         "the identity": forging.IDENTITY,
         "the point of order 2": forging.ORDER_TWO,
@@ -348,6 +357,8 @@ def _signatures(material: Material) -> Iterator[Vector]:
 
 def _critical(material: Material) -> Iterator[Vector]:
     signer = material.third[0]
+    # RFC 7515 (4.1.11): a verifier must reject a receipt whose `crit` names an extension that it
+    # does not know.
     headers: dict[str, dict[str, Any]] = {
         "an unknown parameter": {"crit": ["urn:example:unknown"], "urn:example:unknown": 1},
         "exp": {"crit": ["exp"], "exp": 1},
@@ -359,7 +370,7 @@ def _critical(material: Material) -> Iterator[Vector]:
 
 
 def _key_sets(material: Material) -> Iterator[Vector]:
-    """Yield key sets that hold no key, for a receipt that the platform's own key would verify."""
+    """Yield key sets without a usable key, for a receipt that the platform's key would verify."""
     if material.platform is None:
         return
     sets: dict[str, Any] = {
@@ -380,7 +391,7 @@ def _key_sets(material: Material) -> Iterator[Vector]:
 
 
 def cross_validation(material: Material) -> list[Vector]:
-    """Return eight receipts, each wrong by another step of the profile's nine: the ones that have such a vector."""
+    """Return eight invalid receipts, each for another of the profile's nine steps."""
     signer, claims = material.third[0], material.claims
     token, mine = material.by(signer), keys(signer)
     header = {**material.header, "kid": signer.kid}

@@ -1,7 +1,7 @@
 """The material of the receipt vectors: keys of third parties, and a payload with the right structure. Pure.
 
 Third-party receipts have the payload of a receipt that the platform itself issued, byte for byte. So their structure is
-right for the target, whatever that is. `pinned` marks vectors that are wrong (or right) only by the profile's reading
+right for any target. `pinned` marks vectors that are wrong (or right) only by the profile's reading
 of a receipt's structure: they do not judge targets that do not bind the nine codes.
 """
 
@@ -23,7 +23,7 @@ class Vector:
     """One receipt to present.
 
     Attributes:
-        name: What it is.
+        name: Description of the vector.
         row: The requirement it belongs to.
         jws: The value that is sent as the receipt.
         jwks: The key set sent with it; None if no key set is sent.
@@ -47,7 +47,7 @@ class Vector:
 
 @dataclass(frozen=True)
 class Material:
-    """What vectors are made of.
+    """The receipts and keys from which vectors are made.
 
     Attributes:
         platform: A receipt signed by the platform's key, or None.
@@ -55,7 +55,7 @@ class Material:
         payload: Payload bytes of a receipt that is right in structure.
         header: Protected header of such a receipt, without `kid`.
         third: Three keys of third parties.
-        rng: Where flips and seeds come from.
+        rng: Source of random bits and seeds.
     """
 
     platform: str | None
@@ -67,7 +67,7 @@ class Material:
 
     @classmethod
     def of(cls, platform: str | None, jwks: Any, rng: random.Random) -> Material:
-        """Make material of a platform receipt, or of the profile's compliance receipt without one."""
+        """Return material from a platform receipt, or from the profile's compliance receipt without one."""
         first, second, third = (Signer(rng.randbytes(32), f"third-{place}") for place in (1, 2, 3))
         token = None if platform is None else parse(platform)
         header = {"alg": "EdDSA", "typ": "JWT"} if token is None else _without_kid(token)

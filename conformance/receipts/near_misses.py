@@ -42,12 +42,12 @@ _KINDS: Final[tuple[tuple[str, Kind, dict[str, Any]], ...]] = (
     ("a payable receipt", "payable", _PAYABLE),
     ("a settlement attestation", "settlement_attestation", _ATTESTATION),
 )
-# Without the first two the payload is one of another kind or canonical form; the interface does not ask for the third.
+# Without the first two the payload has another kind or canonical form. The interface does not require the third.
 _NOT_ASKED: Final = frozenset({"kind", "canon_version", "service_id"})
 
 
 def vectors(material: Material) -> Iterator[Vector]:
-    """Yield them, in a fixed order."""
+    """Yield the vectors in a fixed order."""
     for part in (
         _algorithms,
         _kids,
@@ -109,10 +109,10 @@ def _alphabets(material: Material) -> Iterator[Vector]:
 
 
 def _in_plain_base64(material: Material, place: int) -> str:
-    """Return a receipt of which one segment holds a letter in which the two alphabets differ, in the other one."""
+    """Return a receipt with one segment in plain base64, with a character that base64url spells differently."""
     signer, count = material.third[0], 0
     while True:
-        # The bits of these letters make both of them, wherever they stand; a signature has them by chance.
+        # These characters encode to `-` or `_` at any offset. A signature contains one by chance.
         count += 1
         more = "~?" * count
         header = {**material.header, "kid": signer.kid} | ({"x-pad": more} if place != 1 else {})
@@ -229,7 +229,7 @@ def _numbers(material: Material) -> Iterator[Vector]:
 def _encodings(material: Material) -> Iterator[Vector]:
     """Texts, names and numbers are written as RFC 8785 does, and not as an encoder of some language (3.2.2, 3.2.3)."""
     signer = material.third[0]
-    # The form of others is an integer beyond 2^53 - 1, which readers may refuse.
+    # Other numbers are integers beyond 2^53 - 1, which readers may reject.
     counts = [number for number in NUMBERS if not _SAFE < abs(number) < 1e21]
     members: dict[str, Any] = {
         "a further text that encoders escape": {"urn:example:note": TEXTS[0]},

@@ -1,4 +1,4 @@
-"""Taking a receipt from a target that is one of two: by a paid call or a screening, verified with its own keys."""
+"""Receipts of one of two compared targets: obtained by a paid call or a screening, and verified with its keys."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Party:
     """One of two targets.
 
     Attributes:
-        name: Its name, another than the other's.
+        name: Its name, which differs from the other target's.
         session: Its session.
-        client: What calls it.
+        client: The client that calls it.
         log: The log of the run.
     """
 
@@ -53,7 +53,7 @@ class Party:
         return self.session.profile
 
     def case(self, surface: str, lane: str | None = None) -> Case:
-        """Return a case in which it is called; no row is judged there."""
+        """Return a case for calls to it, which judges no row."""
         check = Check(BESIDE, (), surface, lane, Exclusive.NOTHING, "", _judge_nothing)
         rng = random.Random(self.session.seed)  # noqa: S311 - the suite's choices are repeatable
         return Case(check, self.profile, self.client, self.log, rng, self.session)
@@ -61,11 +61,11 @@ class Party:
 
 @dataclass(frozen=True, slots=True)
 class ObtainedReceipt:
-    """The receipt that a target answered with.
+    """The receipt in a target's answer.
 
     Attributes:
-        side: What reports show of it, or why there is no receipt.
-        receipt: The receipt, taken apart.
+        side: Its description in reports, or the reason why there is no receipt.
+        receipt: The parsed receipt.
         recipe: The recipe by which one of its claims was recomputed from the request; None if no recipe fits.
         request_at: The dotted name of that claim.
         attestation: The settlement attestation of the same answer, or None.
@@ -90,8 +90,8 @@ class Offer:
     """The price of one call at a target.
 
     Attributes:
-        case: In which it is called.
-        side: What reports show of it, or why there is no offer.
+        case: The case of the call.
+        side: Its description in reports, or the reason why there is no offer.
         quote: The challenge, or None.
         keys: The keys that the target publishes.
     """
@@ -103,11 +103,11 @@ class Offer:
 
 
 async def _judge_nothing(case: Case) -> None:
-    """Two targets are compared, not judged."""
+    """Judge nothing: the targets are compared only."""
 
 
 async def request_offer(party: Party, operation: Operation, lane: str, body: Any) -> Offer:
-    """Ask for the price of one call on a lane; an obstacle becomes the side's fault."""
+    """Request the price of one call on a lane; an obstacle becomes the side's fault."""
     side, case = Side(party.name, operation.url), party.case("rail", lane)
     try:
         keys = await party.session.find_once("beside: keys of the rail", lambda: published_keys(case))
@@ -119,7 +119,7 @@ async def request_offer(party: Party, operation: Operation, lane: str, body: Any
 
 
 async def buy_and_take(offer: Offer) -> ObtainedReceipt:
-    """Pay for an offered call and take its payable receipt, with the attestation that comes along.
+    """Pay for an offered call, and return its payable receipt with the attestation of the same answer.
 
     An obstacle becomes the side's fault.
     """
@@ -143,7 +143,7 @@ async def buy_and_take(offer: Offer) -> ObtainedReceipt:
 
 
 async def screen_and_take(party: Party, body: Mapping[str, Any]) -> ObtainedReceipt:
-    """Screen a person and take the receipt; an obstacle becomes the side's fault."""
+    """Screen a person and return the receipt; an obstacle becomes the side's fault."""
     side, case = Side(party.name, party.session.gateway + SCREEN), party.case("gateway")
     try:
         keys = keys_of_jwks(await fetch_key_document(case))
@@ -158,7 +158,7 @@ async def screen_and_take(party: Party, body: Mapping[str, Any]) -> ObtainedRece
 
 
 def _attestation(side: Side, purchase: Purchase, keys: Sequence[Ed25519Key]) -> ObtainedReceipt | None:
-    """Take the settlement attestation of a paid answer: the first token that is one, and was not in the request."""
+    """Return the settlement attestation in a paid answer: the first one that was not in the request."""
     request_text = json.dumps(purchase.challenge.body)
     for place, token in jose.tokens_in(purchase.answer.read_object(), purchase.answer.headers):
         if likely_kind(claims_of(token)) == "settlement_attestation" and token not in request_text:
@@ -179,7 +179,7 @@ def _take_receipt(side: Side, token: str, keys: Sequence[Ed25519Key]) -> Obtaine
 
 
 def _find_request_binding(purchase: Purchase, claims: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return the recipe by which a claim binds the request that was sent, and the claim's dotted name, or two None."""
+    """Return the recipe by which a claim binds the request, and the claim's dotted name; (None, None) without one."""
     for name, digests in request_hashes(
         purchase.operation, purchase.challenge.body, purchase.challenge.accepts
     ).items():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from conformance.oracles.message_signatures import judgement, members
+from conformance.oracles.message_signatures import judgement, verify_request
 from conformance.vectors import message_signatures
 from reference.protocol.message_signatures import MessageVerifyRequest, explain, verify
 
@@ -72,7 +72,9 @@ def judged_alike(vector: Any, place: str, which: float, edits: list[tuple[str, f
     except ValidationError:
         return
     ours = verify(asked, now=now)
-    theirs = judgement.judge(members.message_of(request), members.key_of(request), members.policy_of(request), now=now)
+    theirs = judgement.judge(
+        verify_request.message_of(request), verify_request.key_of(request), verify_request.policy_of(request), now=now
+    )
     SEEN[ours["valid"]] += 1
 
     assert ours["valid"] is theirs.is_valid, (ours["error_codes"], theirs.codes)
@@ -97,6 +99,8 @@ def test_the_comparison_can_fail(change: dict[str, Any]) -> None:
     request = vector.request | {"now": NOW}
     ours = verify(MessageVerifyRequest.model_validate(request), now=NOW)
     other = request | change
-    theirs = judgement.judge(members.message_of(other), members.key_of(other), members.policy_of(other), now=NOW)
+    theirs = judgement.judge(
+        verify_request.message_of(other), verify_request.key_of(other), verify_request.policy_of(other), now=NOW
+    )
 
     assert (ours["valid"], theirs.is_valid) == (True, False)

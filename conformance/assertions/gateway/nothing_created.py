@@ -21,7 +21,7 @@ from conformance.surfaces.gateway.calls import (
     target_of,
     token_of,
 )
-from conformance.surfaces.gateway.unbound import explain_open_value
+from conformance.surfaces.gateway.refusal_hints import explain_open_value
 
 # Amounts of a valid and of a refused creation, which differ: the amount of a link shows which call created it.
 HONEST_AMOUNT, REFUSED_AMOUNT = 2.5, 1.25
@@ -50,6 +50,7 @@ async def judge_nothing_created(
         body = {**body, **resource_body(case)}
     answer = await post(send, Creation(refused_creation.path, body, refused_creation.tenant, refused_creation.key))
     name_live_values(case, answer)
+    # If the profile lacks a value that the target requires, the refusal is not about the key.
     open_point = None if is_created(case, answer) else explain_open_value(case.profile, refused_creation.path, answer)
     if open_point is not None:
         case.mark_inconclusive(row, open_point, exchange=answer)

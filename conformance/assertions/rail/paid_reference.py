@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from conformance.engine.check import Case
 from conformance.lanes.descriptor import Payer, SettledByRail
-from conformance.oracles import hashing
+from conformance.oracles import hash_recipes
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import Purchase, lane_of
 
@@ -59,13 +59,13 @@ class Settlement:
 
     def references(self, service_word: str | None, network_key: str, token: str) -> dict[str, set[str]]:
         """Return the references to which a receipt may be bound, by recipe, for each spelling of the id."""
-        references_found = hashing.settled_refs(service_word, self.tx_id, network_key, token)
+        references_found = hash_recipes.settled_refs(service_word, self.tx_id, network_key, token)
         if (
             self.named_id is not None
             and self.tx_id is not None
             and _normalize_id(self.named_id) == _normalize_id(self.tx_id)
         ):
-            for name, values in hashing.settled_refs(service_word, self.named_id, network_key, token).items():
+            for name, values in hash_recipes.settled_refs(service_word, self.named_id, network_key, token).items():
                 references_found.setdefault(name, set()).update(values)
         return references_found
 
@@ -119,7 +119,9 @@ def find_wrong_recipe(claims: Mapping[str, Any], wrong_references: Mapping[str, 
     """
     own_claims = {name: value for name, value in claims.items() if name == _UNIQUE_CLAIMS[0]} or claims
     recipes = {name: values for name, values in wrong_references.items() if not name.endswith("-token")}
-    return next((name for name, values in recipes.items() if hashing.find_claim(own_claims, values) is not None), None)
+    return next(
+        (name for name, values in recipes.items() if hash_recipes.find_claim(own_claims, values) is not None), None
+    )
 
 
 def judge_claims(case: Case, sale: Purchase, payer: Payer, claims: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.oracles.strict_json import is_json_type
 from conformance.surfaces import json_rpc
-from conformance.surfaces.agent import A2A, agent_of, answers
+from conformance.surfaces.agent import A2A, agent_of, answer_reader
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent_cards import describe
 
@@ -29,7 +29,7 @@ async def get_points_to_post(case: Case) -> None:
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
     answer = await case.client.call("GET", base + A2A)
-    hints = [text for _, text in answers.texts(answer.read_object()) if "POST" in text.upper()]
+    hints = [text for _, text in answer_reader.texts(answer.read_object()) if "POST" in text.upper()]
     holds = answer.status == 200 and is_json_type(answer.headers.get("Content-Type")) and bool(hints)
     case.expect("AGENT-A2A-01", holds, "200 with a JSON hint to POST", describe(answer), exchange=answer)
 
@@ -86,6 +86,8 @@ async def _judge_skills(case: Case, base: str) -> None:
         plain = await agent.verify(subject)
         parts = [{"kind": "data", "data": {"skill": "verify-rfc9421", "request": body}}]
         answer = await json_rpc.call(case, base + A2A, "message/send", json_rpc.message(parts, "m-3"))
-        results = [value for _, value in answers.leaves(answer.read_object(), depth=10) if value == plain.read_object()]
+        results = [
+            value for _, value in answer_reader.leaves(answer.read_object(), depth=10) if value == plain.read_object()
+        ]
         requirement = "a task with the result that verify gives"
         case.expect("AGENT-A2A-02", bool(results), requirement, describe(answer), exchange=answer)

@@ -22,7 +22,7 @@ from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.structured import BareItem
 from conformance.surfaces import binding_hints
-from conformance.surfaces.agent import Agent, Subject, agent_of, answers, signer
+from conformance.surfaces.agent import Agent, Subject, agent_of, answer_reader, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import BODY, FIELDS, raw_public
 
@@ -44,7 +44,9 @@ def describe_verdict(agent: Agent, answer: Answer) -> str:
 
 def find_contradictions(document: Mapping[str, Any]) -> list[str]:
     """Return the members for the whole verdict if they do not agree."""
-    truths = {name: answers.truth(document[name]) for name in ("valid", "verdict", "is_valid") if name in document}
+    truths = {
+        name: answer_reader.truth(document[name]) for name in ("valid", "verdict", "is_valid") if name in document
+    }
     return [f"{name}: {document[name]!r}" for name in truths] if len(set(truths.values())) > 1 else []
 
 
@@ -113,7 +115,7 @@ def _judge_notes(case: Case, agent: Agent, answer: Answer, where: Mapping[str, s
     if (
         notes is None
         and not agent.is_reference
-        and any(is_readable(text) for _, text in answers.texts(answer.read_object()))
+        and any(is_readable(text) for _, text in answer_reader.texts(answer.read_object()))
     ):
         case.mark_inconclusive("AGENT-EXPLAIN-06", "unbound: which text is the fix notes; give [agent] notes_at")
         return
@@ -137,7 +139,7 @@ def _columns(value: Any) -> Iterator[list[str]]:
 def shows_components(document: Any, components: tuple[str, ...]) -> bool:
     """Return whether a list in an answer, or a text of one line, has the components in this order."""
     inner = re.compile(r"\(\s*" + r"\s+".join(f'"{re.escape(name)}"[^ )]*' for name in components) + r"\s*\)")
-    for _, value in answers.leaves(document):
+    for _, value in answer_reader.leaves(document):
         if list(components) in _columns(value):
             return True
         if _is_apart(value) and inner.search(value):
@@ -153,7 +155,7 @@ def _is_apart(value: Any) -> TypeGuard[str]:
 def find_lacking_parameters(document: Any, parameters: Mapping[str, Any]) -> list[str]:
     """Return the signature parameters that no object, list or one-line text of an answer has with their values."""
     best = list(parameters)
-    for _, value in answers.leaves(document):
+    for _, value in answer_reader.leaves(document):
         if isinstance(value, dict):
             lacking_names = [name for name, wanted in parameters.items() if not _is_equal(value.get(name), wanted)]
         elif isinstance(value, list):
@@ -265,11 +267,11 @@ def _digest_of(agent: Agent, answer: Answer, expected_digests: list[str]) -> str
     """Return the digest at the bound place, without its label. Unbound, return an expected one found in any text."""
     place = agent.bindings.digest_at
     if place is not None:
-        value = answers.at(answer.read_object(), place)
+        value = answer_reader.at(answer.read_object(), place)
         if not isinstance(value, str):
             return None
         return value.partition("=:")[2].rstrip(":") if "=:" in value else value
-    texts = [text for _, text in answers.texts(answer.read_object()) if '"@signature-params"' not in text]
+    texts = [text for _, text in answer_reader.texts(answer.read_object()) if '"@signature-params"' not in text]
     return next((digest for digest in expected_digests for text in texts if digest in text), None)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.engine.check import Case, check
-from conformance.oracles.openapi import LeadsElsewhere, faults_of_openapi
+from conformance.oracles.openapi_validity import LeadsElsewhere, faults_of_openapi
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import OPERATIONS
 from conformance.surfaces.openapi_documents import published_answer

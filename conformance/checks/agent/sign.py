@@ -25,7 +25,7 @@ from conformance.oracles.message_signatures.headers import LabelledSignature
 from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Fields, Message
 from conformance.outcome import Inconclusive
-from conformance.surfaces.agent import VERIFY, Agent, Subject, agent_of, answers, signer
+from conformance.surfaces.agent import VERIFY, Agent, Subject, agent_of, answer_reader, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import name_signature, raw_public
 
@@ -114,8 +114,8 @@ def read_demo(case: Case, agent: Agent, request: Message, answer: Answer) -> Dem
     """
     document = answer.read_object() if answer.status == 200 else {}
     places = agent.bindings.signed_fields
-    fields = answers.signed_fields(document, places)
-    if fields is None and not agent.is_reference and places is None and answers.may_be_signed(document):
+    fields = answer_reader.signed_fields(document, places)
+    if fields is None and not agent.is_reference and places is None and answer_reader.may_be_signed(document):
         raise Inconclusive("unbound: the places of the signed fields in the answer of sign; give [agent] signed_fields")
     message = None
     labelled_signature = None
@@ -132,7 +132,7 @@ def read_demo(case: Case, agent: Agent, request: Message, answer: Answer) -> Dem
             request.body,
         )
         labelled_signature = judgement.judge(message, None, judgement.Policy(), now=0).signature
-    keys = answers.public_keys(document, agent.bindings.demo_key_at)
+    keys = answer_reader.public_keys(document, agent.bindings.demo_key_at)
     for key in keys:
         case.client.names.name(key.hex(), "DEMO_KEY")
         case.client.names.name(did_key(key), "DEMO_DID_KEY")
@@ -242,7 +242,9 @@ async def _judge_kept_fields(case: Case, agent: Agent) -> None:
     for request_name, request in build_field_requests().items():
         answer = await agent.sign(request)
         read_demo(case, agent, request, answer)  # keeps what differs from run to run out of the log
-        losses = [_find_lost_fields(request, fields) for fields in answers.every_signed_fields(answer.read_object())]
+        losses = [
+            _find_lost_fields(request, fields) for fields in answer_reader.every_signed_fields(answer.read_object())
+        ]
         lost_names = min(losses, key=len, default=["the signed request"])
         requirement = "200 with the signed request, which has each given header field"
         finding = f"{answer.status}, without {', '.join(lost_names)}" if lost_names else f"{answer.status}, with each"

@@ -20,9 +20,9 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import FIELD
-from conformance.oracles.message_signatures.members import message_of
+from conformance.oracles.message_signatures.verify_request import message_of
 from conformance.outcome import Inconclusive
-from conformance.surfaces.agent import EXPLAIN, VERIFY, Agent, agent_of, answers
+from conformance.surfaces.agent import EXPLAIN, VERIFY, Agent, agent_of, answer_reader
 from conformance.surfaces.agent import subject as signed
 from conformance.vectors import MessageVector, message_signatures
 
@@ -301,7 +301,7 @@ def is_usual(vector: MessageVector) -> bool:
 
 def _judge_digest(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> None:
     message = message_of(vector_answers.vector.message)
-    shown_digest = answers.at(vector_answers.explain_answer.read_object(), agent.bindings.digest_at or "")
+    shown_digest = answer_reader.at(vector_answers.explain_answer.read_object(), agent.bindings.digest_at or "")
     digests = compute_digests(message.body)
     requirement = f"sha-256 or sha-512 of the content: {', '.join(digests)}"
     has_512 = "sha-512" in (message.field(FIELD) or "")

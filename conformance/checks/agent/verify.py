@@ -29,7 +29,7 @@ from conformance.oracles.message_signatures import keys, signing, structured
 from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey
 from conformance.surfaces.agent import VERIFY, Agent, Subject, agent_of, signer
 from conformance.surfaces.agent import subject as signed
-from conformance.surfaces.agent.answers import lists
+from conformance.surfaces.agent.answer_reader import lists
 from conformance.surfaces.agent.subjects import name_signature, raw_public
 
 # `valid` and `errors` are names of the answer: an agent that merges its input into the answer fails here.

@@ -21,7 +21,7 @@ from conformance.surfaces.gateway.calls import (
     name_live_values,
     target_of,
 )
-from conformance.surfaces.gateway.unbound import explain_open_value
+from conformance.surfaces.gateway.refusal_hints import explain_open_value
 
 # Decimals with at most six digits after the point. A binary float gets their product with a million wrong, in most
 # cases by one. The third line has other spellings of such numbers.

@@ -9,7 +9,7 @@ from conformance.engine.check import Case, check
 from conformance.lanes.checkout_request import USDC, CheckoutRequest, WrongPayment
 from conformance.lanes.payers import open_checkout_payer
 from conformance.surfaces.gateway.orders import memo_carrier, open_link, payer
-from conformance.surfaces.webhooks.silence import ROW as SILENCE
+from conformance.surfaces.webhooks.unwanted_events import ROW as SILENCE
 
 
 @check(

@@ -17,7 +17,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.lanes.payers import open_checkout_payer
-from conformance.oracles.x402 import atomic_amount
+from conformance.oracles.challenge_schema import atomic_amount
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import (
     OpenedLink,

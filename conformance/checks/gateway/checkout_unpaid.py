@@ -37,8 +37,8 @@ from conformance.surfaces.gateway.orders import (
     wait_for_first_paid,
     wait_for_paid,
 )
-from conformance.surfaces.webhooks.silence import ROW as SILENCE
-from conformance.surfaces.webhooks.silence import UnpaidLink, judge_unwanted_events
+from conformance.surfaces.webhooks.unwanted_events import ROW as SILENCE
+from conformance.surfaces.webhooks.unwanted_events import UnpaidLink, judge_unwanted_events
 
 _EQUAL_AMOUNT_OTHER_MEMO: Final = "as much, with the memo of another link"
 

@@ -11,7 +11,7 @@ from conformance.engine.exclusive import Exclusive
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT, brief
 from conformance.surfaces.gateway.orders import OpenedLink, network_of, on_first_lane, open_link
-from conformance.surfaces.webhooks.own_destinations import (
+from conformance.surfaces.webhooks.own_tenant_destinations import (
     explain_unavailability,
     own_destination,
     read_arrival,

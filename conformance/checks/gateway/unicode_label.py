@@ -6,7 +6,7 @@ import json
 
 from conformance.engine.check import Case, check
 from conformance.outcome import Inconclusive
-from conformance.surfaces.webhooks.sales import deliveries, paid_links
+from conformance.surfaces.webhooks.paid_links import deliveries, paid_links
 
 
 @check(

@@ -23,8 +23,7 @@ from conformance.engine.check import Case
 from conformance.engine.session import Session
 from conformance.http.client import JsonFault, Unreachable
 from conformance.lanes.signed_payment import Fate, SignsEntries
-from conformance.oracles import jose, keys
-from conformance.oracles import hash_recipes
+from conformance.oracles import hash_recipes, jose, keys
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.surfaces.rail import a2a

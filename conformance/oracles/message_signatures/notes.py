@@ -8,9 +8,9 @@ from typing import Final
 from conformance.oracles.message_signatures.algorithms import VerifyingKey
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.faults import Code, Fault
-from conformance.oracles.message_signatures.hypotheses import find_hypotheses
 from conformance.oracles.message_signatures.judgement import Judgement
 from conformance.oracles.message_signatures.message import Message
+from conformance.oracles.message_signatures.mismatch_hypotheses import find_hypotheses
 
 CITATION: Final = "RFC 9421, section 3.2; RFC 9530, section 2"
 LINKS: Final = ("https://www.rfc-editor.org/rfc/rfc9421", "https://www.rfc-editor.org/rfc/rfc9530")

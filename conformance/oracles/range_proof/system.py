@@ -8,7 +8,7 @@ from functools import cache
 from itertools import count
 from typing import Any, Final
 
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.range_proof import curve
 from conformance.oracles.range_proof.curve import Point
 

@@ -1,4 +1,4 @@
-"""Two receipts compared, claim by claim: what is the same, what may differ, and what matters.
+"""Comparison of two receipts, claim by claim: equal, expected to differ, or a difference that matters.
 
 Pure: no network, no clock, and nothing is verified. A signature says something about another receipt only where both
 sign the same bytes: Ed25519 has one signature of them for each key (RFC 8032 section 5.1.6).
@@ -28,6 +28,7 @@ from conformance.receipts.offline.parsing import Receipt
 Payments = Literal["one", "two", "unknown"]
 _SAME_ALGORITHM: Final = frozenset({"EdDSA", "Ed25519"})
 _DECIDING_HEADERS: Final = frozenset({"crit", "b64"})
+# A receipt cannot vouch for its own key (P-RV-03), so a verifier ignores these members.
 _KEYS_IN_HEADER: Final = frozenset({"jwk", "jku", "x5c", "x5u", "x5t", "x5t#S256"})
 _SIGNATURE_BYTES: Final = 64
 # The same instant in milliseconds is 1000 times the seconds; the quotient of two times of one call lies close to that.
@@ -37,7 +38,7 @@ _LARGEST_RATIO: Final = 100
 
 
 class Grade(StrEnum):
-    """What a claim of two receipts comes to."""
+    """The grade of a claim in two receipts."""
 
     SAME = "same"
     EXPECTED = "expected"
@@ -49,10 +50,11 @@ class Circumstances:
     """Further facts about two receipts.
 
     Attributes:
-        payments: Whether one payment bought both (an answer given twice, say), or two did.
-        recipes: How each side hashes the request, by the names of `conformance.oracles.hash_recipes`, where both are known.
+        payments: Whether one payment bought both, as for an answer that is given twice, or two payments did.
+        recipes: How each side hashes the request, by the names of `conformance.oracles.hash_recipes`, where both are
+            known.
         paths: The path that each side was called at, if known.
-        request_at: The claim in which each side was found to bind the request, by its dotted name, where one was.
+        request_at: Dotted name of the claim by which each side binds the request, or None.
     """
 
     payments: Payments = "unknown"
@@ -111,9 +113,9 @@ def compare(left_receipt: Receipt, right_receipt: Receipt, circumstances: Circum
     """Compare two receipts of the same call.
 
     Args:
-        left: One receipt.
-        right: The other.
-        known: What else is known about them; by default nothing.
+        left_receipt: One receipt.
+        right_receipt: The other receipt.
+        circumstances: Further facts about them; by default none.
     """
     known_facts = circumstances or Circumstances()
     claims = [
@@ -146,7 +148,7 @@ def _as_such(left_receipt: Receipt, right_receipt: Receipt) -> Iterator[ClaimCom
 
 
 def _signatures(left_receipt: Receipt, right_receipt: Receipt) -> Iterator[ClaimComparison]:
-    """Yield the signatures where one of them cannot hold, which the receipts show by themselves."""
+    """Yield the signatures if one of them cannot be valid, which shows without any key."""
     (signed_text, first), (other_signed, second) = (
         text.rsplit(".", 1) for text in (left_receipt.text, right_receipt.text)
     )
@@ -192,7 +194,8 @@ def _header(name: str, left_value: Any, right_value: Any) -> tuple[Grade, str]:
     if not absent and (types := types_differ(left_value, right_value)) is not None:
         return Grade.MATTERS, types
     if name == "kid":
-        sentence = f"Only the {_side_with_value(left_value)} one names its key; the other is tried with the first key of the set."
+        side = _side_with_value(left_value)
+        sentence = f"Only the {side} one names its key; the other is tried with the first key of the set."
         return Grade.EXPECTED, sentence if absent else "Each receipt names the key of the one who signed it."
     if name == "typ":
         return _media_type(left_value, right_value, absent=absent)
@@ -257,7 +260,7 @@ def _one_side(rule: Rule, left_value: Any, *, is_same_kind: bool, is_required_me
 
 
 def _elsewhere(rule: Rule, left_value: Any, circumstances: Circumstances) -> str:
-    """Say where the side without a request hash binds the request, if that was found."""
+    """Return where the side without a request hash binds the request, if known."""
     index, name = (0, "left") if left_value is ABSENT else (1, "right")
     place = circumstances.request_at[index] if rule.bound is Bound.REQUEST else None
     return "" if place is None else f" The {name} one binds the request in {place}."
@@ -294,19 +297,23 @@ def _word(rule: Rule, left_text: str, right_text: str) -> tuple[Grade, str]:
 
 
 def _request(rule: Rule, circumstances: Circumstances) -> tuple[Grade, str]:
-    """Say what two hashes of one request mean, with what is known of how each side hashes."""
+    """Grade two hashes of one request, with the recipes of the sides if they are known."""
     if circumstances.recipes is None:
         return Grade.MATTERS, rule.differs
     left_recipe, right_recipe = circumstances.recipes
     if left_recipe != right_recipe:
-        sentence = f"The recipes differ, {left_recipe} and {right_recipe}: a verifier must know which one each implementation uses."
+        sentence = (
+            f"The recipes differ, {left_recipe} and {right_recipe}: a verifier must know which one each "
+            "implementation uses."
+        )
         return Grade.EXPECTED, sentence
     if (
         left_recipe in OVER_PATH
         and circumstances.paths is not None
         and circumstances.paths[0] != circumstances.paths[1]
     ):
-        sentence = f"Both hash by {left_recipe}, which is over the path, and the call stands at {' and '.join(circumstances.paths)}."
+        paths = " and ".join(circumstances.paths)
+        sentence = f"Both hash by {left_recipe}, which covers the path, and the call is at {paths}."
         return Grade.EXPECTED, sentence
     over = ", or the service is sold under two names, which the recipe is over" if left_recipe in OVER_SERVICE else ""
     return (
@@ -336,7 +343,7 @@ def _compared_claim(
 
 
 def _leaves(left_members: Any, right_members: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
-    """Yield every claim of two objects: where both have an object, its members; else the value itself."""
+    """Yield every claim of two objects; a claim that is an object on both sides is replaced by its members."""
     for name in {**left_members, **right_members}:
         left_value, right_value = left_members.get(name, ABSENT), right_members.get(name, ABSENT)
         if isinstance(left_value, dict) and isinstance(right_value, dict) and (left_value or right_value):
@@ -346,7 +353,7 @@ def _leaves(left_members: Any, right_members: Any, path: Path) -> Iterator[tuple
 
 
 def _sort_by_order(names: Iterable[Any], known_order: Iterable[Any]) -> list[Any]:
-    """Return names in a known order, the unknown ones last, sorted."""
+    """Return names in a given order, with unknown ones sorted at the end."""
     places = {name: place for place, name in enumerate(known_order)}
     return sorted(names, key=lambda name: (places.get(name, len(places)), name))
 

@@ -1,7 +1,7 @@
 """Calls of an agent and its answers, with any names for what the interface leaves open."""
 
 from conformance.surfaces.agent.access import Agent
-from conformance.surfaces.agent.finding import agent_of
+from conformance.surfaces.agent.name_discovery import agent_of
 from conformance.surfaces.agent.paths import (
     A2A,
     CARD,

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.oracles.message_signatures.members import key_of, message_of
 from conformance.oracles.message_signatures.message import Message
+from conformance.oracles.message_signatures.verify_request import key_of, message_of
 from conformance.outcome import Inconclusive
-from conformance.surfaces.agent import answers
-from conformance.surfaces.agent.found import VALIDITY, AgentDiscovery
+from conformance.surfaces.agent import answer_reader
+from conformance.surfaces.agent.discovered_names import VALIDITY, AgentDiscovery
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN, VERIFY
 from conformance.surfaces.agent.subjects import Subject
 from conformance.surfaces.agent.templates import fill_template, find_lost_part, values_of, without_key
@@ -153,16 +153,16 @@ class Agent:
         if self.bindings.verdict_at is not None:
             return self._read_validity(answer, self.bindings.verdict_at)
         words = self.bindings.validity_words
-        validity = answers.validity(answer.read_object(), self.bindings.validity_at, words)
+        validity = answer_reader.validity(answer.read_object(), self.bindings.validity_at, words)
         return self._read_validity(answer, None) if validity is None and not self.is_reference else validity
 
     def _read_validity(self, answer: Answer, place: str | None) -> bool | None:
         words, document = self.bindings.validity_words, answer.read_object()
-        validity = answers.validity(document, place, words)
+        validity = answer_reader.validity(document, place, words)
         if validity is not None or self.is_reference or words is not None or answer.status != _OK:
             return validity
         self._require_bound(VALIDITY)
-        unknown = answers.unknown_word(document, place)
+        unknown = answer_reader.unknown_word(document, place)
         # The answer speaks of validity in a word of the target. Guessing its meaning could fail a
         # correct agent.
         if unknown is not None:
@@ -172,7 +172,7 @@ class Agent:
 
     def errors(self, answer: Answer) -> list[Any] | None:
         """Return the errors that an answer lists."""
-        return answers.errors(answer.read_object(), self.bindings.errors_at)
+        return answer_reader.errors(answer.read_object(), self.bindings.errors_at)
 
     def codes(self, answer: Answer) -> frozenset[str] | None:
         """Return the codes that an answer lists, in the target's own words; None if these are not bound.
@@ -183,8 +183,8 @@ class Agent:
         place, document = self.bindings.codes_at, answer.read_object()
         if self.bindings.error_codes is None or place is None:
             return None
-        codes = answers.values_at(document, place)
-        if not (codes or answers.is_empty(document, place)):
+        codes = answer_reader.values_at(document, place)
+        if not (codes or answer_reader.is_empty(document, place)):
             raise Inconclusive(f"[agent] codes_at is {place}, where an answer has no code: give that of a code")
         return frozenset(map(str, codes))
 
@@ -194,11 +194,11 @@ class Agent:
 
     def base(self, answer: Answer) -> str | None:
         """Return the signature base that an answer shows."""
-        return answers.base(answer.read_object(), self.bindings.signing_base_at)
+        return answer_reader.base(answer.read_object(), self.bindings.signing_base_at)
 
     def notes(self, answer: Answer) -> list[str] | None:
         """Return the notes of an explanation."""
-        return answers.notes(answer.read_object(), self.bindings.notes_at)
+        return answer_reader.notes(answer.read_object(), self.bindings.notes_at)
 
 
 def _join_lines(message: Message) -> Message:

@@ -14,7 +14,7 @@ from conformance.http.client import Client
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent.access import Agent
-from conformance.surfaces.agent.finding import discover_names
+from conformance.surfaces.agent.name_discovery import discover_names
 from conformance.surfaces.agent.paths import VERIFY
 from conformance.target import AgentBindings, Profile
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.oracles import falcon_making
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from conformance.oracles.range_proof.curve import L
 from conformance.oracles.range_proof.making import POINT_FORGERIES, Forgery, commitment_text, proof_of, secret

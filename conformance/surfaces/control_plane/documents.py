@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from conformance.surfaces.agent.answers import ABSENT, at, leaves, values_at
+from conformance.surfaces.agent.answer_reader import ABSENT, at, leaves, values_at
 
 _HEALTHY: Final = frozenset(
     {"ok", "healthy", "up", "pass", "passing", "passed", "online", "alive", "green", "running", "ready", "good", "true"}

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.oracles import falcon_making
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.keys import decode_base64url, encode_base64url
 from conformance.surfaces.control_plane.credentials import IssuedCredential
 

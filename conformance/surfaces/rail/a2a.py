@@ -12,7 +12,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer, LateAnswer, Unreachable
 from conformance.surfaces import json_rpc
-from conformance.surfaces.agent.answers import leaves
+from conformance.surfaces.agent.answer_reader import leaves
 from conformance.surfaces.agent.templates import fill_template
 
 A2A: Final = "/a2a"

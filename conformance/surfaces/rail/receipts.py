@@ -8,7 +8,7 @@ from typing import Any
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import encode_json
-from conformance.oracles import hashing, jose
+from conformance.oracles import hash_recipes, jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.paid_answers import looks_payable, receipts_in
 from conformance.surfaces.rail.purchase import Purchase, purchase
@@ -49,7 +49,7 @@ def request_hashes(
     operation: Operation,
     body: Any,
     accepts: Sequence[Mapping[str, Any]],
-    encode: Callable[[Any], bytes] = hashing.jcs_bytes,
+    encode: Callable[[Any], bytes] = hash_recipes.jcs_bytes,
 ) -> dict[str, set[str]]:
     """Return, for each usual recipe, the digests that may bind a request.
 
@@ -57,10 +57,12 @@ def request_hashes(
         operation: The called operation.
         body: The sent body.
         accepts: The entries of a challenge for it, which may name the service.
-        encode: As `hashing.request_hashes` takes it.
+        encode: As `hash_recipes.request_hashes` takes it.
     """
     service_id = service_id_of(accepts) or operation.role
-    return hashing.request_hashes("POST", operation.path, operation.query, encode_json(body), body, service_id, encode)
+    return hash_recipes.request_hashes(
+        "POST", operation.path, operation.query, encode_json(body), body, service_id, encode
+    )
 
 
 def service_id_of(accepts: Sequence[Mapping[str, Any]]) -> Any:

@@ -11,8 +11,8 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.surfaces.gateway.calls import OPEN_PATH
 from conformance.surfaces.gateway.orders import OpenedLink, on_first_lane, open_link
 from conformance.surfaces.restarts import ready_for_restart, restart_command, start_again
-from conformance.surfaces.webhooks.own_destinations import DeletedDestination, deleted_destination
-from conformance.surfaces.webhooks.sales import (
+from conformance.surfaces.webhooks.own_tenant_destinations import DeletedDestination, deleted_destination
+from conformance.surfaces.webhooks.paid_links import (
     FailedDeliveries,
     PaidLink,
     fail_deliveries,

@@ -9,7 +9,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.http.client import Client, Counter, Names
 from conformance.http.pacing import Pacer
 from conformance.log.events import EventLog
-from conformance.surfaces.measuring import measure_limit
+from conformance.surfaces.rate_limit_measurement import measure_limit
 from conformance.target import parse
 
 VERIFY = "http://gateway.test/v1/receipt/verify"

@@ -10,8 +10,8 @@ import pytest
 from x402 import parse_payment_required
 
 from conformance.oracles.addresses import is_address, is_caip2
-from conformance.oracles.openapi import LeadsElsewhere, faults_of_openapi
-from conformance.oracles.x402 import atomic_amount, faults_of_challenge
+from conformance.oracles.challenge_schema import atomic_amount, faults_of_challenge
+from conformance.oracles.openapi_validity import LeadsElsewhere, faults_of_openapi
 
 CHALLENGE: dict[str, Any] = {
     "x402Version": 2,

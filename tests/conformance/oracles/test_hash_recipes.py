@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.oracles.hashing import (
+from conformance.oracles.hash_recipes import (
     find_claim,
     jcs_bytes,
     request_hashes,

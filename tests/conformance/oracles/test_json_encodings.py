@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.json_encodings import AS_SENT, OTHER_ENCODINGS, encoder
 
 VALUE: dict[str, Any] = {

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from conformance.oracles import hashing
+from conformance.oracles import hash_recipes
 from conformance.target import LANES, REFERENCE_GATEWAY, REFERENCE_RAIL, ProfileError, Secret, load, parse
 from conformance.target.rail import RequestHash, ResponseHash, SettledRef
 from conformance.target.tables import Table
@@ -105,9 +105,9 @@ def test_usable_bindings_are_taken(text: str) -> None:
 
 def test_the_recipes_of_the_grammar_are_those_of_the_oracle() -> None:
     """What may be bound is what can be recomputed."""
-    assert set(get_args(RequestHash)) == set(hashing.request_hashes("POST", "/a", "", b"{}", {}, "x"))
-    assert set(get_args(ResponseHash)) == set(hashing.response_hashes(b"{}", {}))
-    assert set(get_args(SettledRef)) == set(hashing.settled_refs("Word", "tx", "base_mainnet", "token"))
+    assert set(get_args(RequestHash)) == set(hash_recipes.request_hashes("POST", "/a", "", b"{}", {}, "x"))
+    assert set(get_args(ResponseHash)) == set(hash_recipes.response_hashes(b"{}", {}))
+    assert set(get_args(SettledRef)) == set(hash_recipes.settled_refs("Word", "tx", "base_mainnet", "token"))
 
 
 def test_a_shell_s_own_braces_are_no_placeholders() -> None:

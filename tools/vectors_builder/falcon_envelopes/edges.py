@@ -18,7 +18,7 @@ from typing import Final
 from conformance.oracles.credentials.judging import kid_of
 from conformance.oracles.falcon import DEGREE, LENGTH_BOUND, SALT_BYTES
 from conformance.oracles.falcon_making import OneSignature, sign_with_vector
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft, seed
 from tools.vectors_builder.falcon_envelopes.making import (

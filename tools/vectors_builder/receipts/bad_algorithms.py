@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from conformance.oracles import forging
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.jose import parse
 from conformance.oracles.keys import decode_base64url, encode_base64url
 from tools.vectors_builder.drafting import Draft, seed

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.receipts.material import (
     ATTESTATION,

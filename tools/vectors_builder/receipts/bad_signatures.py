@@ -12,7 +12,7 @@ from Crypto.Signature import eddsa
 
 from conformance.oracles import forging
 from conformance.oracles.forging import Signer
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft, seed
 from tools.vectors_builder.receipts.material import (

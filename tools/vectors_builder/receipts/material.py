@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from conformance.oracles import receipt_bindings
 from conformance.oracles.forging import Signer
-from conformance.oracles.hashing import jcs_bytes, sha256_hex
+from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from tools.vectors_builder.drafting import VALID, Draft, seed
 
 FAMILY: Final = "receipts"

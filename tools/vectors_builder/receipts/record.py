@@ -17,7 +17,7 @@ from Crypto.PublicKey import ECC, RSA
 from Crypto.Signature import DSS, pkcs1_15, pss
 
 from conformance.oracles.forging import signing_input
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import seed
 from tools.vectors_builder.receipts.material import COMPLIANCE, FAMILY

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.oracles import forging
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.receipts.material import (
     ATTESTATION,

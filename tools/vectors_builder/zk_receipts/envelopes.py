@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft, seed
 from tools.vectors_builder.falcon_envelopes.making import base64_text

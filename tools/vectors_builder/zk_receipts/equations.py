@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.range_proof import curve
 from conformance.oracles.range_proof.curve import L
 from conformance.oracles.range_proof.making import Forgery

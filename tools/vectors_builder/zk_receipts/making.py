@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.oracles.credentials.envelope import open_envelope
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from conformance.oracles.range_proof.making import Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, NAME, Transcript

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from conformance.engine.check import Case
-from conformance.oracles.x402 import atomic_amount
+from conformance.oracles.challenge_schema import atomic_amount
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import Challenge
 

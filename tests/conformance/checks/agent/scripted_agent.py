@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.oracles.keys import KeyFault
-from conformance.oracles.message_signatures import judgement, keys, members, signing
+from conformance.oracles.message_signatures import judgement, keys, signing, verify_request
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.message import Message
@@ -124,10 +124,12 @@ class Agent:
         if call.path == SIGN:
             return Reply(200, self.look.signed(call.members))
         asked = self.look.request(call.members)
-        message, key = members.message_of(asked), members.key_of(asked)
+        message, key = verify_request.message_of(asked), verify_request.key_of(asked)
         if key is None and call.path == VERIFY:
             return malformed("no key")
-        judged = judgement.judge(message, key, members.policy_of(asked), now=asked.get("now") or int(time.time()))
+        judged = judgement.judge(
+            message, key, verify_request.policy_of(asked), now=asked.get("now") or int(time.time())
+        )
         return Reply(200, self.look.result(judged, message, explain=call.path == EXPLAIN))
 
     def _rpc(self, call: Call) -> Reply:
@@ -169,7 +171,7 @@ class Look:
         if any("key" in name for name in given):
             raise ValueError("no keys")
         fields = {name: value for name, value in given.get("headers", {}).items() if name.lower() != "content-digest"}
-        message = signing.with_digest(members.message_of({**given, "headers": fields}))
+        message = signing.with_digest(verify_request.message_of({**given, "headers": fields}))
         key = self.demo_key()
         public = _raw(key)
         one = signing.sign(message, key, signing.default_components(message), self.parameters(public))
@@ -177,7 +179,7 @@ class Look:
         if not judged.is_valid:
             raise ValueError("no valid signature can be made for it")
         return {
-            **members.members_of(one.message),
+            **verify_request.members_of(one.message),
             "signature_base": one.base,
             "public_key_hex": public.hex(),
             "did_key": keys.did_key(public),

@@ -16,7 +16,7 @@ from multidict import CIMultiDictProxy
 from conformance.engine.check_loading import load_checks
 from conformance.http.client import Unreachable
 from conformance.log.events import EventLog
-from conformance.oracles.message_signatures import judgement, keys, members, signing
+from conformance.oracles.message_signatures import judgement, keys, signing, verify_request
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.oracles.message_signatures.faults import Code, Fault
 from conformance.oracles.message_signatures.message import Message
@@ -199,13 +199,13 @@ async def test_a_wrong_digest_that_is_signed_breaks_its_rows() -> None:
     class Keeping(Look):
         def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
             key = self.demo_key()
-            message = members.message_of({**given, "headers": given.get("headers", {})})
+            message = verify_request.message_of({**given, "headers": given.get("headers", {})})
             if message.field("content-digest") is None:
                 message = signing.with_digest(message)
             one = signing.sign(message, key, signing.default_components(message), {"created": int(time.time())})
             public = raw_public(key)
             return {
-                **members.members_of(one.message),
+                **verify_request.members_of(one.message),
                 "signature_base": one.base,
                 "public_key_hex": public.hex(),
                 "did_key": keys.did_key(public),

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from conformance.oracles.message_signatures import keys
-from conformance.surfaces.agent.answers import public_keys, signed_fields
+from conformance.surfaces.agent.answer_reader import public_keys, signed_fields
 
 _INPUT = 'sig=("@method");created=1'
 _VALUE = "sig=:AAAA:"

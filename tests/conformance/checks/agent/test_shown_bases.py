@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.surfaces.agent.answers import base
+from conformance.surfaces.agent.answer_reader import base
 
 _LINES = ['"@method": GET', '"@path": /', '"@signature-params": ("@method" "@path");created=1']
 _BASE = "\n".join(_LINES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.checks.agent.explain import find_lacking_parameters, shows_components
-from conformance.surfaces.agent.answers import validity
+from conformance.surfaces.agent.answer_reader import validity
 
 _COMPONENTS = ("@method", "@authority")
 _PARAMETERS = {"created": 1_800_000_000, "keyid": "k"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.oracles.message_signatures import members, wire
+from conformance.oracles.message_signatures import verify_request, wire
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.wire import NotHttp
 
@@ -127,7 +127,7 @@ def test_what_is_written_reads_back(headers: Any, trailers: Any, body: bytes, st
     found = wire.read(wire.write(message)).message
     kept = tuple(pair for pair in found.headers if pair[0] != "Transfer-Encoding")
     assert (message.headers, message.trailers, message.body) == (kept, found.trailers, found.body)
-    told = members.message_of(members.members_of(message))
+    told = verify_request.message_of(verify_request.members_of(message))
     assert message.field_lines("host") == told.field_lines("host")
     assert {name.lower() for name, _ in headers} <= {name.lower() for name, _ in told.headers}
     for name, _ in headers:

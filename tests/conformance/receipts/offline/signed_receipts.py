@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.oracles import receipt_bindings
 from conformance.oracles.forging import Signer
-from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.hash_recipes import jcs_bytes
 
 SIGNER = Signer(bytes(range(32)), "56475aa75463474c0285df5dbf2bcab7")
 OTHER = Signer(bytes(range(1, 33)), "another")

@@ -11,7 +11,7 @@ from typing import Any, cast
 from conformance.engine.check import Case
 from conformance.engine.stray_payments import StrayPayments
 from conformance.surfaces.gateway.orders import OpenedLink
-from conformance.surfaces.webhooks.silence import UnpaidLink, judge_unwanted_events
+from conformance.surfaces.webhooks.unwanted_events import UnpaidLink, judge_unwanted_events
 
 OURS, THEIRS = "an_unpaid_link_is_told_of_nowhere", "payment_without_the_memo"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.surfaces.agent.answers import values_at
+from conformance.surfaces.agent.answer_reader import values_at
 from conformance.surfaces.control_plane import documents
 from reference.addons.kit import Call
 from reference.variants.chameleon import addon_variants

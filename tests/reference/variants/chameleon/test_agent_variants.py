@@ -11,7 +11,7 @@ import pytest
 
 from conformance.checks.agent.explain import find_lacking_parameters, shows_components
 from conformance.oracles.message_signatures.message import Message
-from conformance.surfaces.agent import answers
+from conformance.surfaces.agent import answer_reader
 from conformance.surfaces.agent.templates import fill_template, values_of
 from reference.agent.skills import SKILLS, Moment
 from reference.variants.chameleon import agent_requests
@@ -108,10 +108,10 @@ def test_what_is_no_body_is_never_a_fault_of_the_look(name: str, body: Any) -> N
 
 
 _READ: Mapping[str, Callable[[Any, str | None], Any]] = {
-    "validity": lambda told, place: answers.validity(told, place, {"accepted": True, "refused": False}),
-    "errors": lambda told, place: bool(answers.errors(told, place)),
-    "base": answers.base,
-    "notes": lambda told, place: bool(answers.notes(told, place)),
+    "validity": lambda told, place: answer_reader.validity(told, place, {"accepted": True, "refused": False}),
+    "errors": lambda told, place: bool(answer_reader.errors(told, place)),
+    "base": answer_reader.base,
+    "notes": lambda told, place: bool(answer_reader.notes(told, place)),
 }
 
 
@@ -133,7 +133,7 @@ def test_every_form_shows_the_digest_of_the_content(name: str) -> None:
     """The recomputed digest stands in each form, of the content and not of the field."""
     result = reshape_verdict(explain_demo(body_b64="e30="), shape_of(choices("agent.digest")[name]), b"{}")
     expected = "RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o="
-    assert any(expected in text for _, text in answers.texts(result))
+    assert any(expected in text for _, text in answer_reader.texts(result))
 
 
 @pytest.mark.parametrize("name", choices("agent.components"))
@@ -164,7 +164,7 @@ def test_every_form_of_a_signed_request_has_both_fields(name: str) -> None:
     """The signature's fields stand together in each form, with the same values."""
     own = demo()
     choice = choices("agent.sign-request")[name]
-    fields = answers.signed_fields(reshape_signed(own, shape_of(choice)), choice.binds.get("agent.signed_fields"))
+    fields = answer_reader.signed_fields(reshape_signed(own, shape_of(choice)), choice.binds.get("agent.signed_fields"))
     assert fields is not None
     field_values = {line.lower(): value for line, value in fields}
     for field_name in ("Signature-Input", "Signature", "Content-Digest"):
@@ -177,7 +177,9 @@ def test_every_form_of_the_demo_key_is_the_key(name: str) -> None:
     own = demo()
     choice = choices("agent.sign-key")[name]
     place = next(iter({**choice.may_bind, **choice.binds}.values()), None)
-    assert [bytes.fromhex(own["public_key_hex"])] == answers.public_keys(reshape_signed(own, shape_of(choice)), place)
+    assert [bytes.fromhex(own["public_key_hex"])] == answer_reader.public_keys(
+        reshape_signed(own, shape_of(choice)), place
+    )
 
 
 @pytest.mark.parametrize("name", choices("agent.detail"))

@@ -11,13 +11,13 @@ from conformance.http.client import Answer
 from conformance.oracles.message_signatures.keys import read_private
 from conformance.oracles.message_signatures.message import Message
 from conformance.outcome import Inconclusive
-from conformance.surfaces.agent import answers
+from conformance.surfaces.agent import answer_reader
 from conformance.surfaces.agent.access import Agent
-from conformance.surfaces.agent.found import PROBING_SEED, VALIDITY, AgentDiscovery
+from conformance.surfaces.agent.answer_places import explain_unreadable, find_places, find_verdict_place
+from conformance.surfaces.agent.discovered_names import PROBING_SEED, VALIDITY, AgentDiscovery
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN
 from conformance.surfaces.agent.subjects import FIELDS, Subject, subject
 from conformance.surfaces.agent.suggested_bodies import suggest_bodies, with_content_members
-from conformance.surfaces.agent.telling import explain_unreadable, find_places, find_verdict_place
 from conformance.surfaces.agent.templates import CANDIDATES, without_key
 from conformance.surfaces.openapi_documents import document_below, places_of
 from conformance.target import AgentBindings
@@ -107,7 +107,7 @@ async def _read_body(agent: Agent, template: Mapping[str, Any], question: _Quest
     bindings = trial.bindings.model_copy(update=find_places(trial.bindings, good, bad))
 
     def said(document: Mapping[str, Any]) -> bool | None:
-        return answers.validity(document, bindings.validity_at, bindings.validity_words)
+        return answer_reader.validity(document, bindings.validity_at, bindings.validity_words)
 
     accepts_good = said(good) is True
     # An agent need not compare the digest with the content, so the third message, with another content,
@@ -208,7 +208,9 @@ async def _with_verdict(agent: Agent, good: Subject, wrong: Sequence[Subject]) -
     answer = await agent.explain(good)
     words = bindings.validity_words
     at_validity = (
-        None if bindings.validity_at is None else answers.validity(answer.read_object(), bindings.validity_at, words)
+        None
+        if bindings.validity_at is None
+        else answer_reader.validity(answer.read_object(), bindings.validity_at, words)
     )
     if bindings.verdict_at is not None or at_validity is not None or answer.status != _OK:
         return bindings

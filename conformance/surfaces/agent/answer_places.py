@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from conformance.surfaces.agent import answers
+from conformance.surfaces.agent import answer_reader
 from conformance.target import AgentBindings
 
 _LONGEST_WORD: Final = 40
@@ -29,9 +29,9 @@ def explain_unreadable(
             f"unbound: {place} says {right!r} of a message that holds and {other_word!r} of others; give [agent] "
             f'validity_at = "{place}" and validity_words = {{ {words} }}'
         )
-    scalars = [(place, value) for place, value in answers.leaves(good) if not isinstance(value, dict | list)]
+    scalars = [(place, value) for place, value in answer_reader.leaves(good) if not isinstance(value, dict | list)]
     if bindings.validity_at is None and any(
-        all(answers.at(one, place) != value for one in bad[:2]) for place, value in scalars
+        all(answer_reader.at(one, place) != value for one in bad[:2]) for place, value in scalars
     ):
         # Some member differs, but none differs in a word, so the operator must name it.
         return "unbound: which member says whether a message is valid; give [agent] validity_at, and validity_words"
@@ -42,10 +42,10 @@ def _word_pairs(
     bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield places with one short word for the valid message and one other word for every invalid message."""
-    for place, value in answers.leaves(good):
+    for place, value in answer_reader.leaves(good):
         if bindings.validity_at not in {None, place} or not _is_word(value):
             continue
-        words = {str(answers.at(one, place)) for one in bad[:2]}
+        words = {str(answer_reader.at(one, place)) for one in bad[:2]}
         if len(words) == 1 and _is_word(other_word := words.pop()) and other_word != value:
             yield place, value, other_word
 
@@ -61,25 +61,27 @@ def find_places(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[
     if validity_place is not None:
         places["validity_at"] = validity_place
     if bindings.errors_at is None:
-        empty = [place for place, value in answers.leaves(good) if value == []]
-        error_places = [place for place in empty if all(_is_filled(answers.at(one, place)) for one in bad[:2])]
+        empty = [place for place, value in answer_reader.leaves(good) if value == []]
+        error_places = [place for place in empty if all(_is_filled(answer_reader.at(one, place)) for one in bad[:2])]
         if error_places:
-            places["errors_at"] = _usual_first(error_places, answers.ERRORS)
+            places["errors_at"] = _usual_first(error_places, answer_reader.ERRORS)
     return places
 
 
 def find_verdict_place(
-    good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]], words: answers.Words | None = None
+    good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]], words: answer_reader.Words | None = None
 ) -> str | None:
     """Return the place that distinguishes the valid message from the invalid ones, or None."""
-    says = [place for place, value in answers.leaves(good) if answers.truth(value, words) is True]
+    says = [place for place, value in answer_reader.leaves(good) if answer_reader.truth(value, words) is True]
     # An agent that does not compare the content fails a row for that. The first two messages still show the place.
     for negative in (bad, bad[:2]):
         verdict_places = [
-            place for place in says if all(answers.truth(answers.at(one, place), words) is False for one in negative)
+            place
+            for place in says
+            if all(answer_reader.truth(answer_reader.at(one, place), words) is False for one in negative)
         ]
         if verdict_places:
-            return _usual_first(verdict_places, answers.VALIDITY)
+            return _usual_first(verdict_places, answer_reader.VALIDITY)
     return None
 
 

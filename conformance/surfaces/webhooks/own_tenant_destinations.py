@@ -17,7 +17,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
 from conformance.surfaces.gateway.calls import new_text
 from conformance.surfaces.gateway.orders import OpenedLink, memo_carrier, network_of, open_link, payer
-from conformance.surfaces.webhooks.sales import with_named_randomness
+from conformance.surfaces.webhooks.paid_links import with_named_randomness
 from conformance.webhook_receiver.inbox import Received
 from conformance.webhook_receiver.raw_receiver import Arrival, Receiver, Reply, bind_sockets
 
