@@ -17,7 +17,7 @@ from conformance.outcome import Verdict
 from conformance.surfaces.gateway import orders
 from tests.conformance.checks.gateway.scripted_checkout import Link
 from tests.conformance.checks.webhooks.scripted_sender import run_check
-from tests.conformance.checks.webhooks.test_own_destinations import Administered
+from tests.conformance.checks.webhooks.test_destination_selection import Administered
 
 CHECK, ROW = "an_expired_link_is_not_reported_as_cancelled", "GW-CHK-20"
 

@@ -14,7 +14,7 @@ from conformance.checks.webhooks import secret_rotation
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import Link
 from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Place, header, run_check
-from tests.conformance.checks.webhooks.test_own_destinations import Administered
+from tests.conformance.checks.webhooks.test_destination_selection import Administered
 
 CHECK, ROW = "a_rotated_secret_signs_no_more", "WH-SIG-04"
 

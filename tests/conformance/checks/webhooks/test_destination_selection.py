@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from multidict import CIMultiDictProxy
 
-from conformance.checks.webhooks import destinations
+from conformance.checks.webhooks import destination_selection
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import Link
 from tests.conformance.checks.webhooks.scripted_sender import Flaws, Place, Shop, own_places, run_check
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.usefixtures("quick_service")
 
 @pytest.fixture(autouse=True)
 def quick_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(destinations, "_SETTLE_SECONDS", 0.3)
-    monkeypatch.setattr(destinations, "_CACHE_SECONDS", 0.0)
+    monkeypatch.setattr(destination_selection, "_SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr(destination_selection, "_CACHE_SECONDS", 0.0)
 
 
 def honest(own: Sequence[Place], others: Sequence[Place], before: int) -> Iterable[Place]:
