@@ -1,7 +1,4 @@
-"""`weldproof-gateway`: serve the gateway, rotate its signing key, make administrators' keys, see to payments.
-
-The program is where surfaces meet: it alone knows both the gateway and the dispatcher that runs beside it.
-"""
+"""`weldproof-gateway`: serve the gateway, rotate its signing key, create administrators' keys, manage payments."""
 
 from __future__ import annotations
 
@@ -35,6 +32,8 @@ def main(ctx: click.Context, server: str | None) -> None:
         return
     settings = read_settings(GatewaySettings, server=server)
     registration.serve(
+        # Only this program knows both the gateway and the dispatcher of webhooks. So the dispatcher could run as a
+        # separate process without a change to the gateway (decision 0022).
         lambda _: open_gateway(settings, [deliver]),
         settings,
         "gateway",

@@ -38,8 +38,10 @@ def list_operations(
     documents: Documents,
     internal: AdminApi,
 ) -> Sequence[Operation]:
-    """Return every operation but those of the checkout."""
+    """Return every operation except those of the checkout."""
     tenant, admin = Access.TENANT, Access.ADMIN
+    # The request guard reads methods and access from this table, so an operation cannot be added without an access
+    # rule.
     return (
         Operation("POST", "/v1/payment-links", links.create, tenant, links.read_request),
         Operation("POST", "/v1/resources", resources.create, tenant, build_reader(ResourceRequest)),
@@ -70,7 +72,8 @@ def build_app(calls: Calls, by_endpoint: Mapping[str, Operation]) -> Quart:
     """Return the app of operations by endpoint."""
     app = Quart(__name__, static_folder=None)
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
-    app.url_map.merge_slashes = False  # paths are literal
+    # Paths are literal. A redirect to a path with fewer slashes would lose the body of a POST.
+    app.url_map.merge_slashes = False
 
     async def view(**arguments: str) -> Response:
         operation = by_endpoint[str(request.endpoint)]
@@ -87,6 +90,7 @@ def build_app(calls: Calls, by_endpoint: Mapping[str, Operation]) -> Quart:
 
 
 async def _fault(fault: Exception) -> Response:
-    if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
+    # The request guard in front of the app refuses unknown paths and methods. This handles what remains.
+    if isinstance(fault, HTTPException):
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.description or fault.name)
     return to_response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

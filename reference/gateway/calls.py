@@ -1,7 +1,7 @@
-"""What every call meets before its operation, in the order of specification 3.1.
+"""Calls of the API: the checks before an operation runs, in the order of specification 3.1.
 
-The route, the method and the limit of the address are judged by `Gate` before the body is read, the body's size by the
-envelope; what follows is here: credential, limit of the tenant, media type, JSON, schema.
+`RequestGuard` checks route, method and the limit of the address before the body is read. The envelope checks the size
+of the body. This module checks the rest: credential, limit of the tenant, media type, JSON, schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ModelType = TypeVar("ModelType", bound=BaseModel)
 
 
 class Access(Enum):
-    """Who may call an operation."""
+    """The callers that an operation admits."""
 
     OPEN = "open"
     RECEIPTS = "receipts"
@@ -36,11 +36,11 @@ class Access(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body that is JSON.
+    """A JSON body.
 
     Attributes:
-        value: What it holds.
-        data: As it was sent, for what a value does not keep (P-MN-02).
+        value: The parsed value.
+        data: The bytes as they were sent. They have the literal text of numbers, which the value lacks (P-MN-02).
         hash: `sha256:` and the hash of its canonical form.
     """
 
@@ -51,14 +51,14 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call whose credential and form are in order.
+    """A call whose credential and body were accepted.
 
     Attributes:
-        request: As it came.
+        request: The HTTP request.
         request_id: Its id.
         arguments: Named parts of its path.
-        content: What the operation's reader made of the body.
-        body: The body, for those who hash it.
+        content: The body as read by the operation's reader.
+        body: The body itself, for idempotency keys.
         caller: The tenant, for operations of tenants.
         scopes: Scopes of the administrator, for those of administrators.
     """

@@ -93,7 +93,7 @@ async def open_gateway(
 
     Args:
         settings: What the process was told.
-        beside: What runs beside it.
+        background_work: What runs beside it.
 
     Raises:
         Misconfigured: A node is of another network (P-NW-06), or a file cannot be used.

@@ -1,6 +1,6 @@
-"""Money that counted for no link: listed with its reason, and noted as given back (P-CK-10).
+"""Unmatched payments: money that counted for no link, listed with its reason and marked as given back (P-CK-10).
 
-The dashboard asks for those of one tenant, the operator's command for everybody's; the rules are the same.
+The dashboard lists those of one tenant, the operator's command those of all tenants. The rules are the same.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _REASONS = {
 
 
 class UnmatchedPayments:
-    """Lists payments that counted for nothing, and notes those that were given back."""
+    """Lists unmatched payments, and records those that were given back."""
 
     def __init__(self, clock: WpClock, payments: Payments) -> None:
         self._clock = clock
         self._payments = payments
 
     async def of_tenant(self, tenant_id: str, search: PaymentSearch = ALL_PAYMENTS) -> list[dict[str, Any]]:
-        """Return a tenant's, given back or not, in the order of the states, each the newest first.
+        """Return those of a tenant, given back or not, in the order of the states, each the newest first.
 
-        `refund_tx_id` and `refunded_at` are null until one is noted as given back.
+        `refund_tx_id` and `refunded_at` are null until a refund is recorded.
         """
         return [build_unmatched_members(one) for one in await self.select(tenant_id, search)]
 
     async def of_state(self, tenant_id: str, state: PaymentState) -> list[dict[str, Any]]:
-        """Return a tenant's of one state, given back or not, the newest first."""
+        """Return those of a tenant with one state, given back or not, the newest first."""
         return [build_unmatched_members(one) for one in await self._payments.list_unmatched(tenant_id, state)]
 
     async def select(self, tenant_id: str, search: PaymentSearch, *, most: int = 500) -> list[UnmatchedPayment]:
@@ -54,7 +54,7 @@ class UnmatchedPayments:
         ]
 
     async def of_all(self, *, is_refunded: bool, most: int) -> Sequence[UnmatchedPayment]:
-        """Return everybody's that are not given back, or those that are, the newest first."""
+        """Return those of all tenants that are given back, or those that are not, the newest first."""
         entries = [
             one
             for state in UNMATCHED_STATES
@@ -63,16 +63,16 @@ class UnmatchedPayments:
         return sorted(entries, key=lambda one: (-one.payment.seen_at, one.payment.id))[:most]
 
     async def refund(self, payment_id: str, transaction: str, *, tenant_id: str | None = None) -> None:
-        """Note that a payment was given back; nothing can be paid by it any more.
+        """Record that a payment was given back. From then on it can pay nothing.
 
         Args:
             payment_id: The payment.
             transaction: The transaction that gave it back.
-            tenant_id: Whose it must be; None for anybody's.
+            tenant_id: The tenant that it must belong to, None for any.
 
         Raises:
             Refused: 404, there is none; 409, it was given back already or has paid something meanwhile.
-            Unprocessable: That is no other transaction of its network.
+            Unprocessable: The text is not another transaction id of its network.
         """
         payment = await self._payments.find_unmatched(payment_id, tenant_id=tenant_id)
         if payment is None:
@@ -81,6 +81,7 @@ class UnmatchedPayments:
             refund_tx_id = canonical_tx_id(NETWORKS[payment.network], transaction)
         except ValueError as fault:
             raise _no_refund(str(fault)) from fault
+        # The likeliest mistake of an operator is to paste the transaction that paid.
         if refund_tx_id == payment.tx_id:
             raise _no_refund("that is the transaction that paid")
         if not await self._payments.record_refund(payment, refund_tx_id, now=self._clock.now()):
@@ -88,7 +89,7 @@ class UnmatchedPayments:
 
 
 def build_unmatched_members(entry: UnmatchedPayment) -> dict[str, Any]:
-    """Return a payment that counted for nothing as JSON, with its link and the reason.
+    """Return an unmatched payment as JSON, with its link and the reason.
 
     `amount` is what moved, in atomic units of the asset `asset_id`; `surplus` is the part above the link's amount.
     """
@@ -106,7 +107,7 @@ def build_unmatched_members(entry: UnmatchedPayment) -> dict[str, Any]:
 
 
 def amount_text(members: Mapping[str, Any]) -> str:
-    """Return for people what a payment of `build_unmatched_members` moved, of a surplus what is above the link's amount."""
+    """Return for people what an unmatched payment moved, or of a surplus the part above the link's amount."""
     network = NETWORKS.get(members["network"])
     if network is None or members["asset_id"] != network.asset_id:
         return f"{members['amount']} units of asset {members['asset_id']}"
@@ -139,7 +140,7 @@ def _no_refund(why: str) -> Unprocessable:
 
 
 def _reason(entry: UnmatchedPayment) -> str:
-    """Return why a payment counted for nothing: what is wrong with it, or what had ended its link and when."""
+    """Return why a payment counted for no link: its own fault, or what had ended its link and when."""
     if entry.state in _REASONS:
         return _REASONS[entry.state]
     if entry.link_state in {LinkState.PAID, LinkState.CANCELLED}:

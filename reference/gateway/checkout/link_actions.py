@@ -1,4 +1,4 @@
-"""What payers and tenants do to a link: show a payment, cancel, walk away (P-CK-06, P-CK-07)."""
+"""Actions on a link: verify a payment, cancel by the tenant, abandon by the payer (P-CK-06, P-CK-07)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reference.web.errors import Refused
 
 
 class VerifyRequest(BaseModel):
-    """A transaction that is said to pay a link; unknown members are ignored (P-CV-14)."""
+    """A transaction that a caller presents for a link. Unknown members are ignored (P-CV-14)."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
@@ -35,7 +35,7 @@ class VerifyRequest(BaseModel):
 
 
 class CancelRequest(BaseModel):
-    """The tenant's word that a link is over."""
+    """The tenant's request to cancel a link."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
@@ -43,13 +43,13 @@ class CancelRequest(BaseModel):
 
 
 class AbandonRequest(BaseModel):
-    """The payer's word that he will not pay."""
+    """The payer's request to abandon a link."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
 class LinkActions:
-    """Carries out what is asked for a link, or raises `Refused`."""
+    """Carries out the actions on a link, or raises `Refused`."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class LinkActions:
         self._attestor = attestor
 
     async def status(self, link: Link) -> dict[str, Any]:
-        """Return where a link stands, of a paid one with the attestation of its payment; nothing changes by it."""
+        """Return the status of a link, with the attestation if it is paid. Nothing changes."""
         status, payment = await self._settlement.status(link), await self._settlement.find_payment(link)
         if status.state is not LinkState.PAID or payment is None:
             return dict(status.members())
@@ -77,9 +77,9 @@ class LinkActions:
     # The three actions.
 
     async def verify(self, link: Link, request: VerifyRequest) -> dict[str, Any]:
-        """Look at one transaction now, and let it pay the link if it does.
+        """Check one transaction now, and pay the link with it if it fits.
 
-        The one that has paid it is answered as whoever showed it first, were it a watcher.
+        The transaction that has paid the link already gets the same answer again, even if a watcher saw it first.
 
         Raises:
             Refused: The link has an end, or the payment is not one of this link.
@@ -88,7 +88,9 @@ class LinkActions:
         if (answer := await self._answer_of_ended(link, request)) is not None:
             return answer
         if self._clock.now() > link.expires_at:
-            await self._watcher(link).search_now(link)  # the last look may end it
+            # A payment in a block of the last second may come to light now, and pays. If the search finds none, the
+            # link expires.
+            await self._watcher(link).search_now(link)
             if (answer := await self._answer_of_ended(link, request)) is not None:
                 return answer
         try:
@@ -107,6 +109,9 @@ class LinkActions:
             if fault.reason == "self_payment":
                 raise refusals.self_payment_blocked() from fault
             if link_payment.may_be_on_its_way(transaction, self._settlement.build_terms(link)):
+                # Nodes of Base and Solana list nothing that waits for a block. Without this row, the payer could
+                # abandon the link a moment later, and the money would come to a cancelled link (P-CK-07, decision
+                # 0061).
                 await self._settlement.payments.show(link.id, tx_id)
             await self._watcher(link).note_misdirected(tx_id, transaction)
             raise refusals.not_verified(fault.reason) from fault
@@ -116,7 +121,7 @@ class LinkActions:
             raise refusals.not_verified("transfer_used") from used
 
     async def _answer_of_ended(self, link: Link, request: VerifyRequest) -> dict[str, Any] | None:
-        """Return the answer of a link that the shown transaction has paid, None for a link without an end.
+        """Return the answer if the presented transaction has paid the link, or None if the link is active.
 
         Raises:
             Refused: It has another end, was paid by another transaction, or the chain has undone the payment.
@@ -128,28 +133,30 @@ class LinkActions:
         return None
 
     async def _answer(self, link: Link, payment: Payment) -> dict[str, Any]:
-        """Return what the payer is told."""
+        """Return the answer for a paid link."""
         attestation = await self._attestor.of(payment)
         members = {"payment_ledger_id": payment.id, "redirect_url": link.redirect_url}
         return {"status": LinkState.PAID.value, **members, **attestation.members()}
 
     async def cancel(self, link: Link, request: CancelRequest) -> dict[str, str]:
-        """End a link by its tenant's word.
+        """End a link for its tenant.
 
         Raises:
-            Refused: The secret is another's, or the link has an end.
+            Refused: The secret is wrong, or the link has ended.
         """
+        # The secret is checked before the state, so that a caller without it learns nothing. A constant-time comparison
+        # gives away no prefix of the digest.
         if not hmac.compare_digest(digest_of(request.cancel_secret), link.cancel_digest):
             raise refusals.invalid_cancel_secret()
         await self._end(link)
         return {"status": LinkState.CANCELLED.value}
 
     async def abandon(self, link: Link) -> dict[str, str]:
-        """End a link by its payer's word, unless his payment is on its way.
+        """End a link for its payer, unless a payment is on its way.
 
         Raises:
-            Refused: It is, or the link has another end.
-            ChainUnavailable: Nobody can tell.
+            Refused: A payment is on its way, or the link has ended in another way.
+            ChainUnavailable: Whether a payment is on its way cannot be decided.
         """
         state = await self._settlement.links.state(link.id)
         if state == LinkState.ACTIVE:
@@ -157,13 +164,15 @@ class LinkActions:
             await self._refuse_ended(link, unless=LinkState.CANCELLED)
             if link.id in search.links_on_the_way:
                 raise refusals.payment_pending(search.links_on_the_way[link.id])
+            # An incomplete search cannot exclude a payment. Better a 503 than money for a cancelled link (decision
+            # 0021).
             if not search.is_complete:
                 raise ChainUnavailable("the search did not reach the head")
             await self._end(link, unless=LinkState.CANCELLED)
         await self._refuse_ended(link, unless=LinkState.CANCELLED)
         return {"status": LinkState.CANCELLED.value}
 
-    # What they share.
+    # Shared parts.
 
     async def _end(self, link: Link, unless: LinkState | None = None) -> None:
         await self._refuse_ended(link, unless)
@@ -194,7 +203,7 @@ class LinkActions:
 
 
 def _is_shown(payment: Payment, link: Link, request: VerifyRequest) -> bool:
-    """Return whether a payment is the one that a caller shows."""
+    """Return whether a payment is the one that a caller presents."""
     try:
         return payment.tx_id == _shown_tx_id(link, request)
     except Refused:
@@ -202,10 +211,10 @@ def _is_shown(payment: Payment, link: Link, request: VerifyRequest) -> bool:
 
 
 def _shown_tx_id(link: Link, request: VerifyRequest) -> str:
-    """Return the canonical id of the transaction that is shown (P-NW-04).
+    """Return the canonical id of the presented transaction (P-NW-04).
 
     Raises:
-        Refused: It is said to be of another network, or it is no id.
+        Refused: The caller names another network, or the text is not an id.
     """
     network = NETWORKS[link.network]
     if request.chain is not None and network_of(request.chain) is not network:

@@ -1,4 +1,4 @@
-"""Telling those who follow a link that it has ended, at once where it ended in this very process."""
+"""Announcements to the followers of a link when it ends in this process."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Each follower is a connection and a look at the database every second.
+# Each follower costs a connection and a query every second, and any client that knows the address of a page can follow
+# it. Later clients receive the status once and poll instead (decision 0021).
 _MOST_PER_LINK = 64
 _MOST = 4096
 
 
 class LinkAnnouncements:
-    """Wakes whoever follows a link; other workers are noticed by reading the link again."""
+    """Wakes the followers of a link. What other workers do, a follower sees when it reads the link again."""
 
     def __init__(self) -> None:
         self._followers: dict[str, set[asyncio.Event]] = {}
 
     @contextmanager
     def follow(self, link_id: str) -> Iterator[asyncio.Event]:
-        """Give an event that is set whenever the link is announced."""
+        """Yield an event that is set whenever the link is announced."""
         event = asyncio.Event()
         self._followers.setdefault(link_id, set()).add(event)
         try:

@@ -1,4 +1,4 @@
-"""How a link ends: by a payment, with its time, or by a word; each end is one transaction (P-CK-07, P-CK-08)."""
+"""Settlement of links: a link ends by a payment, an expiry or a cancellation, in one transaction (P-CK-07, P-CK-08)."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ from reference.store.payments import Payment, Payments, PaymentState
 from reference.store.used_transfers import SOME_TRANSFER
 from reference.web.clock import WpClock
 
+# The chain is asked again this long after a payment, and then at growing distances: forks show up early or never.
 _FIRST_RECHECK_SECONDS = 2
 _TRAILS = (
     "the newest block of this network is too old, so a payment might not be seen in time: do not pay now, the link "
     "can be paid again when the network is current"
 )
-# Selector, receiver and amount of a plain transfer; what follows may be a memo.
+# Length of selector, receiver and amount of a plain transfer. The bytes behind may be a memo.
 _PLAIN_CALL_BYTES = 68
-# Whatever strangers write on a chain: nothing else is looked up, as PostgreSQL has no text with NUL in it.
+# Strangers can write anything on a chain. Only this form is looked up, because PostgreSQL has no text with NUL in it.
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]{1,200}")
 
 
 @dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`
 class TransferUsed(Exception):
-    """Every transfer that fits has bought something else.
+    """Every fitting transfer has bought something else.
 
     Attributes:
         cross_tenant: Whether all of it are links of other tenants.
@@ -52,7 +53,7 @@ class LinkEnded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a link stands, as its followers are told.
+    """The status of a link, as its page and its followers receive it.
 
     Attributes:
         state: Its state.
@@ -93,7 +94,7 @@ class LinkSettlement:
         self._recency = recency
 
     def build_terms(self, link: Link) -> LinkTerms:
-        """Return what a link asks of its chain."""
+        """Return the terms that a payment of a link must meet."""
         return LinkTerms(
             network=NETWORKS[link.network],
             pay_to=link.pay_to,
@@ -104,23 +105,25 @@ class LinkSettlement:
         )
 
     async def status(self, link: Link) -> Status:
-        """Return where a link stands now."""
+        """Return the present status of a link."""
         state = LinkState(await self.links.state(link.id))
         payment = await self.payments.of_link(link.id) if state is LinkState.PAID else None
         trails = state is LinkState.ACTIVE and self._recency.trails(link.network)
         return Status(state, link.redirect_url, None if payment is None else payment.tx_id, trails)
 
     async def find_payment(self, link: Link) -> Payment | None:
-        """Return the payment that has paid a link, or None when none has or the chain has undone it."""
+        """Return the payment that has paid a link, or None if none has or the chain has undone it."""
         payment = await self.payments.of_link(link.id)
         return None if payment is None or payment.reversed_at is not None else payment
 
     async def find_bound_links(self, network: str, transaction: ObservedTransaction) -> Sequence[Link]:
-        """Return the links of a network whose memos a transaction carries, wherever it carries them."""
+        """Return the links of a network whose memos a transaction carries: in a note, a memo, call data or a nonce."""
         prefix = self._settings.word.memo("").encode()
         texts = (transaction.note, *transaction.memos, transaction.calldata[_PLAIN_CALL_BYTES:])
         tokens = {text[len(prefix) :] for text in texts if text.startswith(prefix)}
         asset = NETWORKS[network].asset_id
+        # On Base a wallet pays by an authorization whose nonce is the hash of the memo (P-CK-09). Only uses of the
+        # network's own asset count, as any contract can emit such an event.
         uses = (used for used in transaction.authorizations_used if same_address(NETWORKS[network], used.asset, asset))
         nonces = dict.fromkeys(used.nonce for used in uses)
         candidates = [await self.links.by_token(token.decode()) for token in sorted(tokens) if _TOKEN.fullmatch(token)]
@@ -128,7 +131,7 @@ class LinkSettlement:
         return list({link.id: link for link in candidates if link is not None and link.network == network}.values())
 
     async def pay(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> Payment:
-        """Let a transaction pay an active link.
+        """Pay an active link with a transaction.
 
         Raises:
             NotPaid: It does not, for one reason.
@@ -137,6 +140,8 @@ class LinkSettlement:
         """
         terms = self.build_terms(link)
         transfers = await self.select_for_link(link, transaction, link_payment.select_paying(transaction, terms))
+        # Another worker may take the chosen transfer between the look and the write. The write is refused then, and the
+        # next round chooses among the transfers that are left, or finds that the link has ended.
         while True:
             transfer = await self._choose_transfer(link, tx_id, transfers)
             payment = self._payment(link, tx_id, transfer, PaymentState.PAID, transaction)
@@ -147,13 +152,13 @@ class LinkSettlement:
                 raise LinkEnded
 
     async def _try_to_pay(self, link: Link, payment: Payment) -> bool:
-        """Note the payment, the link's end and its event in one transaction; False when either was taken already."""
+        """Add the payment, the link's end and its event in one transaction, or return False if one exists already."""
         recheck_at = payment.seen_at + _FIRST_RECHECK_SECONDS if may_be_undone(payment) else None
         insert = self.payments.build_insert(payment, recheck_at=recheck_at)
         now = self._clock.now()
         event = self._outbox.build_confirmed(link, payment, now=now)
         try:
-            # A reorganisation may have moved what was late into time, and made enough of what was short.
+            # After a reorganisation, a payment that was listed as late or short may pay the link after all.
             unlist = self.payments.build_unlist(payment)
             surplus = (self.payments.build_surplus(payment),) if payment.value > self.build_terms(link).atomic else ()
             end = self.links.build_end(link.id, LinkEnding.PAYMENT_FINAL, **self._times(now))
@@ -167,15 +172,15 @@ class LinkSettlement:
     ) -> tuple[Transfer, ...]:
         """Return the transfers that a link may take of those that fit it.
 
-        Beside a memo that names no link of this database, a transaction may pay another gateway: then a transfer is the
-        link's by its place alone, which that gateway reads, too.
-
         Raises:
-            NotPaid: None is.
+            NotPaid: None of them belongs to the link.
         """
         service = self._settings.word.lower
         tokens = [transfer_purpose.checkout_token(service, memo) for memo in transaction.memos]
         other_tokens = {token for token in tokens if token not in {None, link.token}}
+        # A memo that names no link of this database may belong to another gateway at the same payout address. Both
+        # gateways then assign transfers by their places, so that each transfer pays at one of them only (decision
+        # 0045).
         if all([await self.links.by_token(token) for token in other_tokens if token is not None]):
             return transfers
         places = transfer_purpose.assign_links(transaction, service)
@@ -192,7 +197,8 @@ class LinkSettlement:
             TransferUsed: There is none.
         """
         used = await self.payments.of_transaction(link.network, tx_id)
-        if any(one.link_id == link.id for one in used):  # a watcher or another call was faster
+        # A watcher or another call was faster.
+        if any(one.link_id == link.id for one in used):
             raise LinkEnded
         unavailable = await self.find_unavailable_places(link.network, tx_id, transfers)
         transfer = link_payment.choose_transfer(
@@ -206,16 +212,15 @@ class LinkSettlement:
         return transfer
 
     async def find_unavailable_places(self, network: str, tx_id: str, transfers: tuple[Transfer, ...]) -> set[int]:
-        """Return the places of the transfers that have bought calls of a rail on this database, or were given back.
-
-        Of a call that was sold before places were kept, any transfer may be the one that names a reference.
-        """
+        """Return the places of the transfers that have bought calls of a rail on this database, or were given back."""
         places = set(await self.payments.unavailable_to_links(network, tx_id))
+        # A call that was sold before places were stored has no place. Any transfer that names a further account, which
+        # may be a reference of a rail, may be the one that bought it.
         possible_places = {one.ordinal for one in transfers if one.accounts} if SOME_TRANSFER in places else set()
         return places | possible_places
 
     async def note_late(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
-        """List a payment that came for a link when it was no longer active, unless it pays something else."""
+        """List a payment of a link that is no longer active, unless the transfer pays something else."""
         try:
             transfers = link_payment.match_transfers(transaction, self.build_terms(link))
         except NotPaid as fault:
@@ -225,7 +230,7 @@ class LinkSettlement:
         await self._note(link, tx_id, transaction, transfers, PaymentState.LATE)
 
     async def note_short(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
-        """List a payment that moved less than its link asks; the link waits for the whole."""
+        """List a payment that moved less than its link's amount. Parts are not added up (P-CK-10)."""
         await self._note(
             link,
             tx_id,
@@ -251,7 +256,10 @@ class LinkSettlement:
         await self.payments.note(self._payment(link, tx_id, transfer, state, transaction))
 
     async def end(self, link: Link, cause: LinkEnding) -> bool:
-        """End a link without a payment; False when it had an end already. A cancellation is told to those who asked."""
+        """End a link without a payment, or return False if it has ended already.
+
+        A cancellation adds an event for the destinations that subscribe to it (P-WH-12).
+        """
         now = self._clock.now()
         event = self._outbox.build_cancelled(link, now=now) if cause is LinkEnding.CALLED_OFF else ()
         try:
@@ -262,7 +270,7 @@ class LinkSettlement:
         return True
 
     def _times(self, now: int) -> dict[str, int]:
-        """Return when a link that ends now ends, and until when it is still watched."""
+        """Return the end of a link that ends now, and until when late payments of it are looked for (P-CK-10)."""
         return {"now": now, "watched_until": now + self._settings.late_watch_seconds}
 
     def _payment(

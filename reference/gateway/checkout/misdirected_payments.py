@@ -1,4 +1,4 @@
-"""Money that names a link and pays none: another asset, an unclear memo, transfers that are left over (P-CK-10).
+"""Misdirected payments: transfers that name a link and pay none, listed with the reason (P-CK-10).
 
 A final transaction is first offered to the links whose memos it carries (`settling`). This module lists the rest of it,
 each transfer once a tenant:
@@ -9,8 +9,6 @@ each transfer once a tenant:
     ambiguous      shares its transaction with the memo of a link of another gateway     ambiguous_memo
     other_asset    carries the memo, in an asset that is not the link's                  wrong_asset
 
-Any account can send dust, and can issue an asset that looks like USDC. So a link lists at most `MOST_OF_A_LINK` of the
-last three kinds, and a transaction is searched for at most `MOST_NAMED` links.
 """
 
 from __future__ import annotations
@@ -29,19 +27,21 @@ from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 
 _log = get_logger()
+# Any account can send dust, and can issue an asset that looks like USDC. So a link lists at most this many entries of
+# the last three kinds, and a transaction is searched for at most `MOST_NAMED` links (decision 0071).
 MOST_OF_A_LINK = 8
 MOST_NAMED = 8
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]{1,200}")
-# Tokens of this gateway have this length; one that is followed by more characters of a token is found by it.
+# Tokens of this gateway have this length. If a note continues without a separator, the first characters are tried.
 _TOKEN_LENGTH = 22
 _PLAIN_CALL_BYTES = 68
 
 
 class MisdirectedPayments:
-    """Lists what a final transaction moved to payout addresses and did not pay links with."""
+    """Lists the transfers of a final transaction that went to payout addresses and paid no link."""
 
     def __init__(self, settlement: LinkSettlement, clock: WpClock, memo_prefix: str) -> None:
-        """Take who settles links, and the text that every memo begins with."""
+        """Take the settlement of links, the clock, and the text with which every memo begins."""
         self._settlement = settlement
         self._clock = clock
         self._prefix = memo_prefix.encode()
@@ -49,13 +49,13 @@ class MisdirectedPayments:
     async def note(
         self, network: str, tx_id: str, transaction: ObservedTransaction, bound_links: Sequence[Link]
     ) -> None:
-        """List what is left of a transaction after the links that it binds have taken what is theirs.
+        """List the transfers of a transaction that its bound links have left over.
 
         Args:
             network: Network key.
             tx_id: Transaction, canonical.
-            seen: What the chain shows of it; one that is not final, or failed, lists nothing.
-            bound: The links whose memos it carries exactly.
+            transaction: What the chain shows of it. If it is not final, or failed, nothing is listed.
+            bound_links: The links whose memos it carries exactly.
         """
         if not transaction.final or transaction.status is not TxStatus.CONFIRMED or not transaction.transfers:
             return
@@ -67,6 +67,8 @@ class MisdirectedPayments:
             for link in await self._find_named_links(network, transaction)
             if link.id not in {one.id for one in bound_links}
         ]
+        # Each tenant sees an ambiguous transfer once, because one of its links may be meant. The gateway does not
+        # choose: two gateways on one address would choose differently.
         for link in _first_of_each_tenant(unclear):
             unsure = link_payment.select_with_unclear_memo(transaction, self._settlement.build_terms(link))
             await self._note(link, tx_id, transaction, unsure, PaymentState.AMBIGUOUS)
@@ -78,7 +80,8 @@ class MisdirectedPayments:
         transfers = link_payment.select_bound(transaction, terms)
         try:
             own = await self._settlement.select_for_link(link, transaction, transfers)
-        except NotPaid:  # it may have paid a link that another gateway knows
+        except NotPaid:
+            # The transfers may have paid a link of another gateway. This one does not guess (decision 0071).
             await self._note(link, tx_id, transaction, transfers, PaymentState.AMBIGUOUS)
             return
         short = tuple(one for one in own if one.value < terms.atomic)
@@ -98,14 +101,14 @@ class MisdirectedPayments:
             await self._note(link, tx_id, transaction, foreign, PaymentState.OTHER_ASSET)
 
     async def _find_named_links(self, network: str, transaction: ObservedTransaction) -> list[Link]:
-        """Return the links of a network that a transaction names in texts that are not exactly one memo."""
+        """Return the links of a network that a transaction names in longer texts than one memo."""
         texts = (transaction.note, *transaction.memos, transaction.calldata[_PLAIN_CALL_BYTES:])
         tokens = dict.fromkeys(token for text in texts for token in self._tokens_within(text))
         candidates = [await self._settlement.links.by_token(token) for token in list(tokens)[: 2 * MOST_NAMED]]
         return [link for link in candidates if link is not None and link.network == network][:MOST_NAMED]
 
     def _tokens_within(self, text: bytes) -> Iterator[str]:
-        """Yield what may be a token in a text that is not exactly one memo."""
+        """Yield the possible tokens in a text that is longer than one memo."""
         before, *pieces = text.split(self._prefix, MOST_NAMED)
         if not pieces or (not before and len(pieces) == 1 and _TOKEN.fullmatch(pieces[0])):
             if pieces and len(pieces[0]) > _TOKEN_LENGTH:
@@ -125,7 +128,7 @@ class MisdirectedPayments:
         transfers: Iterable[Transfer],
         state: PaymentState,
     ) -> None:
-        """List transfers that have bought nothing and are not listed yet."""
+        """List the transfers that have bought nothing and are not listed yet."""
         transfers = tuple(transfers)
         if not transfers:
             return
@@ -134,6 +137,7 @@ class MisdirectedPayments:
         is_bounded = state in {PaymentState.OTHER_ASSET, PaymentState.AMBIGUOUS}
         room = MOST_OF_A_LINK - await payments.count_misdirected(link.id) if is_bounded else len(transfers)
         for transfer in [one for one in transfers if one.ordinal not in used_places]:
+            # The log is the only trace of a transfer beyond the bound.
             if room <= 0:
                 _log.warning("payment_not_listed", network=link.network, link=link.id, tx_id=tx_id)
                 return
@@ -150,7 +154,7 @@ class MisdirectedPayments:
             room -= await payments.note(payment, asset=asset)
 
     async def _find_used_places(self, link: Link, tx_id: str, transfers: tuple[Transfer, ...]) -> Collection[int]:
-        """Return the places of transfers that have paid something, were given back, or are listed to the tenant."""
+        """Return the places of transfers that have paid something, were given back, or are listed for the tenant."""
         payments = await self._settlement.payments.of_transaction(link.network, tx_id, of_all_states=True)
         listed_places = {
             one.ordinal for one in payments if one.state is PaymentState.PAID or one.tenant_id == link.tenant_id

@@ -1,4 +1,4 @@
-"""The page of a link, made whole on the server (P-CK-01 to P-CK-04)."""
+"""The checkout page of a link, rendered on the server (P-CK-01 to P-CK-04)."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from reference.store.merchants import Merchant
 from reference.store.payments import Payment
 from reference.web.clock import WpClock
 
+# The page asks for money, so nothing foreign may run in it or frame it. Its address is a secret of the payer, which no
+# referrer and no shared cache may learn.
 SECURITY = {
     "Content-Security-Policy": (
         "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -52,7 +54,7 @@ def assets() -> Mapping[str, Asset]:
 
 
 class Page:
-    """Makes pages."""
+    """Renders pages."""
 
     def __init__(self, settings: GatewaySettings, clock: WpClock, settlement: LinkSettlement) -> None:
         self._settings = settings
@@ -65,11 +67,11 @@ class Page:
         return qr_payload(self._shown_link(link))
 
     def is_open(self, link: Link, status: Status) -> bool:
-        """Whether the page asks for money now: the link is active, its time is not over, its network is current."""
+        """Return whether the page asks for money: the link is active and in time, and its network is current."""
         return self._is_in_time(link, status) and not status.trails
 
     def _is_in_time(self, link: Link, status: Status) -> bool:
-        """Whether the link is active and its time is not over."""
+        """Return whether the link is active and not past its expiry."""
         return status.state is LinkState.ACTIVE and self._clock.now() <= link.expires_at
 
     def html(self, link: Link, status: Status, merchant: Merchant, payment: Payment | None, price: Price | None) -> str:
@@ -77,13 +79,14 @@ class Page:
 
         Args:
             link: The link.
-            status: Where it stands.
-            merchant: What its tenant shows of itself.
-            price: What it was ordered as, as far as that is known.
+            status: Its status.
+            merchant: What the page shows of its tenant.
+            price: The order behind it, if known.
             payment: The payment that has paid it, unless the chain has undone that.
         """
         terms = self._settlement.build_terms(link)
         is_open = self.is_open(link, status)
+        # While the chain trails, a payment could be seen too late. So the page shows no address, amount or code (0083).
         trails = status.trails and self._is_in_time(link, status)
         waits = status.state is LinkState.ACTIVE and not is_open and not trails
         return self._template.render(
@@ -113,7 +116,7 @@ class Page:
         )
 
     def _payable(self, link: Link, terms: LinkTerms) -> dict[str, Any]:
-        """Return what only a page that asks for money shows."""
+        """Return the values that only a page that asks for money shows."""
         wallet = _wallet_members(link, terms) if terms.network.eip712_name else None
         payload = self.payload(link)
         lane = descriptor_of(terms.network)
@@ -126,11 +129,10 @@ class Page:
 
 
 def _back(link: Link, merchant: Merchant, *, is_over: bool) -> dict[str, str] | None:
-    """Return where the payer may go back to: an address that the tenant has registered.
-
-    Of a tenant without any, the link's own address once the link is over, so that its page is no dead end.
-    """
+    """Return where the payer may go back to: an address that the tenant has registered."""
     redirect_url = link.redirect_url
+    # A tenant without a registered address: an open page leads nowhere, because some shops take an arrival there for a
+    # payment. A page that is over leads to the link's own address, so that it is no dead end (decision 0072).
     if not merchant.addresses:
         return {"address": redirect_url, "host": host_of(redirect_url)} if redirect_url and is_over else None
     address = redirect_url if redirect_url and is_at_shop(redirect_url, merchant.addresses) else merchant.addresses[0]
@@ -138,7 +140,7 @@ def _back(link: Link, merchant: Merchant, *, is_over: bool) -> dict[str, str] | 
 
 
 def _order_members(link: Link, price: Price | None, terms: LinkTerms) -> dict[str, str] | None:
-    """Return what the page says of an order in another currency than the asset; None where there is nothing to say."""
+    """Return what the page shows of an order in another currency than the asset, or None for other orders."""
     asset = terms.network.asset_label
     if price is None or price.currency == asset:
         return None
@@ -152,7 +154,7 @@ def _order_members(link: Link, price: Price | None, terms: LinkTerms) -> dict[st
 
 
 def _receipt_members(payment: Payment | None) -> dict[str, str] | None:
-    """Return what the receipt of a paid link says of its payment; None where the chain has undone it."""
+    """Return what the receipt of a paid link shows, or None if the chain has undone the payment."""
     if payment is None:
         return None
     return {
@@ -179,7 +181,7 @@ def _wallet_members(link: Link, terms: LinkTerms) -> dict[str, str]:
         "to": link.pay_to,
         "value": str(terms.atomic),
         "nonce": nonce_of(terms.memo),
-        # The contract compares strictly, and a block of the expiry's own second still pays.
+        # The contract demands a time before this one, and a block in the second of the expiry still pays.
         "valid_before": str(link.expires_at + 1),
         "selector": "0x" + TRANSFER_SELECTOR.hex(),
     }

@@ -29,6 +29,7 @@ from reference.web.http.quart_calls import read_current_body
 _PATH = "/checkout/<token>"
 _NO_STORE = {"Cache-Control": "no-store"}
 _CACHEABLE = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
+# A logo is a file of a tenant. The policy keeps a browser from running anything in it if it is opened by its address.
 _LOGO = {**_CACHEABLE, "Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
 
 Handler = Callable[[Link, Body], Awaitable[Response]]
@@ -91,13 +92,15 @@ class Routes:
         """
         scope = cast("Scope", request.scope)
         link = await self._settlement.links.by_token(token)
+        # An unknown token counts against the address, so that tokens cannot be guessed at speed. A known one counts
+        # against the token (P-RL-03, P-RL-04).
         if link is None:
             self._limits.charge_address(scope)
             raise refusals.not_found()
         self._limits.charge_token(scope, token)
         return link
 
-    # Reading.
+    # Read operations.
 
     async def _show(self, link: Link, body: Body) -> Response:
         del body
@@ -133,7 +136,7 @@ class Routes:
         return Response(qr.png(data), 200, {"Content-Type": "image/png", **_NO_STORE})
 
     def _read_data_parameter(self) -> str | None:
-        """Return the text that a caller wants coded instead of the payload; None where that is off (P-CK-05).
+        """Return the text that a caller asks to encode instead of the payload, or None if that is off (P-CK-05).
 
         Raises:
             Unprocessable: It is empty, or too long.
@@ -160,7 +163,7 @@ class Routes:
             raise refusals.not_found()
         return Response(png, 200, {"Content-Type": "image/png", **_LOGO})
 
-    # Acting.
+    # Actions.
 
     async def _verify(self, link: Link, body: Body) -> Response:
         return _json(await self._actions.verify(link, fit_model(VerifyRequest, body.value)))

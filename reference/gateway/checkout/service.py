@@ -1,4 +1,4 @@
-"""The checkout of one gateway: what it is made of, its routes, and its watchers."""
+"""The checkout of one gateway: its parts, its routes, and its watchers."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Checkout:
         """Put the parts together.
 
         Args:
-            settings: What the process was told.
+            settings: The settings of the process.
             clock: The service's clock.
             database: Where links and payments are.
             lanes: Networks that have a node, by key; one that is added later is watched from then on.
             recency: Says whether a network's links can be paid now.
             limits: Charges calls.
-            attesting: Attests payments.
-            storefronts: What tenants show of themselves.
+            attestor: Attests payments.
+            storefronts: What the page shows of tenants.
         """
         announcements = LinkAnnouncements()
         settlement = LinkSettlement(settings, clock, database, announcements, recency)
@@ -72,6 +72,7 @@ class Checkout:
         watched_keys: set[str] = set()
         async with asyncio.TaskGroup() as tasks:
             while True:
+                # A node that did not answer at the start is checked later, and its lane is added then (`runtime`).
                 for key in [key for key in self._lanes if key not in watched_keys]:
                     watched_keys.add(key)
                     watcher = self._watchers.setdefault(key, self._watcher(self._lanes[key]))
@@ -79,7 +80,7 @@ class Checkout:
                 await asyncio.sleep(self._every)
 
     async def _watch(self, watcher: Watcher) -> None:
-        """Watch one network for ever: what goes wrong is logged once, and tried again."""
+        """Watch one network for ever. A fault is logged once, and the round is repeated."""
         fault = ""
         while True:
             try:

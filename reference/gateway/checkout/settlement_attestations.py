@@ -1,4 +1,4 @@
-"""What a paid link's settlement is attested by: made once, and the same for whoever asks (2.3, P-CK-06)."""
+"""Settlement attestations of paid links: each is signed once, and is the same for every caller (2.3, P-CK-06)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Attestation:
         return payload
 
     def members(self) -> dict[str, Any]:
-        """Return the members that an answer tells it by."""
+        """Return the members of an answer that contain it."""
         return {"settlement_attestation": self.claims, "settlement_attestation_jws": self.jws}
 
 
@@ -46,18 +46,16 @@ class Attestor:
     def __init__(
         self, settings: GatewaySettings, attestations: Attestations, *, sign: Callable[[Claims], str], did: str
     ) -> None:
-        """Take what is told, where attestations are kept, and who signs."""
+        """Take the settings, the store of attestations, and the function that signs."""
         self._settings = settings
         self._attestations = attestations
         self._sign = sign
         self._did = did
 
     async def of(self, payment: Payment) -> Attestation:
-        """Return the attestation of a payment.
-
-        It is made when it is first asked for, so that no payment waits for a key; from then on it stays as it is,
-        whatever becomes of keys and settings.
-        """
+        """Return the attestation of a payment."""
+        # It is signed at its first request instead of with the payment, so that no payment waits for a key (decision
+        # 0052). Then it never changes, even if keys or settings do.
         jws = await self._attestations.of_payment(payment.id)
         return Attestation(jws or await self._attestations.keep(payment.id, self._sign(self._claims(payment))))
 

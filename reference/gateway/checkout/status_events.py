@@ -1,4 +1,4 @@
-"""Server-sent events: a link's status at once, and again whenever it changes (P-CK-02)."""
+"""Server-sent events: the status of a link, at once and after each change (P-CK-02)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
 from reference.web.process.shutdown import SHUTDOWN
 
-# A comment now and then keeps proxies from closing the stream, and tells us of clients that are gone.
+# A comment from time to time keeps proxies from closing the stream, and shows which clients have gone.
 _COMMENT_SECONDS = 15.0
-# A browser opens a stream that ended again; so none lives for ever.
+# A browser opens a stream again that has ended, so no stream has to last for ever.
 _LONGEST_SECONDS = 600.0
-# When a browser comes back that found too many others.
+# When a browser that met too many followers asks again.
 _COME_BACK = b"retry: 5000\n\n"
 
 
 async def statuses(
     settlement: LinkSettlement, announcements: LinkAnnouncements, link: Link, *, every: float
 ) -> AsyncIterator[bytes]:
-    """Yield events until the link has an end; it is read anew every so many seconds, or when it is announced.
+    """Yield events until the link has ended. The link is read every so many seconds, and when it is announced.
 
-    Where too many follow already, the stream ends after the first event, and the browser asks again a little later;
-    so it does when the database is away, or the gateway is to end.
+    If the link has too many followers, the stream ends after the first event, and the browser asks again later. The
+    stream also ends if the database is unavailable or the gateway shuts down.
     """
     last: Status | None = None
     opened_at = sent_at = time.monotonic()
@@ -39,6 +39,7 @@ async def statuses(
             yield _status_event(await settlement.status(link)) + _COME_BACK
             return
         while time.monotonic() - opened_at < _LONGEST_SECONDS:
+            # Cleared before the link is read: an announcement during the read then leads to another read.
             event.clear()
             status = await settlement.status(link)
             if status != last:

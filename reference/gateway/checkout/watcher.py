@@ -1,7 +1,10 @@
-"""The watcher: sees payments of one network, lets links expire, and looks again at what was paid (3.5).
+"""The watcher of one network: finds payments, lets links expire, and checks paid links for reorganisations (3.5).
 
-Every worker may run one. What it does is decided by unique keys in the database, so several are harmless; where it was
-is kept there too, so that a restart loses nothing. One search a payout address serves all its links.
+Every worker may run one. Unique keys in the database decide what its findings change, so several watchers are harmless.
+Its positions are stored there, too, so that a restart loses no payment (decision 0060).
+
+A search never skips anything: what it did not reach, what a node could not read and what may still change stays behind
+the stored position, and is searched again (decision 0021).
 """
 
 from __future__ import annotations
@@ -25,30 +28,36 @@ from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 
 _log = get_logger()
+# Positions are stored this often. A crash costs the search of that time again, and no payment.
 _KEEP_EVERY_SECONDS = 10.0
+# Strangers can send any number of transactions to an address, so what a watcher remembers is bounded.
 _MOST_REMEMBERED = 100_000
-# A link may become visible a little later than it says it was created.
+# A link may become visible a little later than its time of creation, when the transaction that inserts it commits.
 _COMMIT_SECONDS = 30
+# An address with an active link is watched for this long before its links are read again.
 _ACTIVE_FOR_SECONDS = 30
-# A block of the link's last second may come to light a little later than that; a chain that stands still is not
-# waited for longer than this.
+# A block of a link's last second may come to light a little later. On a chain that stands still, the link waits for no
+# longer than this.
 GRACE_SECONDS = 10
-# A transaction that the node cannot tell of is given up after so long; it is asked for at least this often.
+# A transaction that the node lists but cannot return is given up after this time, or it would hold up the address for
+# ever. Until then it is requested at least every `_ASK_AGAIN_SECONDS`.
 UNREADABLE_SECONDS = 3600
 _ASK_AGAIN_SECONDS = 600
+# Several searches at once, so that much traffic at one address makes few others wait. A bound, as nodes limit requests.
 _SEARCHES_AT_ONCE = 8
-# Transfers in other assets pay nothing: they are looked for more rarely, and a few at a time.
+# Transfers in other assets pay nothing. They are looked for more rarely and a few at a time, so that a flood of them
+# delays no payment (decision 0071).
 STRAY_SECONDS = 15.0
 _STRAYS_AT_ONCE = 16
 
 
 @dataclass(slots=True)
 class UnreadableTransaction:
-    """A transaction that a search listed and the node did not tell of, in unix seconds.
+    """A transaction that a search listed and the node did not return, in unix seconds.
 
     Attributes:
-        since: When it was asked for first.
-        again: When to ask next.
+        since: When it was first requested.
+        again: When to request it next.
     """
 
     since: int
@@ -57,7 +66,7 @@ class UnreadableTransaction:
 
 @dataclass(slots=True)
 class SearchResult:
-    """What one search of a payout address showed.
+    """The result of one search of a payout address.
 
     Attributes:
         complete: Whether it reached the head, and every transaction told what it is.
@@ -70,7 +79,7 @@ class SearchResult:
     oldest_unfinished: int | None = None
 
     def revisit(self, candidate: Candidate) -> None:
-        """Note that a transaction is not done with."""
+        """Record that a transaction must be looked at again."""
         if self.oldest_unfinished is None or candidate.position < self.oldest_unfinished:
             self.oldest_unfinished = candidate.position
 
@@ -85,28 +94,29 @@ class Watcher:
         self._settlement = settlement
         self._lane = lane
         self._positions: dict[str, int] = {}
-        # Payout addresses, and until when each is known to be watched.
+        # Payout addresses, and until when each has to be watched as far as is known.
         self._watched: dict[str, int] = {}
         self._looked_at: int | None = None
         self._kept_at = -_KEEP_EVERY_SECONDS
         self._misdirected = MisdirectedPayments(settlement, clock, settings.word.memo(""))
-        # From where each payout address is searched for other assets, and when it was last.
+        # For each payout address: from where it is searched for other assets, and when it was last.
         self._strays: dict[str, tuple[int, float]] = {}
-        # Transactions that will never tell anything new.
+        # Transactions that were decided, and need not be read again.
         self._done: OrderedDict[str, None] = OrderedDict()
         self._unreadable: OrderedDict[str, UnreadableTransaction] = OrderedDict()
 
     async def run_round(self) -> None:
-        """Look once at everything that is due. An address whose search fails holds nobody else up.
+        """Run everything that is due once. An address whose search fails does not hold up the others.
 
         Raises:
-            ChainUnavailable: The node could not be asked at all.
-            DatabaseUnavailable: Nothing can be noted.
+            ChainUnavailable: The node does not answer at all.
+            DatabaseUnavailable: The database does not answer.
         """
         now = self._clock.now()
         await self._follow_links(now)
         if self._watched:
             head = await self._lane.finder.read_head()
+            # The search for payments moves the positions. The search for other assets must begin where the round began.
             before = dict(self._positions)
             await self._search_all(head, now)
             await self._search_strays(before, head)
@@ -114,14 +124,15 @@ class Watcher:
         await self._keep()
 
     async def search_now(self, link: Link) -> SearchResult:
-        """Search a link's payout address now, and let it expire if its time is over.
+        """Search a link's payout address now, and let the link expire if its time is over.
 
         Raises:
             ChainUnavailable: The chain cannot be asked.
         """
         now = self._clock.now()
         await self._follow_links(now)
-        # The pool before the blocks: what goes from one to the other meanwhile is seen in one of them.
+        # The pool is read before the blocks. A transaction that moves from one to the other meanwhile is seen in one of
+        # them.
         tx_ids = {*await self._lane.finder.list_pool(link.pay_to), *await self._settlement.payments.list_shown(link.id)}
         head = await self._lane.finder.read_head()
         result = await self._search(link.pay_to, head, now)
@@ -134,10 +145,10 @@ class Watcher:
                 result.links_on_the_way.setdefault(link.id, tx_id)
         return result
 
-    # What is watched.
+    # Watched addresses.
 
     async def _follow_links(self, now: int) -> None:
-        """Take up addresses with new links, and drop those whose links have all been over for long enough."""
+        """Add addresses with new links, and drop those whose links have all been over for long enough."""
         links = self._settlement.links
         if self._looked_at is None:
             positions = await self._settlement.payments.positions()
@@ -152,7 +163,7 @@ class Watcher:
         for address in [one for one, until in self._watched.items() if until < over]:
             until = await self._watched_until(address, over)
             if until is None:
-                self._watched.pop(address, None)  # another look may have done so
+                self._watched.pop(address, None)  # a concurrent search may have dropped it
             else:
                 self._watched[address] = until
 
@@ -162,10 +173,10 @@ class Watcher:
         last = await self._settlement.links.last_watch(self.network, address)
         return last if last is not None and last >= now else None
 
-    # Searching.
+    # Searches.
 
     async def _search_all(self, head: Head, now: int) -> None:
-        """Search every address, some at once: much traffic at one makes few others wait."""
+        """Search every address, several at once."""
         places = asyncio.Semaphore(_SEARCHES_AT_ONCE)
 
         async def search(address: str) -> None:
@@ -183,7 +194,8 @@ class Watcher:
     async def _search(self, address: str, head: Head, now: int) -> SearchResult:
         position = self._positions.get(address)
         if position is not None and position > head.position:
-            # A node that lags behind another one, or a chain that went back: another one, or an older state of it.
+            # The head went back: another node answers that lags behind, or the chain was reset. A small step restarts
+            # the search a little earlier, a large one at the oldest link (decision 0021).
             self._done.clear()
             is_near = position - head.position <= LEAST_LOOK_BACK
             position = max(0, head.position - LEAST_LOOK_BACK) if is_near else None
@@ -226,13 +238,13 @@ class Watcher:
         await self._misdirected.note(self.network, tx_id, transaction, bound_links)
 
     async def note_misdirected(self, tx_id: str, transaction: ObservedTransaction) -> None:
-        """List what a transaction moved that names links and pays none, if it is final."""
+        """List the transfers of a final transaction that name links and pay none."""
         await self._misdirected.note(
             self.network, tx_id, transaction, await self._settlement.find_bound_links(self.network, transaction)
         )
 
     async def _search_strays(self, before: dict[str, int], head: Head) -> None:
-        """Look for transfers in other assets, at the addresses where that is due; a node that refuses shows none.
+        """Search for transfers in other assets, at the addresses where that is due.
 
         Args:
             before: How far each address was searched for payments before this round.
@@ -253,7 +265,7 @@ class Watcher:
             del self._strays[address]
 
     async def _consider_strays(self, address: str, position: int, head: Head) -> int:
-        """Note what the oldest strays are that are not known yet, and return from where to search next."""
+        """Record the oldest transfers in other assets that are new, and return from where to search next."""
         findings = await self._lane.finder.find_strays(address, position, head)
         fresh = [one for one in findings.candidates if one.tx_id not in self._done]
         for candidate in fresh[:_STRAYS_AT_ONCE]:
@@ -265,10 +277,10 @@ class Watcher:
         return min(findings.searched_to, later_candidates[0].position - 1) if later_candidates else findings.searched_to
 
     async def _observe(self, tx_id: str) -> ObservedTransaction | None:
-        """Return a transaction, or None when it is to be asked for again or was given up.
+        """Return a transaction, or None if it is to be requested again or was given up.
 
         Raises:
-            ChainUnavailable: It is not this transaction alone that the node cannot tell of.
+            ChainUnavailable: The node does not answer at all.
         """
         now = self._clock.now()
         unreadable = self._unreadable.get(tx_id)
@@ -277,17 +289,19 @@ class Watcher:
         try:
             transaction = await self._lane.observe(tx_id)
         except ChainUnavailable:
-            await self._lane.finder.read_head()  # a stranger's transaction must not hold up what lies beside it
+            # If the node returns its head, only this transaction is unreadable. A stranger may have made it, so it must
+            # not hold up the others.
+            await self._lane.finder.read_head()
             self._postpone(tx_id, now, wait=True)
             return None
-        if transaction.status is TxStatus.ABSENT:  # one part of the node knows it, another does not yet
+        if transaction.status is TxStatus.ABSENT:  # the index of the node knows it, and its ledger does not yet
             self._postpone(tx_id, now, wait=False)
             return None
         self._unreadable.pop(tx_id, None)
         return transaction
 
     def _postpone(self, tx_id: str, now: int, *, wait: bool) -> None:
-        """Note when to ask for a transaction next, or give it up."""
+        """Set when to request a transaction next, or give it up."""
         since = self._unreadable[tx_id].since if tx_id in self._unreadable else now
         if now - since >= UNREADABLE_SECONDS:
             del self._unreadable[tx_id]
@@ -301,7 +315,7 @@ class Watcher:
             self._unreadable.popitem(last=False)
 
     async def _settle(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
-        """Let a final transaction do to a link what it does: pay it, come late, or nothing."""
+        """Apply a final transaction to a link: it pays the link, is listed as late or short, or does nothing."""
         try:
             if await self._settlement.links.state(link.id) == LinkState.ACTIVE:
                 await self._settlement.pay(link, tx_id, transaction)
@@ -323,30 +337,30 @@ class Watcher:
         if len(self._done) > _MOST_REMEMBERED:
             self._done.popitem(last=False)
 
-    # Expiring.
+    # Expiry.
 
     async def _expire(self, address: str, result: SearchResult, head: Head, now: int) -> None:
-        """End the links whose time was over before the look, and that nothing on its way may still pay."""
+        """End the links that were past their expiry before the search, unless a payment may still be on its way."""
         if not result.is_complete:
             return
         over = self._over(now)
-        latest = GRACE_SECONDS + self._settings.skew_seconds  # the clock of the worker that made it may be behind ours
+        # The clock of the worker that created the link may be behind this one's by the allowed skew.
+        latest = GRACE_SECONDS + self._settings.skew_seconds
         for link in await self._settlement.links.due(self.network, address, now=over):
             is_past = head.time is not None and head.time > link.expires_at
             if link.id not in result.links_on_the_way and (is_past or over >= link.expires_at + latest):
                 await self._settlement.end(link, LinkEnding.TIME_OVER)
 
     def _over(self, now: int) -> int:
-        """Return the time up to which what has an end was over when a look began, at `now`.
-
-        A doubt may have ended since: what it said the time is does not count.
-        """
+        """Return the latest time that had certainly passed when a search began, at `now`."""
+        # While the clock was in doubt, `now` may have been ahead. An expiry by such a time would refuse an honest
+        # payment.
         return min(now, self._clock.lapsed_until())
 
-    # Looking again.
+    # Checks of paid links.
 
     async def _recheck(self) -> None:
-        """See whether the chain still has what paid (reorganisation after paid)."""
+        """Check whether the chain still has the payments of paid links (reorganisation after paid)."""
         now = self._clock.lapsed_until()
         for payment in await self._settlement.payments.due(self.network, now=now):
             try:
@@ -364,10 +378,10 @@ class Watcher:
         next_recheck = now + max(2, age) if age < self._settings.late_watch_seconds else None
         await self._settlement.payments.record_recheck(payment, reversed_at=reversed_at, recheck_at=next_recheck)
 
-    # Where it was.
+    # Positions.
 
     async def _keep(self) -> None:
-        """Keep the positions of watched addresses now and then; forget those that nobody waits at any more."""
+        """Store the positions of watched addresses from time to time, and delete those of other addresses."""
         unwatched = [address for address in self._positions if address not in self._watched]
         for address in unwatched:
             del self._positions[address]

@@ -1,4 +1,4 @@
-"""What became of a tenant's events: deliveries with their attempts, to be sent again where possible (P-WH-08)."""
+"""The screen Deliveries: a tenant's webhook deliveries with their attempts, and sending again (P-WH-08)."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ _OUTCOMES: Mapping[str, str] = {
     Outcome.UNSIGNED: "Secret cannot be opened",
     Outcome.INTERRUPTED: "Interrupted, outcome unknown",
 }
+# One is under way, and the other's destination is deleted: nothing goes to a destination that is gone (P-WH-08).
 _CANNOT = {DeliveryState.SENDING, DeliveryState.DROPPED}
 
 
@@ -68,7 +69,7 @@ class DeliveryScreen:
         )
 
     async def back(self, request: SignedInRequest) -> Reply:
-        """Send somebody who opens the address of a form to its screen."""
+        """Redirect a browser that opens the address of a form to its screen."""
         return redirect_to(screen_path(request, _SCREEN))
 
     async def resend(self, request: SignedInRequest) -> Reply:

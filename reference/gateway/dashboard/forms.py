@@ -1,4 +1,4 @@
-"""What browsers send: urlencoded fields, each form with the token that shows where it comes from (P-GW-01, 3.9)."""
+"""Forms of browsers: fields, files, and the token that shows that a form comes from this dashboard (P-GW-01, 3.9)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ _FORM_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+# No `repr`: a fault that is logged with its values must not write keys to the log.
 class Form:
-    """The fields of a form. It shows nothing of itself: keys are among them."""
+    """The fields and files of a form."""
 
     _fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _files: Mapping[str, bytes] = field(default_factory=dict)
@@ -52,11 +53,11 @@ class Form:
         return list(self._fields.get(name, ()))
 
     def file(self, name: str) -> bytes:
-        """Return what a file holds, nothing when none was sent."""
+        """Return the content of a file, empty if none was sent."""
         return self._files.get(name, b"")
 
     def form_id(self) -> str:
-        """Return the id of this very form, which is good for one time.
+        """Return the id of the form, with which it is accepted once.
 
         Raises:
             Refused: It has none.
@@ -82,7 +83,7 @@ def read_form(request: Request) -> Form:
 
 
 def read_upload(request: Request) -> Form:
-    """Return what a browser sent of a form with a file, which a form of the other kind cannot hold.
+    """Return the form with a file that a browser sent.
 
     Raises:
         Refused: 415, or 400 when it cannot be read.
@@ -114,33 +115,34 @@ def _options(request: Request, media_type: str) -> dict[str, str]:
 
 
 def fresh_form_id() -> str:
-    """Return the id of a form that is good for one time."""
+    """Return an id with which a form is accepted once."""
     return base64url(secrets.token_bytes(_FORM_BYTES))
 
 
 def csrf_token(secret: str) -> str:
-    """Return the token of the forms of whoever holds a cookie; it tells nothing of the cookie."""
+    """Return the token of the forms for the holder of a cookie. It reveals nothing about the cookie."""
     return base64url(hmac.new(secret.encode(), b"dashboard form", hashlib.sha256).digest())
 
 
 def check_csrf(form: Form, secret: str) -> None:
-    """Let a form pass that comes from a page of ours, made for the holder of a cookie.
+    """Accept a form that comes from a page of this dashboard, rendered for the holder of the cookie.
 
     Raises:
         Refused: 403, its token is missing or another one.
     """
+    # A foreign page can make a browser send a form with the cookie, but cannot read the cookie to compute the token.
     if not hmac.compare_digest(form.value_of(TOKEN_FIELD).encode(), csrf_token(secret).encode()):
         raise foreign_form()
 
 
 def foreign_form() -> Refused:
-    """Return the refusal of a form that was not made for whoever sent it."""
-    message = "this form was not made for you, or you have signed in again since; open its page anew"
+    """Return the refusal of a form that was made for another session."""
+    message = "this form was not made for you, or you have signed in again since; open its page again"
     return Refused(403, "invalid_form_token", message)
 
 
 def sent_before() -> Refused:
-    """Return the refusal of a form that made something already."""
+    """Return the refusal of a form that was sent before."""
     message = (
         "this form was sent before, and what it made was shown then, once; "
         "if the secret is lost, make another one or rotate it"

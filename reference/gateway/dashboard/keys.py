@@ -1,4 +1,4 @@
-"""A tenant's API keys: what there is, new ones, rotation with its overlap, deletion (P-AU-02 to P-AU-04)."""
+"""The screen Keys: a tenant's API keys, new keys, rotation with an overlap, deletion (P-AU-02 to P-AU-04)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class KeyScreens:
         )
 
     async def show(self, request: SignedInRequest, mode: str = "", faults: Mapping[str, str] | None = None) -> Reply:
-        """Show the keys, which tell nothing of their texts, and the form of a new one."""
+        """Show the keys without their texts, and the form of a new one."""
         tenant = await self._context.tenancy.record(request.tenant_id)
         keys = [{**key, "state": self._state(key)} for key in reversed(tenant["keys"])]
         return await self._context.page(

@@ -1,4 +1,4 @@
-"""A tenant's links, what became of each, and money that counted for nothing, with the reason."""
+"""The screen Links: a tenant's links with their states, and unmatched payments with the reason."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class LinkScreen:
         )
 
     async def back(self, request: SignedInRequest) -> Reply:
-        """Send somebody who opens the address of a form to its screen."""
+        """Redirect a browser that opens the address of a form to its screen."""
         return redirect_to(screen_path(request, _SCREEN))
 
     async def refund(self, request: SignedInRequest) -> Reply:
-        """Note by which transaction a payment was given back."""
+        """Record the transaction that gave a payment back."""
         request.require_scope("payments:read")
         payment_id = request.arguments["payment_id"]
         try:
@@ -59,7 +59,7 @@ class LinkScreen:
         return redirect_to(screen_path(request, _SCREEN, "refunded"))
 
     async def show(self, request: SignedInRequest, faults: Mapping[str, str] | None = None) -> Reply:
-        """Show links to those who may see tenants, payments to those who may read payments."""
+        """Show links to keys that may see tenants, and payments to keys that may read payments."""
         tenancy, after = self._context.tenancy, request.read_parameter("after")
         sees_links, sees_payments = request.visitor.may("tenants:admin"), request.visitor.may("payments:read")
         page = await tenancy.links(request.tenant_id, after) if sees_links else Page((), None)
@@ -85,5 +85,5 @@ class LinkScreen:
 
 
 def late_rows(payments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return payments that counted for nothing, each with its amount and its reason in words."""
+    """Return the rows of unmatched payments, with amount and reason in words."""
     return [{**one, "reason": _REASONS[one["reason"]], "amount": amount_text(one)} for one in payments]

@@ -1,4 +1,4 @@
-"""Settings → Networks: where a tenant is paid on each chain, and in which order (P-NW, 3.9)."""
+"""Settings → Networks: a tenant's payout address on each chain, and their order (P-NW, 3.9)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LAST = 100
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """What stands in the two fields of a network."""
+    """The texts of the two fields of a network."""
 
     address: str = ""
     place: str = ""
@@ -49,7 +49,7 @@ class NetworkScreen:
         )
 
     async def save(self, request: SignedInRequest) -> Reply:
-        """Replace the addresses, or show what is wrong beside each field and keep what was written."""
+        """Replace the addresses, or show the fault next to each field and keep the texts."""
         fields_of = {key: _read_fields(request.form, key) for key in self._context.tenancy.list_offered_networks()}
         addresses = {key: fields_of[key].address for key in _order_networks(fields_of)}
         faults = _wrong_places(fields_of) | self._wrong_addresses(addresses)
@@ -78,7 +78,8 @@ class NetworkScreen:
         tenant = await self._context.tenancy.record(request.tenant_id)
         offered_keys = self._context.tenancy.list_offered_networks()
         rows = [(key, fields_of.get(key, _Fields())) for key in offered_keys]
-        # What was left out of the offer would be lost without a word.
+        # Saving replaces the whole list. Addresses of networks that are not offered now are shown, as they would be
+        # lost.
         away = {key: one["payout_address"] for key, one in tenant["networks"].items() if key not in offered_keys}
         return await self._context.page(
             request,

@@ -1,4 +1,4 @@
-"""Settings → Notifications: where a tenant's events are sent, each destination with its secret (P-WH-07, P-WH-11)."""
+"""Settings → Notifications: the webhook destinations of a tenant, and their secrets (P-WH-07, P-WH-11)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class NotificationScreens:
         )
 
     async def add(self, request: SignedInRequest) -> Reply:
-        """Add a destination and show its secret, or say beside the field what is wrong."""
+        """Add a destination and show its secret, or show the fault next to the field."""
         url, types = request.form.value_of("url"), request.form.values_of("events")
         try:
             destination = fit_model(NewDestination, {"url": url, "events": types})

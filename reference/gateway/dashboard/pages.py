@@ -1,4 +1,4 @@
-"""The dashboard's HTML, made whole on the server (P-CV-03).
+"""The dashboard's HTML, rendered on the server (P-CV-03).
 
 One script is served, which copies ids. Only the pages that have such ids load it. Pages that show a secret load none.
 """
@@ -30,7 +30,8 @@ SECURITY: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-# The policy of the pages with ids to copy; the files of the dashboard are the only scripts that they run.
+# The policy of the pages with ids to copy. They run only scripts from the files of the dashboard. All other pages run
+# none, so that injected text cannot act with the session of an administrator.
 COPYING_POLICY = SECURITY["Content-Security-Policy"].replace("style-src", "script-src 'self'; style-src")
 STYLE, COPY_SCRIPT = "dashboard.css", "copy.js"
 _PAGES_WITH_COPY = frozenset({"links.html", "payments.html", "shop_link.html", "shop_links.html", "shop_receipt.html"})
@@ -51,7 +52,7 @@ def assets() -> Mapping[str, Asset]:
 
 
 class Pages:
-    """Makes pages."""
+    """Renders pages."""
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._environment = environment(__package__)
@@ -107,7 +108,7 @@ class Pages:
         return Reply(status, html.encode(), {**media, **SECURITY, **policy, **(headers or {})})
 
     def refusal(self, fault: Refused, request_id: str, visitor: Visitor | None = None) -> Reply:
-        """Return the page of a refusal: status, code and headers are those of the API."""
+        """Return the page of a refusal, with the status, code and headers of the API."""
         return self.page(
             "refused.html",
             visitor=visitor,

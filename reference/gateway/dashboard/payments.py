@@ -1,4 +1,4 @@
-"""A tenant's payments: a list with a filter, the same as a file, and the receipt of each (2.3, 2.4)."""
+"""The screen Payments: a tenant's payments as a filtered list and as a file, and their receipts (2.3, 2.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard's routes: what every call meets before its screen, and that every answer is a page (3.1, 3.9)."""
+"""The dashboard's routes: the checks before a screen, and faults as pages (3.1, 3.9)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Routes:
             self._add(app, screen.method, ROOT + screen.below, self._build_answer(screen))
 
     def refusal_page(self, scope: Scope, fault: Refused) -> tuple[Mapping[str, str], bytes] | None:
-        """Return the page of what was refused before any route saw it, None for other people's paths."""
+        """Return the page of a refusal before the routing, or None if the path is not the dashboard's."""
         path = str(scope["path"])
         if path != ROOT and not path.startswith(f"{ROOT}/"):
             return None
@@ -64,7 +64,7 @@ class Routes:
                 call = read_request(scope, request.path, await read_current_body())
                 visitor = await self._entrance.visitor(call)
                 reply = await answer(scope, call, arguments, visitor)
-            except Exception as fault:  # noqa: BLE001 - whatever it is, the answer is a page
+            except Exception as fault:  # noqa: BLE001 - every fault is answered with a page
                 request_id = str(scope.get(REQUEST_ID, ""))
                 reply = self._pages.refusal(refusal_of(fault, request_id), request_id, visitor)
             return to_response(reply)
@@ -76,6 +76,8 @@ class Routes:
             reads = screen.method == "GET"
             if visitor is None:
                 self._limits.charge_address(scope)
+                # A link from a mail leads to its page after the sign-in. Only paths of the dashboard are accepted
+                # there, or the sign-in could be used to send people to a foreign site.
                 if reads:
                     return redirect_to(f"{SIGN_IN}?to={call.path}" if _DASHBOARD_PATH.fullmatch(call.path) else SIGN_IN)
                 raise _session_over()
@@ -92,7 +94,7 @@ class Routes:
 
         return answer
 
-    # Without a session.
+    # Routes without a session.
 
     async def _asset(self, scope: Scope, _: Request, arguments: Mapping[str, str], __: Visitor | None) -> Reply:
         self._limits.charge_address(scope)
@@ -142,10 +144,10 @@ class Routes:
 
 
 def _check_whose(screen: Route, visitor: Visitor) -> None:
-    """Let a visitor pass to a screen of his: a tenant to its own pages, an administrator to what his key opens.
+    """Accept a visitor on a screen: a tenant on its own pages, an administrator where the key has a scope.
 
     Raises:
-        Refused: It is not.
+        Refused: The screen is not for the visitor.
     """
     if visitor.tenant_id is not None and not screen.for_tenants:
         raise _operators_only()
@@ -156,12 +158,12 @@ def _check_whose(screen: Route, visitor: Visitor) -> None:
 
 
 def _own_path(text: str) -> str:
-    """Return a page of ours that somebody wanted to see, nothing if it is not ours."""
+    """Return the path of a page of the dashboard, or nothing if the text is another address."""
     return text if len(text) <= 255 and _DASHBOARD_PATH.fullmatch(text) else ""
 
 
 def _landing_path(text: str, home: str) -> str:
-    """Return the page that somebody wanted to see; his first one if it is not ours, or other people's."""
+    """Return the requested page, or the visitor's first one if the requested one is not for the visitor."""
     path = _own_path(text)
     is_shop = path == SHOP or path.startswith(f"{SHOP}/")
     return path if path and is_shop == (home == SHOP) else home
@@ -169,7 +171,7 @@ def _landing_path(text: str, home: str) -> str:
 
 def _operators_only() -> Refused:
     return Refused(
-        403, "operators_only", "this page is for whoever runs the gateway; your shop's pages are all in the menu"
+        403, "operators_only", "this page is for operators of the gateway; your shop's pages are all in the menu"
     )
 
 

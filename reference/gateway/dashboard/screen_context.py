@@ -1,4 +1,4 @@
-"""What the screens share: the functions behind them, the frame of a tenant's pages, and answers with a secret."""
+"""The context that all screens share: the services behind them, the frame of a page, and answers with a secret."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reference.gateway.webhooks import Webhooks
 from reference.web.clock import WpClock
 from reference.web.http.exchange import Reply
 
-# A screen of a tenant: its path, its name, and the scopes of which one opens it.
+# The screens of a tenant: path, name, and scopes. Any one of the scopes opens the screen.
 SCREENS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("links", "Links", ("tenants:admin", "payments:read")),
     ("payments", "Payments", ("payments:read",)),
@@ -27,7 +27,8 @@ SCREENS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("settings/checkout", "Checkout", ("tenants:admin",)),
     ("trial", "Trial", ("tenants:admin", "kyb:write")),
 )
-# A screen that a tenant has of itself: its path and its name.
+# The screens that a tenant sees when it signs in itself: path and name. Payout addresses are only shown there, so that
+# a stolen API key does not redirect money (3.9).
 SHOP_SCREENS: Sequence[tuple[str, str]] = (
     ("", "Start"),
     ("links", "Links"),
@@ -38,10 +39,11 @@ SHOP_SCREENS: Sequence[tuple[str, str]] = (
     ("trial", "Trial"),
 )
 OPENS: Mapping[str, tuple[str, ...]] = {path: scopes for path, _, scopes in SCREENS}
-# What a page says when it was come to after something was done; the address names one of them.
+# The notices after a change. The address names one by its key, never by its text, so that a forged link cannot put
+# words on the page.
 _NOTICES = {
     "saved": "Saved.",
-    "made": "The link is made. Send its address to whoever is to pay.",
+    "made": "The link is made. Send its address to the payer.",
     "deleted": "Deleted. It has ended at once.",
     "resent": "It is being sent again.",
     "refunded": "It is noted as given back. Nothing can be paid by it any more.",
@@ -74,7 +76,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class ScreenContext:
-    """What screens stand on."""
+    """The services behind the screens."""
 
     tenancy: TenantAdministration
     webhooks: Webhooks
@@ -93,7 +95,7 @@ class ScreenContext:
         """Return a page of a tenant, with the navigation that the visitor's key opens.
 
         Args:
-            visit: The call.
+            request: The call.
             template: Name of the page's template.
             current: Path of the screen that it belongs to.
             tenant: The tenant's record, where it is known already.
@@ -115,10 +117,10 @@ class ScreenContext:
         )
 
     async def send_once(self, request: SignedInRequest) -> None:
-        """Go on with a form that is good for one time.
+        """Accept a form that can be sent only once.
 
         Raises:
-            Refused: 409, it was sent before; a reload of its answer makes nothing again.
+            Refused: 409, it was sent before. So a reload of the answer creates nothing again.
         """
         if not await self.entrance.accept_form_once(request.visitor, request.form.form_id()):
             raise sent_before()
@@ -126,7 +128,7 @@ class ScreenContext:
     async def secret(
         self, request: SignedInRequest, current: str, secret: Secret, tenant: Mapping[str, Any] | None = None
     ) -> Reply:
-        """Return the one answer that shows a secret."""
+        """Return the only answer that shows a secret."""
         return await self.page(request, "secret.html", current, tenant, status=201, secret=secret)
 
 

@@ -1,4 +1,4 @@
-"""The dashboard of one gateway: what it is made of."""
+"""The dashboard of one gateway: its parts and its routes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from reference.web.http.asgi_envelope import Scope
 
 
 class Dashboard:
-    """Serves administrators with browsers, and tenants with theirs."""
+    """Serves the browsers of administrators and tenants."""
 
     def __init__(
         self,
@@ -54,15 +54,15 @@ class Dashboard:
         """Put the parts together.
 
         Args:
-            settings: What the process was told.
+            settings: The settings of the process.
             clock: The service's clock.
             credentials: Judges keys.
-            sessions: Who is signed in.
-            limits: Charges calls of those who are not (P-RL-03).
+            sessions: The sessions that are signed in.
+            limits: Charges calls without a session (P-RL-03).
             tenancy: What can be done with tenants.
             webhooks: What can be done with their webhooks.
             storefronts: What they show payers of themselves.
-            making: Makes their links.
+            payment_links: Creates their links.
             receipts: What they were paid, and the receipts of it.
         """
         pages = Pages(settings)

@@ -1,4 +1,4 @@
-"""A tenant's own first page, its networks and its trial, in plain words (3.9, 3.10)."""
+"""A tenant's start page, and its networks and trial, which it can only read (3.9, 3.10)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ShopHome:
         )
 
     async def show(self, request: SignedInRequest) -> Reply:
-        """Show what is done and what is next, and the totals."""
+        """Show the finished and the next steps of the setup, and the totals."""
         tenant = await self._context.tenancy.record(request.tenant_id)
         storefront = await self._storefronts.of(request.tenant_id)
         totals = await self._receipts.totals(request.tenant_id)

@@ -1,4 +1,4 @@
-"""A tenant's own links: a form that makes one, by the same rules as the API, and what became of each (3.4)."""
+"""A tenant's own links: a form that creates one by the same rules as the API, and a list with their states (3.4)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SENTENCES: Mapping[str, str] = {
     "redirect": "Choose one of the addresses that are registered for your shop.",
 }
 _FIELD_OF = {"preferred_network": "network", "expires_in_seconds": "lifetime", "redirect_url": "redirect"}
-# What a rule refuses is told beside the field that it is about.
+# The field next to which a refusal of the trial rules or of the settings is shown.
 _ABOUT = {
     "unsupported_currency": "currency",
     "unsupported_network": "network",
@@ -89,7 +89,7 @@ class ShopLinks:
         )
 
     async def create(self, request: SignedInRequest) -> Reply:
-        """Make a link and show it, or say beside each field what is wrong."""
+        """Create a link and show it, or show the fault next to each field."""
         values = {name: request.form.value_of(name) for name in _FIELDS}
         link_request, wrong = self._build_request(values)
         if link_request is None:
@@ -113,7 +113,7 @@ class ShopLinks:
         is_amount, is_time = _AMOUNT.fullmatch(values["amount"]) is not None, values["lifetime"] in self._lifetimes
         wrong = {name for name, holds in (("amount", is_amount), ("lifetime", is_time)) if not holds}
         members = {
-            # What cannot be read is told already; the other fields are to be judged all the same.
+            # The fault of this field is known already. A value in its place lets the other fields be checked, too.
             "amount": NumberText(values["amount"] if is_amount else "1"),
             "currency": values["currency"],
             "label": values["label"],

@@ -1,4 +1,4 @@
-"""Signing in by an administrator's key or a tenant's, staying for half an hour, and signing out (3.9)."""
+"""Sign-in by an administrator's or a tenant's key, sessions of half an hour, and sign-out (3.9)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_KEY = 255
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Somebody who is signed in.
+    """The holder of a session.
 
     Attributes:
         digest: The session, as the store knows it.
@@ -71,20 +71,20 @@ class SignedIn:
 
 
 class SignIn:
-    """Lets administrators and tenants in and out, whichever worker they come to."""
+    """Begins and ends sessions of administrators and tenants, for all workers."""
 
     def __init__(self, settings: GatewaySettings, clock: WpClock, credentials: Credentials, sessions: Sessions) -> None:
         self._clock = clock
         self._credentials = credentials
         self._sessions = sessions
         self._secure = settings.public_url.startswith("https://")
-        # With the prefix no other host of the domain can plant a cookie; browsers take it over https only.
+        # With the prefix `__Host-`, no other host of the domain can plant a cookie. Browsers accept it over https only.
         prefix, self._path = ("__Host-", "/") if self._secure else ("", ROOT)
         self._session_name = f"{prefix}{settings.word.lower}-session"
         self._guard_name = f"{prefix}{settings.word.lower}-sign-in"
 
     async def visitor(self, call: Request) -> Visitor | None:
-        """Return who calls, None when nobody is signed in."""
+        """Return the holder of the session of a call, or None without a session."""
         secret = _cookie(call, self._session_name)
         session = None if secret is None else await self._sessions.find(digest_of(secret), now=self._clock.now())
         if session is None or secret is None:
@@ -117,14 +117,15 @@ class SignIn:
         return self._set_cookie(self._session_name, "", seconds=0)
 
     async def accept_form_once(self, visitor: Visitor, form_id: str) -> bool:
-        """Return whether a form that is good for one time was not sent before, to any worker; now it was."""
+        """Record that a form was sent, and return whether this was the first time, on any worker."""
         return await self._sessions.send(visitor.digest, form_id)
 
     async def forget(self) -> None:
-        """Drop sessions that are over."""
+        """Delete expired sessions."""
         await self._sessions.forget(now=self._clock.lapsed_until())
 
-    # The form of sign-in is guarded by a cookie of its own, as there is no session yet.
+    # There is no session at the sign-in, so a separate cookie guards its form. Without it, a foreign page could sign a
+    # browser in with a key of an attacker.
 
     def guard(self, request: Request) -> str | None:
         """Return the secret that the token of the sign-in form belongs to, None without one."""
@@ -150,7 +151,7 @@ class SignIn:
 
 def _cookie(request: Request, name: str) -> str | None:
     """Return the cookie of a name, None when there is none of the right form."""
-    # Ours are ASCII; others of the same host may be anything.
+    # The cookies of this gateway are ASCII. Cookies of other services on the same host may contain anything.
     cookies = "; ".join(request.headers.get("cookie", ())).encode("ascii", "ignore").decode()
     value = parse_cookie(cookies).get(name, "")
     return value if _SECRET.fullmatch(value) else None

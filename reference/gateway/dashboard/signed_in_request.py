@@ -1,4 +1,4 @@
-"""One call of somebody who is signed in, and the routes that answer such calls."""
+"""A call with a signed-in session, and the routes that answer such calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reference.web.http.exchange import Reply, Request
 
 @dataclass(frozen=True, slots=True)
 class SignedInRequest:
-    """A call by somebody who is signed in; its form, if it has one, came from a page of ours.
+    """A call with a signed-in session. Its form, if it has one, came from a page of this dashboard.
 
     Attributes:
         request: As it came.
@@ -31,6 +31,8 @@ class SignedInRequest:
     @property
     def tenant_id(self) -> str:
         """The tenant that the call is about: for a tenant itself, whatever the path names."""
+        # A tenant's session decides which tenant it sees. Whatever id a path contains, it never reaches another
+        # tenant's data.
         return self.visitor.tenant_id or self.arguments["tenant_id"]
 
     @property

@@ -1,4 +1,4 @@
-"""Settings → Checkout: what a tenant shows payers of itself, and the addresses of its shop (P-CK-04, 3.9)."""
+"""Settings → Checkout: what the checkout page shows of a tenant, and the addresses of its shop (P-CK-04, 3.9)."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class StorefrontScreen:
         return await self._form(request, merchant.name, "\n".join(merchant.addresses), merchant.contact, {})
 
     async def back(self, request: SignedInRequest) -> Reply:
-        """Send somebody who opens the address of a form to its screen."""
+        """Redirect a browser that opens the address of a form to its screen."""
         return redirect_to(screen_path(request, _SCREEN))
 
     async def save(self, request: SignedInRequest) -> Reply:
-        """Replace name and addresses, or show beside each field what is wrong with it."""
+        """Replace name, contact and addresses, or show the fault next to each field."""
         name, addresses_text, contact = (
             request.form.value_of("name"),
             request.form.value_of("addresses"),

@@ -1,4 +1,4 @@
-"""The list of tenants, a new one, and the way into each."""
+"""The screen of all tenants: their list, a form for a new one, and the links to each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tenant's standing: trial, verification and plan, and what they allow today (3.10)."""
+"""The screen Trial: a tenant's trial, verification and plan, and what they allow now (3.10)."""
 
 from __future__ import annotations
 
