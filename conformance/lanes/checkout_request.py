@@ -1,4 +1,4 @@
-"""What a checkout page asks for, and payers that pay it: rightly, and wrong in exactly one thing."""
+"""Requests of checkout pages, and payers that pay them: correctly, or wrong in exactly one respect."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from conformance.vocabulary.lanes.registry import FACTS
 
 # The asset ids of USDC by network key (1.2).
 USDC: Mapping[str, str] = {one.key: one.asset_id for lane in FACTS.values() for one in (lane.main, lane.test)}
-# The first way of a lane is how its memo is bound when nobody says otherwise (3.5).
+# The first way of a lane is the default binding of its memo (3.5).
 MEMO_WAYS: Mapping[str, tuple[str, ...]] = {name: lane.memo_ways for name, lane in FACTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class CheckoutRequest:
-    """What a page asks for.
+    """The payment that a checkout page asks for.
 
     Attributes:
         asset: Asset id as its chain writes it.
         address: Receiving address.
         amount: Atomic units of the asset.
         memo: Memo text.
-        reference: Reference account of the QR code, where it has one; it helps to find and binds nothing.
+        reference: Reference account of the QR code, if it has one; it helps to find a payment and binds nothing.
     """
 
     asset: str
@@ -34,20 +34,20 @@ class CheckoutRequest:
     reference: str | None = None
 
     def with_changes(self, **members: Any) -> CheckoutRequest:
-        """Return it with members changed."""
+        """Return a copy with members changed."""
         return replace(self, **members)
 
 
 @dataclass(frozen=True, slots=True)
 class WrongPayment:
-    """One way to pay a bill: wrongly, or rightly by a transaction of another shape than the usual one.
+    """One unusual way to pay a bill: wrong, or right in another shape of transaction.
 
     Attributes:
         name: What is wrong, or the shape, in words.
-        pay: Sends it and returns once it can no longer become anything else; the transaction's id.
-        needs_pinned_binding: Whether only a profile that pins the memo's binding makes it wrong: the interface leaves it open.
-        needs_checkout_claim: Whether only a target that claims to follow specification 3.5 (`gateway.checkout`) says that it is.
-        beyond: Of a right payment, what the interface leaves open, so that a target may refuse it.
+        pay: Sends the payment, waits until its result is final, and returns the transaction's id.
+        needs_pinned_binding: Whether it is wrong only for a profile that pins the memo's binding.
+        needs_checkout_claim: Whether it is wrong only for a target that claims specification 3.5 (`gateway.checkout`).
+        beyond: Of a right payment, what the interface leaves open: a target may refuse it.
     """
 
     name: str
@@ -58,69 +58,65 @@ class WrongPayment:
 
 
 class CheckoutPayer(Protocol):
-    """What every lane's payer can do with a bill; attacks on a node's pool use the lane's payer itself.
+    """A payer of bills on any lane.
 
-    Every method raises `Inconclusive` when the node cannot be asked or refuses what it should take.
+    Every method raises `Inconclusive` if the node cannot be asked or refuses what it should take.
     """
 
     async def settle(self, bill: CheckoutRequest, way: str | None = None) -> str:
-        """Pay a bill as it stands, with its memo in one of `MEMO_WAYS`, and return the transaction's id.
+        """Pay a bill with its memo in one of `MEMO_WAYS`, and return the transaction's id.
 
-        It is on the chain when this returns: in a block, or confirmed where a chain has that word.
+        The transaction is then on the chain: in a block, or confirmed on chains with that level.
         """
 
     async def settle_again(self, bill: CheckoutRequest, way: str | None = None) -> str:
-        """Pay a bill once more that `settle` has paid, from another account where one can carry a memo once only."""
+        """Pay a bill again; from another account, if an account can use a memo only once."""
 
     async def read_credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
-        """Return by owner what a confirmed transaction changed of an asset, in atomic units; nobody else is named."""
+        """Return the changes of owners' balances by a confirmed transaction, in atomic units, without zeros."""
 
     async def read_holding(self, address: str, asset: str) -> int:
-        """Return what an address holds of an asset, in atomic units."""
+        """Return the balance of an address, in atomic units."""
 
     async def list_other_shapes(self, way: str | None = None) -> Sequence[WrongPayment]:
-        """Return ways that are right, in the other shapes of transaction that honest payers make.
-
-        The memo is bound by `way`; there are none where a shape is known for another way only.
-        """
+        """Return right payments in the other shapes of honest payers' transactions, with the memo bound by `way`."""
 
     def list_unbound_payments(self) -> Sequence[WrongPayment]:
-        """Return ways that pay address and amount and do not carry the memo."""
+        """Return payments of the amount to the address, without the memo."""
 
     def list_short_payments(self) -> Sequence[WrongPayment]:
-        """Return ways that carry the memo and bring less than the amount."""
+        """Return payments with the memo, of less than the amount."""
 
     def list_stray_payments(self) -> Sequence[WrongPayment]:
-        """Return ways that carry the memo and pay the amount to somebody else than the bill's address."""
+        """Return payments with the memo and the amount, to another address than the bill's."""
 
     async def list_other_assets(self, bill: CheckoutRequest) -> Sequence[WrongPayment]:
-        """Return ways that carry the memo and pay in another asset than the bill's."""
+        """Return payments with the memo, in another asset than the bill's."""
 
     def list_failing_payments(self) -> Sequence[WrongPayment]:
-        """Return ways that are right but fail: the node refuses them, or the chain records an error."""
+        """Return right payments that fail: the node refuses them, or the chain records an error."""
 
     async def settle_with_memos(self, bill: CheckoutRequest, memos: Sequence[str]) -> str:
-        """Make the one transfer of a bill under several memos at once and return the transaction's id.
+        """Make the one transfer of a bill under several memos, and return the transaction's id.
 
         Raises:
             Inconclusive: A transaction of this chain cannot do that.
         """
 
     async def submit(self, bill: CheckoutRequest) -> str:
-        """Hand a right payment to the node and return its id at once."""
+        """Give a right payment to the node, and return its id at once."""
 
     async def wait_for_success(self, tx_id: str) -> None:
         """Wait until a transaction is on the chain, with success."""
 
     def list_group(self, tx_id: str) -> Sequence[str]:
-        """Return the ids of the transactions that were sent as one with a transaction, its own among them."""
+        """Return the ids of all transactions of the group of a transaction, including its own."""
 
 
 def list_other_texts(memo: str) -> Sequence[tuple[str, str, bool]]:
-    """Return texts that are not the memo: what is wrong, the text, and whether only a pinned binding makes it wrong.
-
-    A text that has the memo inside it may be said to carry it, and letters may count for nothing in it.
-    """
+    """Return texts that are not the memo: the fault, the text, and whether only a pinned binding makes it wrong."""
+    # The interface does not fix how a memo is compared. A target may search for the memo inside a longer text, or
+    # ignore the case of letters. So these texts are wrong only for a profile that pins the binding.
     _, colon, token = memo.partition(":")
     texts = [
         ("the memo without its last letter", memo[:-1], False),
@@ -135,12 +131,13 @@ def list_other_texts(memo: str) -> Sequence[tuple[str, str, bool]]:
 
 
 def list_respelled_payments(payer: CheckoutPayer, way: str | None = None) -> Sequence[WrongPayment]:
-    """Return the ways of `list_other_texts`, each paid by the lane's first way to bind, or by another that is named."""
+    """Return a payment for each of `list_other_texts`, bound in the lane's first way or in the given way."""
 
     def make_payment(place: int) -> Callable[[CheckoutRequest], Awaitable[str]]:
         return lambda bill: payer.settle(bill.with_changes(memo=_select_text(bill.memo, place)), way)
 
     where = "" if way is None else f", as {way}"
+    # The real memo is known only when the bill is paid. This stand-in has the same shape, so the list is the same.
     texts = enumerate(list_other_texts("service:token"))
     return [
         WrongPayment(name + where, make_payment(place), needs_pin, way is not None)
@@ -170,10 +167,11 @@ def list_smaller_payments(payer: CheckoutPayer) -> list[WrongPayment]:
 
 
 def pay_in_two(payer: CheckoutPayer) -> WrongPayment:
-    """Return the amount in two right payments of a part each; whether a service adds them up is its own matter."""
+    """Return a payment of the amount in two parts."""
 
     async def halves(bill: CheckoutRequest) -> str:
         await payer.settle(bill.with_changes(amount=bill.amount // 2))
         return await payer.settle(bill.with_changes(amount=bill.amount - bill.amount // 2))
 
+    # A service may add up partial payments: only a pinned binding makes this wrong.
     return WrongPayment("the amount in two transactions, a part without the other", halves, needs_pinned_binding=True)

@@ -1,4 +1,4 @@
-"""What a lane is to whoever pays on it: a node to ask, a payer, and what pays checkout links from their account."""
+"""The descriptor of a lane: its node, its payer, its payer of checkout links, and its sender."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.target import Budgets
 
 
 class Payer(Protocol):
-    """What every lane's payer can do; a lane's own attacks use its further methods."""
+    """The payer of a lane; checks of one lane use its further methods for their attacks."""
 
     lane: str
 
@@ -49,7 +49,7 @@ class Payer(Protocol):
         """
 
     async def pay(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """Pay one `accepts` entry, welded as its lane demands, wait until the payment is final on the chain.
+        """Pay one `accepts` entry, welded as its lane demands, and wait until the payment is final on the chain.
 
         Returns:
             The proof: the JSON object that goes into `X-PAYMENT`.
@@ -61,10 +61,10 @@ class Payer(Protocol):
 
 @runtime_checkable
 class SettledByRail(Protocol):
-    """A payer whose proofs name no transaction, since the rail settles."""
+    """A payer whose proofs name no transaction, because the rail sends it."""
 
     async def settlement(self, entry: Mapping[str, Any], proof: Mapping[str, Any]) -> str | None:
-        """Return the transaction that settled a proof, None where the chain shows none.
+        """Return the transaction that settled a proof; None if the chain shows none.
 
         Raises:
             Inconclusive: The node could not be asked.
@@ -76,7 +76,7 @@ class SignsUnfunded(Protocol):
     """A payer that can sign what pays an entry without holding the money."""
 
     async def sign_unfunded(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a proof for an `accepts` entry that is right in everything but that its payer holds nothing.
+        """Return a proof for an `accepts` entry that is right except that its payer holds nothing.
 
         Raises:
             Inconclusive: The entry names no domain, no price or no token, or the node could not be asked.
@@ -85,14 +85,14 @@ class SignsUnfunded(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LaneTools:
-    """What a lane is paid by; getting it imports the chain's libraries.
+    """The tools of a lane's payments; making them imports the chain's libraries.
 
     Attributes:
         node: Opens the node that the lane's table in a profile gives.
         payer: Opens a payer there with a funded account; raises `Inconclusive` as `payer_for` does.
-        checkout: Returns what pays checkout links from the account of such a payer.
-        sender: Opens what sends signed payments to the node, and asks it for them.
-        take_back: Gives the funder back what the account of a wallet's label holds of an asset and of native coin;
+        checkout: Returns the payer of checkout links that uses the account of such a payer.
+        sender: Opens the sender of signed payments on the node.
+        take_back: Returns the asset and the native coin in the account of a wallet's label to the funder;
             raises `Inconclusive` if the node cannot be asked.
     """
 
@@ -105,14 +105,15 @@ class LaneTools:
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """One lane; it is known without the libraries of its chain.
+    """One lane, which can be described without the libraries of its chain.
 
     Attributes:
         name: The lane, as profiles, commands and extras name it.
-        means: Returns what it is paid by.
-        spellings: Spells an id of a transaction in other ways; None where the payer names no transaction.
+        means: Returns its tools.
+        spellings: Returns other spellings of a transaction id; None if the payer names no transaction.
     """
 
     name: str
+    # A function: commands that only describe lanes must work without the chains' SDKs, whose import takes a second.
     means: Callable[[], LaneTools]
     spellings: Callable[[str], list[str]] | None = None

@@ -1,4 +1,4 @@
-"""What every lane's payer is: throw-away accounts with money, on a node that may be paid on."""
+"""The base of every lane's payer: throw-away accounts with money, on a node on which paying is allowed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class HasAddress(Protocol):
 
 
 class LaneNode(Protocol):
-    """A node that was opened."""
+    """An open node."""
 
     async def read_network(self) -> NodeNetwork:
-        """Return what network it serves."""
+        """Return the network that it serves."""
 
     async def next_block_time(self) -> int:
-        """Return the earliest time that the next block may bear, in unix seconds, as far as the node tells.
+        """Return the earliest possible time of the next block, in unix seconds, as far as the node shows it.
 
         Raises:
             Inconclusive: The node could not be asked.
@@ -42,14 +42,13 @@ A = TypeVar("A", bound=HasAddress)
 
 
 class FundedPayer(Controlled, Generic[A]):
-    """A payer with accounts of its own, fresh in every run; the first is the one that pays.
+    """A payer with separate accounts, fresh in every run; the first one pays.
 
     Attributes:
         lane: The lane.
         network_key: Key of the network that the profile says its node serves.
-        caip2: CAIP-2 name of the network, as the node says itself.
-        has_open_payment: Whether a payment was signed and not decided yet. What its account holds then stays there
-            when the payer is closed, since taking it away would make a payment fail that was presented.
+        caip2: CAIP-2 name of the network, as the node reports it.
+        has_open_payment: Whether a payment was signed and is not decided yet.
     """
 
     def __init__(self, chain: Chain, control: NodeControl) -> None:
@@ -57,8 +56,12 @@ class FundedPayer(Controlled, Generic[A]):
         self.lane = chain.lane
         self.network_key = chain.network
         self.caip2 = ""
+        # When the payer is closed, the money for an open payment stays in its account: taking it back would make a
+        # payment fail that was presented already.
         self.has_open_payment = False
         self._accounts: list[A] = []
+        # Checks pay concurrently from one account. Without the lock, two of them could count the same money as
+        # theirs.
         self._funding_lock = asyncio.Lock()
 
     @property
@@ -74,12 +77,12 @@ class FundedPayer(Controlled, Generic[A]):
 
 @asynccontextmanager
 async def admit_node(chain: Chain, node: LaneNode, wallet: Wallet | None) -> AsyncIterator[tuple[NodeNetwork, Wallet]]:
-    """Yield what network a node serves and what the run may take; the node is closed when the body fails.
+    """Yield the network of a node and the wallet of the run; the node is closed if the body fails.
 
     Args:
-        chain: What the profile says of the node.
+        chain: The table of the node in the profile.
         node: The node.
-        wallet: What the run may take of the operator's money; a payer's own, off main networks, when None.
+        wallet: How much of the operator's money the run may take; None for a fresh wallet without main networks.
 
     Raises:
         Inconclusive: The node cannot be asked or may not be paid on.
@@ -90,6 +93,7 @@ async def admit_node(chain: Chain, node: LaneNode, wallet: Wallet | None) -> Asy
         network, purse = await node.read_network(), wallet or Wallet()
         admit(table, chain, network, main_network=purse.main_network)
         yield network, purse
+    # Also for an interrupt: an open node has connections and threads that would keep the process alive.
     except BaseException:
         await node.close()
         raise

@@ -1,11 +1,4 @@
-"""Which node is a main network's, where payments cost somebody real money.
-
-What network a node serves is asked of the node, never guessed from its address: a forwarded port makes any node
-local. Most nodes tell the hash of their genesis, which no simulator shares. Where one tells a chain id instead,
-simulators bear those of main networks, so the hash of its first block decides as well; but with a key of the operator's
-own the chain id alone does, because what is signed for it is good on the main network, too, whoever was asked to carry
-it there.
-"""
+"""Guard of main networks: which node serves one, so that a payment there would cost real money."""
 
 from __future__ import annotations
 
@@ -20,20 +13,25 @@ from conformance.target import LANES, Chain, Profile, ProfileError
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import Network, is_main, network_named
 
+# Theory: the node is asked for its network, which is never guessed from its address, since a forwarded port makes any
+# node local. Most nodes report the hash of their genesis, which no simulator shares. EVM nodes report a chain id
+# instead, and simulators use those of main networks, so the hash of block 0 decides as well. With a key of the
+# operator, the chain id alone decides: a transaction that is signed for it is valid on the main network, too, and any
+# program that sees it can send it there.
 _FIRST_BLOCKS: Final = {lane.main.caip2: lane.first_block for lane in FACTS.values() if lane.first_block is not None}
 _FURTHER_MAIN: Final = frozenset[str]().union(*(lane.further_main for lane in FACTS.values()))
 _DEVELOPMENT: Final = frozenset[str]().union(*(lane.development for lane in FACTS.values()))
-# Namespaces whose ids anybody may choose; elsewhere they are hashes.
+# Namespaces whose ids are chosen freely (EVM chain ids); in other namespaces they are hashes.
 _CHOSEN_NAMESPACES: Final = frozenset(name.partition(":")[0] for name in _DEVELOPMENT)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeNetwork:
-    """What network a node serves, as it says itself.
+    """The network of a node, as the node reports it.
 
     Attributes:
         caip2: CAIP-2 name, by its genesis hash or its chain id.
-        first_block: Hash of block 0, in hexadecimal with 0x; None where the node has none to tell.
+        first_block: Hash of block 0, in hexadecimal with 0x; None if the node does not have it.
     """
 
     caip2: str
@@ -47,7 +45,7 @@ class NodeNetwork:
 
     @property
     def is_private(self) -> bool:
-        """Whether it is no public network, as far as is known."""
+        """Whether it is not a public network, as far as is known."""
         if self.caip2.partition(":")[0] in _CHOSEN_NAMESPACES:
             return self.caip2 in _DEVELOPMENT
         return network_named(self.caip2) is None and self.caip2 not in _FURTHER_MAIN
@@ -56,11 +54,13 @@ class NodeNetwork:
         """Return whether payments may cost real money.
 
         Args:
-            own_key: Whether a key of the operator's signs, not only keys that the suite makes for a run.
+            own_key: Whether a key of the operator signs, not only keys that the suite makes for a run.
         """
         row = network_named(self.caip2)
         if row is not None and row.is_test:
             return False
+        # A simulator with the chain id of a main network has another first block. That is safe only for keys without
+        # money.
         if not own_key and self.first_block is not None and self.caip2 in _FIRST_BLOCKS:
             return self.first_block == _FIRST_BLOCKS[self.caip2]
         return not self.is_private
@@ -76,11 +76,11 @@ def is_local(url: str) -> bool:
 
 
 def guard_profile(profile: Profile, *, main_network: bool) -> Profile:
-    """Return the profile when its nodes may be paid on, as far as it tells without asking them.
+    """Return the profile if payments on its nodes are allowed, as far as the profile itself shows it.
 
     Args:
         profile: The target's profile.
-        main_network: Whether the operator said that main networks may be used.
+        main_network: Whether the operator allowed main networks.
 
     Raises:
         ProfileError: A node elsewhere is of a main network by the profile, or an account of the operator pays without
@@ -101,19 +101,20 @@ def guard_profile(profile: Profile, *, main_network: bool) -> Profile:
 
 
 def explain_refusal(table: str, chain: Chain, network: NodeNetwork, *, main_network: bool) -> str | None:
-    """Return why a node may not be paid on, None where it may.
+    """Return why payments on a node are refused; None if they are allowed.
 
     Args:
         table: Name of the node's table in the profile.
-        chain: What the profile says of it.
-        network: What network it serves.
-        main_network: Whether the operator said that main networks may be used.
+        chain: The table itself.
+        network: The network that the node reports.
+        main_network: Whether the operator allowed main networks.
     """
     if not network.is_main(own_key=chain.funder is not None and chain.control is None):
         return None
     if not is_main(chain.network):
         claims = f"[{table}] claims {chain.network}"
         return f"{claims}, and its node is of the main network {network.name}: nothing is paid there"
+    # A node with control verbs is a simulator. One that reports a main network is a mistake in the profile, or worse.
     if chain.control is not None:
         return (
             f"[{table}] gives control verbs for a node of the main network {network.name}, where they would give away "
@@ -128,20 +129,20 @@ def explain_refusal(table: str, chain: Chain, network: NodeNetwork, *, main_netw
 
 
 def require_money(table: str, chain: Chain) -> None:
-    """Say of a node without money to pay with that it has none.
+    """Check that the profile gives a source of money for a node.
 
     Raises:
-        Inconclusive: It has none.
+        Inconclusive: It gives none.
     """
     if chain.control is None and chain.funder is None:
         raise Inconclusive(f"[{table}] gives neither control nor funder, so no account can pay")
 
 
 def admit(table: str, chain: Chain, network: NodeNetwork, *, main_network: bool) -> None:
-    """Refuse to pay on a node that may not be paid on.
+    """Check that payments on a node are allowed.
 
     Raises:
-        Inconclusive: It may not; see `explain_refusal`.
+        Inconclusive: They are not; see `explain_refusal`.
     """
     reason = explain_refusal(table, chain, network, main_network=main_network)
     if reason is not None:

@@ -1,4 +1,4 @@
-"""The control address of a node, simulated or real, and secrets of the profile: the same for every payer."""
+"""Control verbs of a node (specification 9.1), and secrets of the profile, for the payers of all lanes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from conformance.http.transport import PLAIN_ANSWERS, read_whole
 from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.target import ProfileError, Secret
 
-_SPECIFICATION = "as the table of simulator control tells of real nodes (specification 9.1)"
+_SPECIFICATION = "as the table of simulator control lists for real nodes (specification 9.1)"
 
 
 class NodeControl:
-    """Control verbs of one node (specification 9.1); without an address it has none."""
+    """The control verbs of one node (specification 9.1); a node without a control address has none."""
 
     def __init__(self, url: str | None, chain: str, seconds: float) -> None:
         self._url = url
         self._chain = chain
         self._verbs: frozenset[str] | None = None
-        # One connection a call: a verb is not idempotent, so it must not meet a connection that the node just closed.
+        # A new connection for each call: a verb is not idempotent, so it must not be sent on a connection that the node
+        # has just closed.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(force_close=True),
             trust_env=False,
@@ -67,10 +68,11 @@ class NodeControl:
         if self._verbs is None:
             verbs = (await self._ask("GET", None)).get("verbs", ())
             self._verbs = frozenset(map(str, verbs)) if isinstance(verbs, list | tuple | dict) else frozenset()
+        # A node that lists no verbs at all may still have them: the call itself then decides.
         return bool(self._verbs) and verb not in self._verbs
 
     async def fault_names(self) -> tuple[str, ...]:
-        """Return the faults that the node can be made to show; none without control verbs."""
+        """Return the faults that the node can simulate; none without control verbs."""
         if self._url is None:
             return ()
         faults = (await self._ask("GET", None)).get("faults", ())
@@ -112,6 +114,7 @@ class Controlled:
         try:
             yield
         finally:
+            # Also after a fault of the check: other checks must not meet the simulated fault.
             await self.control("fault", name=name, seed=seed, count=0)
 
     async def lacks(self, verb: str) -> bool:
@@ -124,7 +127,7 @@ class Controlled:
 
 
 def read_secret(secret: Secret, names: Names, name: str, table: str) -> str:
-    """Return a secret of the profile's `table`, which from now on shows in no log.
+    """Return a secret of the profile's `table`, and redact it in all logs.
 
     Raises:
         Inconclusive: Its variable or file cannot be read.

@@ -1,7 +1,4 @@
-"""One wallet a lane: official SDKs, real signatures, real transactions.
-
-A payer sends exactly what a check asks for, welded or not; whether that buys anything is the target's business.
-"""
+"""Payers, nodes and senders of the lanes, opened by a profile: official SDKs, real signatures, real transactions."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ from conformance.vocabulary.lanes.registry import FACTS
 async def open_payer(
     lane: str, profile: Profile, names: Names, chains: Chains | None = None, wallet: Wallet | None = None
 ) -> Payer:
-    """Open the payer of a lane with a funded account, on other nodes than the rail's where `chains` gives them.
+    """Open the payer of a lane with a funded account, on the nodes of `chains` or the rail's.
 
     Args:
         lane: The lane.
         profile: The target's profile.
-        names: What shows in no log.
+        names: The redaction table.
         chains: Other nodes than the rail's.
-        wallet: What the run may take of the operator's money; a payer's own, off main networks, when None.
+        wallet: How much of the operator's money the run may take; None for a fresh wallet without main networks.
 
     Raises:
         Inconclusive: The profile gives no node for the lane, or no way to fund an account; or the lane's extra is not
@@ -42,7 +39,7 @@ async def open_payer(
 
 
 async def read_network(chain: Chain, budgets: Budgets, names: Names) -> NodeNetwork:
-    """Return what network a node serves, as it says itself.
+    """Return the network of a node, as the node reports it.
 
     Raises:
         Inconclusive: The node could not be asked, or the lane's extra is not installed.
@@ -64,10 +61,10 @@ def open_node(chain: Chain, budgets: Budgets, names: Names) -> LaneNode:
 
 
 def open_checkout_payer(payer: Payer) -> CheckoutPayer:
-    """Return what pays checkout links from the account of a payer that `open_payer` opened.
+    """Return the payer of checkout links that uses the account of an open payer.
 
     Raises:
-        Inconclusive: Nothing does on that lane.
+        Inconclusive: The suite pays no links on that lane.
     """
     if payer.lane not in LANES:
         raise Inconclusive(f"the suite pays no checkout link on the lane {payer.lane}")
@@ -75,7 +72,7 @@ def open_checkout_payer(payer: Payer) -> CheckoutPayer:
 
 
 def open_sender(chain: Chain, budgets: Budgets, names: Names) -> PaymentSender:
-    """Open what sends signed payments to a node of the profile, and asks it for them.
+    """Open the sender of signed payments on a node of the profile.
 
     Raises:
         Inconclusive: The lane's extra is not installed, or the node's token cannot be read.
@@ -84,7 +81,7 @@ def open_sender(chain: Chain, budgets: Budgets, names: Names) -> PaymentSender:
 
 
 async def take_back(chain: Chain, budgets: Budgets, names: Names, wallet: Wallet, asset: str) -> None:
-    """Give the funder back what the account of a wallet's label holds; nothing where a simulated node gave the money.
+    """Return the money in the account of a wallet's label to the funder; nothing if a simulated node gave it.
 
     Raises:
         Inconclusive: The node could not be asked or may not be paid on, or the lane's extra is not installed.

@@ -1,4 +1,4 @@
-"""The lanes that the suite pays on, each by the `DESCRIPTOR` of its folder."""
+"""Registry of the lanes on which the suite pays, each with the `DESCRIPTOR` of its folder."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A payment that is signed before it is sent: it can be stored first, and the same one can be sent again.
-
-A transaction's id is known once it is signed, and a chain takes a transaction once. So a program that stored the signed
-transaction and was killed asks the chain for that id, and sends the same bytes again if they are not there: however
-often that happens, the payer pays once. On lanes where the rail sends, the authorization takes the transaction's place.
-"""
+"""Signed payments: a payment is signed and stored before it is sent, so that it can be sent again but never doubled."""
 
 from __future__ import annotations
 
@@ -18,21 +13,21 @@ from conformance.lanes.checkout_request import CheckoutRequest
 from conformance.outcome import Inconclusive
 
 _FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 2.0, 1.5
-# A node may drop a transaction that it took: it is given again after so many seconds.
+# A node may drop a transaction that it accepted, so it is sent again after so many seconds.
 _SEND_AGAIN_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SignedPayment:
-    """A signed payment. Whoever has it can have the money moved to its payee; no key can be derived from it.
+    """A signed payment. Its holder can move the money to the payee, and nowhere else; no key can be derived from it.
 
     Attributes:
         payer: Address of the paying account.
         asset: Id of the asset, as its chain writes it.
         held: Atomic units of the asset that the account held when it signed.
-        tx_id: Id of the transaction; None where the rail makes it.
-        transaction: The signed transaction in hexadecimal; empty where the rail makes it.
-        proof: JSON object of `X-PAYMENT`, where the rail sends, the authorization; empty for a transfer to a link.
+        tx_id: Id of the transaction; None if the rail makes it.
+        transaction: The signed transaction in hexadecimal; empty if the rail makes it.
+        proof: JSON object of `X-PAYMENT`; the authorization, if the rail sends; empty for a transfer to a link.
         signed_at: When it was signed, in unix seconds by this machine's clock.
     """
 
@@ -45,8 +40,17 @@ class SignedPayment:
     signed_at: int = field(default_factory=lambda: int(time.time()))
 
 
+# Theory of a signed payment
+#
+# The id of a transaction is known once it is signed, and a chain executes a transaction at most once. A program
+# stores the signed transaction before it sends it. If it is killed, the next process asks the chain for the id, and
+# sends the same bytes again if the chain does not know them. However often that happens, the payer pays once. On
+# lanes where the rail sends, the authorization with its nonce takes the transaction's place.
+#
+# UNSEEN -> SEEN -> LANDED or FAILED; UNSEEN -> LAPSED once the transaction is too old for any further block. SEEN can
+# become UNSEEN again, because a node may drop a transaction from its pool. LANDED, FAILED and LAPSED are final.
 class Fate(StrEnum):
-    """What a chain shows of a signed payment."""
+    """The state of a signed payment on its chain."""
 
     UNSEEN = "not on the chain"
     SEEN = "on its way"
@@ -68,10 +72,10 @@ class NotAPayment(Inconclusive):
 
 
 class PaymentSender(Protocol):
-    """Sends signed payments to one node, and asks it for them."""
+    """Sender of signed payments to one node, which also reads their state."""
 
     async def send(self, payment: SignedPayment) -> None:
-        """Give the node a transaction; one that it knows already is no fault.
+        """Give the node a transaction; a transaction that it knows already is accepted.
 
         Raises:
             NotTaken: It refuses the transaction.
@@ -80,7 +84,7 @@ class PaymentSender(Protocol):
         """
 
     async def fate(self, payment: SignedPayment) -> Fate:
-        """Return what the chain shows of a payment.
+        """Return the state of a payment on the chain.
 
         Raises:
             NotAPayment: The payment is not what it says it is.
@@ -88,7 +92,7 @@ class PaymentSender(Protocol):
         """
 
     async def transaction(self, payment: SignedPayment) -> str | None:
-        """Return the id of the transaction that made a payment, None where the chain shows none.
+        """Return the id of the transaction that made a payment; None if the chain shows none.
 
         Raises:
             Inconclusive: The node could not be asked.
@@ -100,7 +104,7 @@ class PaymentSender(Protocol):
 
 @runtime_checkable
 class SignsEntries(Protocol):
-    """A payer that signs what an `accepts` entry asks for and leaves the sending to others."""
+    """A payer that signs the payment of an `accepts` entry without sending it."""
 
     async def sign(self, entry: Mapping[str, Any]) -> SignedPayment:
         """Return the payment of an entry, its money set aside.
@@ -112,7 +116,7 @@ class SignsEntries(Protocol):
 
 @runtime_checkable
 class SignsBills(Protocol):
-    """A payer of checkout links that signs what a bill asks for and leaves the sending to others."""
+    """A payer of checkout links that signs the payment of a bill without sending it."""
 
     async def sign(self, bill: CheckoutRequest, way: str | None = None) -> SignedPayment:
         """Return the payment of a bill, its money set aside; see `CheckoutPayer.settle`."""
@@ -123,9 +127,9 @@ class SignsAgain(Protocol):
     """A payer whose signed transaction can become too old before it is sent, and be signed again."""
 
     async def sign_again(self, payment: SignedPayment) -> SignedPayment | None:
-        """Return the same transfer from the same account, as a transaction that a node takes now.
+        """Return the same transfer from the same account in a transaction that a node accepts now.
 
-        None if the first transaction has landed or can still land, so that a second one might be a second payment.
+        None if the first transaction has landed or can still land: a second one might then be a second payment.
 
         Raises:
             Inconclusive: The node could not be asked.
@@ -134,11 +138,11 @@ class SignsAgain(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """How far a payment came within a time.
+    """The state that a payment reached within a time.
 
     Attributes:
         fate: What the chain showed last.
-        trouble: Why a node refused the transaction or could not be asked, None where neither happened.
+        trouble: Why a node refused the transaction or could not be asked; None if neither happened.
         is_refused: Whether the node refused the transaction, which is not on the chain and was given to no node before.
         is_outdated: Whether it was refused because it is too old, or because its blockhash is unknown to the node.
     """
@@ -150,20 +154,16 @@ class Landing:
 
 
 async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) -> Landing:
-    """Send a payment, the same bytes as often as it takes, until the chain decides or the time is over.
-
-    The chain is asked before anything is sent, since an earlier process may have sent the payment.
-
-    A refusal decides only if no node was given the transaction before. A node that took it, or whose answer was lost,
-    may have passed it on, and another node's refusal shows nothing of that. Then only the chain decides.
+    """Send a payment, the same bytes as often as necessary, until the chain decides or the time is over.
 
     Raises:
-        NotAPayment: The payment is not what it says it is.
+        NotAPayment: The parts of the payment do not belong together.
     """
     loop = asyncio.get_running_loop()
     ends, wait, sent_at, trouble = loop.time() + seconds, _FIRST_WAIT, None, None
     is_given = was_given = False
     while True:
+        # The chain is asked before anything is sent: an earlier process may have sent the payment.
         fate = Fate.UNSEEN
         try:
             fate = await sender.fate(payment)
@@ -174,6 +174,9 @@ async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) ->
                 await sender.send(payment)
                 sent_at = loop.time()
         except NotTaken as refusal:
+            # A refusal decides only if no node was given the transaction before. A node that took it, or whose answer
+            # was lost, may have passed it on, and the refusal of another node shows nothing about that. Then only the
+            # chain decides.
             is_given, trouble = was_given, str(refusal)
             fate = await _fate_after_refusal(sender, payment)
             if fate not in {Fate.UNSEEN, Fate.SEEN}:
@@ -181,6 +184,7 @@ async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) ->
             if fate is Fate.UNSEEN and not is_given:
                 is_outdated = isinstance(refusal, OutdatedPayment)
                 return Landing(fate, trouble, is_refused=True, is_outdated=is_outdated)
+        # Not a fault of the node: sending the same record again would never help.
         except NotAPayment:
             raise
         except Inconclusive as fault:
@@ -192,8 +196,9 @@ async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) ->
 
 
 async def _fate_after_refusal(sender: PaymentSender, payment: SignedPayment) -> Fate:
-    """Return what the chain shows of a payment that its node refused, on its way if that cannot be asked."""
+    """Return the state of a payment that its node refused; `SEEN` if the chain cannot be asked."""
     try:
         return await sender.fate(payment)
+    # Unknown counts as on its way: assuming that it failed could make the payer pay twice.
     except Inconclusive:
         return Fate.SEEN

@@ -1,4 +1,4 @@
-"""How much of the operator's money a run may take, and of what: the network's USDC and nothing else."""
+"""Spending limits: how much USDC of the operator a run may take; no other asset is ever taken."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from conformance.vocabulary.networks import Network
 
 @dataclass(slots=True)
 class Wallet:
-    """What one run may take of the operator's money, the same for its payers on every lane.
+    """How much of the operator's money one run may take, shared by its payers on all lanes.
 
     Attributes:
-        main_network: Whether the operator said that main networks may be paid on.
-        most: Atomic units of USDC that the run may take in all; None where only the profile's limits hold.
-        spent: Atomic units of USDC that it took so far; what comes back at the end is not counted off.
+        main_network: Whether the operator allowed payments on main networks.
+        most: Atomic units of USDC that the run may take in all; None if only the profile's limits hold.
+        spent: Atomic units of USDC that it took so far; money that is returned at the end is not subtracted.
         label: Text from which the paying account's key is derived, together with the funder's key. A later process
             that has both can then give back what the account holds. Without a label the key is random.
     """
@@ -30,15 +30,13 @@ class Wallet:
 
 def derive_seed(funder_key: bytes, label: str) -> bytes:
     """Return 32 bytes that make the key of a paying account, from the funder's key and a label."""
+    # Derived, not stored: a later process with the funder's key and the label can empty the account after a crash,
+    # and a reader of the label alone cannot.
     return hmac.digest(funder_key, b"weldproof pay, paying account: " + label.encode(), "sha256")
 
 
 class SpendingLimit:
-    """Lets the operator's account give USDC up to a limit, and counts what it gives.
-
-    Every payment of the suite spends what this account gave before, so no payment can go beyond the limit. A limit
-    holds over the whole run: what other payers took, on whatever lane, counts as well.
-    """
+    """A limit of the USDC that the operator's account gives in a run, with the count of what it gave."""
 
     def __init__(self, table: str, most: str | None, usdc: Network, wallet: Wallet) -> None:
         """Take a limit.
@@ -57,6 +55,8 @@ class SpendingLimit:
         self.usdc = usdc
         self.table = table
         self.label = wallet.label
+        # Shared with the payers of other lanes: the limit holds over the whole run. Every payment of the suite spends
+        # only what this account gave before, so no payment can exceed the limit, whatever a target asks for.
         self._wallet = wallet
         self._most = int(most)
 
@@ -66,7 +66,7 @@ class SpendingLimit:
         return most - self._wallet.spent
 
     def size_purse(self, usual: int) -> int:
-        """Return how much to give at a time: the usual amount, or what is left of the limit."""
+        """Return how much to give at a time: the usual amount, or the rest of the limit."""
         return max(0, min(usual, self._remainder))
 
     async def take(self, asset: str, amount: int, decimals: Callable[[], Awaitable[int]]) -> None:
@@ -78,14 +78,15 @@ class SpendingLimit:
             decimals: Asks the node for the asset's decimals.
 
         Raises:
-            Inconclusive: It is another asset than the network's USDC, or has other decimals; or they would go beyond
-                the limit. Nothing is counted.
+            Inconclusive: It is another asset than the network's USDC, or has other decimals, or the amount exceeds
+                the limit. Nothing is counted then.
         """
         if not self.usdc.is_asset(asset):
             raise Inconclusive(
                 f"the asset {asset[:80]} is not USDC of {self.usdc.key} ({self.usdc.asset_id}): nothing else is paid "
                 f"from the account of [{self.table}] funder"
             )
+        # A wrong number of decimals would make an amount a million times larger than the operator meant.
         decimal_places = await decimals()
         if decimal_places != self.usdc.decimals:
             raise Inconclusive(
@@ -94,6 +95,7 @@ class SpendingLimit:
             )
         if amount > self._remainder:
             raise Inconclusive(self._explain_excess(amount))
+        # Counted before the transfer: a transfer whose answer is lost counts as spent.
         self._wallet.spent += amount
 
     def _explain_excess(self, amount: int) -> str:

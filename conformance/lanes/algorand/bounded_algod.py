@@ -1,8 +1,4 @@
-"""py-algorand-sdk's client with answers of a bounded size and time and without redirects.
-
-The SDK reads an answer whatever its size and however slowly it comes, and follows a redirect to another host with the
-node's token.
-"""
+"""py-algorand-sdk's client with a bounded size and time of answers, and without redirects."""
 
 from __future__ import annotations
 
@@ -24,20 +20,23 @@ from algosdk.v2client.algod import AlgodClient, api_version_path_prefix
 from conformance.http.client import LONGEST_BODY
 
 
+# The SDK would follow a redirect to another host, with the node's token in its header.
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> None:
-        """Follow nothing: the answer is that of the node."""
+        """Follow no redirect."""
         del req, fp, code, msg, headers, newurl
 
 
 class _TimedStream(io.RawIOBase):
-    """The bytes of a connection until a moment: a socket's own timeout begins again with each byte."""
+    """The bytes of a connection until a deadline."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._stream = cast("io.RawIOBase", connection.makefile("rb", buffering=0))
+        # One deadline for the whole answer: the timeout of a socket begins again with each byte, so a node that sends
+        # one byte a second would hold the thread, and with it the end of the process.
         self._ends = time.monotonic() + (connection.gettimeout() or 0)
 
     def readable(self) -> bool:
@@ -45,7 +44,7 @@ class _TimedStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read what is there.
+        """Read the next bytes.
 
         Raises:
             TimeoutError: The time is over.
@@ -81,13 +80,13 @@ class _TimedHttps(http.client.HTTPSConnection):
 
 class _Http(urllib.request.HTTPHandler):
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """Ask over a connection whose answers end in time."""
+        """Open a connection with a deadline for its answers."""
         return self.do_open(_TimedHttp, req)
 
 
 class _Https(urllib.request.HTTPSHandler):
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """Ask over a connection whose answers end in time."""
+        """Open a connection with a deadline for its answers."""
         return self.do_open(_TimedHttps, req)
 
 
@@ -95,10 +94,7 @@ _OPENER: Final = urllib.request.build_opener(_NoRedirects, _Http, _Https)
 
 
 class BoundedAlgod(AlgodClient):
-    """An algod whose answers are read up to `LONGEST_BODY` bytes, and for so many seconds.
-
-    A thread that waits for an answer keeps the process from ending, so the answer must end.
-    """
+    """An algod client that reads answers up to `LONGEST_BODY` bytes and a number of seconds."""
 
     def __init__(self, token: str, address: str, seconds: float) -> None:
         super().__init__(token, address)
@@ -114,7 +110,7 @@ class BoundedAlgod(AlgodClient):
         response_format: str | None = "json",
         timeout: int | None = 30,
     ) -> Any:
-        """Ask the node, as the SDK's method of this name does.
+        """Ask the node, like the SDK's method of this name.
 
         Raises:
             AlgodHTTPError: It answered with a status of 300 or more.

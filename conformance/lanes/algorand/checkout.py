@@ -1,4 +1,4 @@
-"""Paying checkout links on Algorand: the memo is the transfer's note, exactly (3.5)."""
+"""Checkout payer on Algorand: the memo is exactly the note of the transfer (3.5)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from conformance.outcome import Inconclusive
 
 @dataclass(slots=True)
 class AlgorandCheckout:
-    """Pays bills from the paying account of an Algorand payer."""
+    """Payer of bills from the paying account of an Algorand payer."""
 
     payer: AlgorandPayer
 
@@ -54,7 +54,7 @@ class AlgorandCheckout:
         return await self.payer.transfer(**{**standard, **changes})
 
     async def list_other_shapes(self, way: str | None = None) -> Sequence[WrongPayment]:
-        """Return payments in a group: another transaction pays the fee, or opts in first; see `CheckoutPayer`."""
+        """Return payments inside a group: another transaction pays the fee, or opts in first; see `CheckoutPayer`."""
         del way
 
         def make_payment(
@@ -70,25 +70,27 @@ class AlgorandCheckout:
         return [WrongPayment(what, make_payment(send), beyond=_GROUP_REASON) for what, send in GROUPS.items()]
 
     async def read_credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
-        """Return what a transfer changed; see `CheckoutPayer`."""
+        """Return the changes of a transfer; see `CheckoutPayer`."""
         info = await self.payer.info(tx_id)
         fields = info.get("txn", {}).get("txn", {})
         if str(fields.get("xaid")) != asset:
             return {}
         changes = {str(fields.get("arcv")): int(fields.get("aamt", 0))}
+        # A close-out moves the remainder in addition to the amount, and only the node knows how much that was.
         if "aclose" in fields:
             remainder = int(info.get("asset-closing-amount", 0))
             changes[fields["aclose"]] = changes.get(fields["aclose"], 0) + remainder
+        # In a clawback, `asnd` loses the units; the sender is only the issuer.
         payer = str(fields.get("asnd") or fields.get("snd"))
         changes[payer] = changes.get(payer, 0) - sum(changes.values())
         return {address: amount for address, amount in changes.items() if amount}
 
     async def read_holding(self, address: str, asset: str) -> int:
-        """Return what an address holds; see `CheckoutPayer`."""
+        """Return the balance of an address; see `CheckoutPayer`."""
         return await self.payer.balance(address, int(asset))
 
     def list_unbound_payments(self) -> Sequence[WrongPayment]:
-        """Return payments without the memo, and a group in which another transaction has it."""
+        """Return payments without the memo, and a group in which another transaction carries it."""
         return [
             WrongPayment("no note", lambda bill: self._transfer(bill, note=b"")),
             *list_respelled_payments(self),
@@ -96,14 +98,14 @@ class AlgorandCheckout:
         ]
 
     async def _pay_with_memo_on_other(self, bill: CheckoutRequest) -> str:
-        """Pay without a note, in one group with a payment of nothing to the payer itself that has it."""
+        """Pay without a note, in one group with an empty payment to the payer itself that carries the note."""
         draft = await self.payer.draft(asset=read_asset(bill), receiver=bill.address, amount=bill.amount, note=b"")
         me = self.payer.address
         memo_payment = transaction.PaymentTxn(me, await self.payer.params(), me, 0, note=bill.memo.encode())
         return await self.payer.submit([draft, memo_payment], self.payer.main)
 
     def list_short_payments(self) -> Sequence[WrongPayment]:
-        """Return payments of less, and transfers that move enough, but not to the payee or not for this memo."""
+        """Return payments of less, and transfers of enough that do not go to the payee or do not carry the memo."""
         return [
             *list_smaller_payments(self),
             pay_in_two(self),
@@ -121,7 +123,7 @@ class AlgorandCheckout:
         return await self._transfer(bill, sender=closing_account, amount=1, close_to=refuge.address)
 
     async def _claw_back(self, bill: CheckoutRequest) -> str:
-        """Have the asset's issuer move what the payee holds already; only a simulated node can be made to."""
+        """Let the asset's issuer move the payee's own units, which only a simulated node can be made to do."""
         members = {"address": bill.address, "receiver": bill.address, "asset": bill.asset, "note": bill.memo}
         return str((await self.payer.control("clawback", amount=str(bill.amount), **members)).get("tx_id"))
 
@@ -132,7 +134,7 @@ class AlgorandCheckout:
         return await self.payer.submit([little, whole], self.payer.main)
 
     def list_stray_payments(self) -> Sequence[WrongPayment]:
-        """Return payments to the payer itself, and to another account beside one unit to the payee or closed out."""
+        """Return payments to the payer itself, and to another account with one unit to the payee or by close-out."""
 
         async def itself(bill: CheckoutRequest) -> str:
             return await self._transfer(bill, receiver=self.payer.address)
@@ -151,12 +153,13 @@ class AlgorandCheckout:
         ]
 
     async def list_other_assets(self, bill: CheckoutRequest) -> Sequence[WrongPayment]:
-        """Return payments in native coin and, if the node can opt the payee in, in look-alike assets."""
+        """Return payments in Algos and, if the node can opt the payee in, in look-alike assets."""
 
         async def coin(bill: CheckoutRequest) -> str:
             return await self.payer.send_native(bill.address, bill.amount, bill.memo.encode())
 
         ways = [WrongPayment("native coin", coin)]
+        # An account cannot receive an asset before it opts in, and the payee's key is the target's.
         if await self.payer.lacks("opt_in"):
             return ways
         fake = await self.payer.create_asset(unit_name="USDC")
@@ -173,7 +176,7 @@ class AlgorandCheckout:
         return [*ways, *(WrongPayment(what, make_payment(asset)) for what, asset in assets.items())]
 
     def list_failing_payments(self) -> Sequence[WrongPayment]:
-        """Return a payment that the node refuses, because its sender holds nothing."""
+        """Return a payment that the node refuses because its sender holds nothing."""
 
         async def penniless(bill: CheckoutRequest) -> str:
             poor = await self.payer.new_account()
@@ -186,11 +189,11 @@ class AlgorandCheckout:
         return [WrongPayment("refused by the node", penniless)]
 
     async def settle_with_memos(self, bill: CheckoutRequest, memos: Sequence[str]) -> str:
-        """Put several memos into one note, one a line; see `CheckoutPayer`."""
+        """Put several memos into one note, one on each line; see `CheckoutPayer`."""
         return await self._transfer(bill, note="\n".join(memos).encode())
 
     async def submit(self, bill: CheckoutRequest) -> str:
-        """Hand a payment to the node; see `CheckoutPayer`."""
+        """Give a payment to the node; see `CheckoutPayer`."""
         return await self._transfer(bill, wait=False)
 
     async def wait_for_success(self, tx_id: str) -> None:
@@ -215,6 +218,6 @@ def read_asset(bill: CheckoutRequest) -> int:
     """Return the bill's asset id.
 
     Raises:
-        Inconclusive: It is no Algorand asset id.
+        Inconclusive: It is not an Algorand asset id.
     """
     return AlgorandPayer.asset_id({"asset": bill.asset})

@@ -1,8 +1,4 @@
-"""Where the Algorand payer's money comes from: a simulated node's control verbs, or the operator's own account.
-
-Whoever the operator lets pay, the suite never spends from that account directly: attacks close accounts out and hand
-them to others, so each runs on a throw-away account that this module fills and, at the end, empties.
-"""
+"""Funds of the Algorand payer: the control verbs of a simulated node, or the operator's account."""
 
 from __future__ import annotations
 
@@ -36,24 +32,24 @@ class ControlFunds:
         return self._node.account()
 
     async def algos(self, account: Account, *, main: bool) -> None:
-        """Have the node give Algos."""
+        """Let the node give Algos."""
         await self._node.control.carry_out("fund", address=account.address, amount="100000000" if main else "10000000")
 
     async def asset(self, account: Account, asset: int, amount: int) -> None:
-        """Opt the account in and have the node give it the asset.
-
-        The node takes the transfer while the opt-in still waits for its block, since both land in this order.
-        """
+        """Opt the account in and let the node give it the asset."""
+        # Without waiting: both land in this order, so the node accepts the transfer before the opt-in's block.
         if await self._node.balance(account.address, asset) is None:
             await opt_in(self._node, account, asset, wait=False)
         await self._node.control.carry_out("mint", address=account.address, amount=str(amount), asset=str(asset))
 
     async def take_back(self, accounts: Iterable[Account]) -> None:
-        """Leave it: a simulated chain ends with its process."""
+        """Do nothing: a simulated chain ends with its process."""
 
 
+# The suite never pays from the operator's account directly: attacks close accounts out and rekey them to others. Each
+# attack runs on a throw-away account that is filled here and emptied at the end.
 class OperatorFunds:
-    """Money from an account of the operator by ordinary transfers, given back at the end."""
+    """Money from the operator's account by ordinary transfers, returned at the end."""
 
     _PURSE = 2_000_000
     _MAIN_ALGOS, _ALGOS = 3_000_000, 500_000
@@ -84,18 +80,18 @@ class OperatorFunds:
         await self._give([payment], f"{amount} microAlgos")
 
     async def asset(self, account: Account, asset: int, amount: int) -> None:
-        """Opt the account in and send it USDC, which the asset must be, from the operator's account."""
+        """Opt the account in and send it USDC from the operator's account; any other asset is refused."""
         await self._limit.take(str(asset), amount, lambda: self._node.decimals(asset))
         params = await self._node.params()
         transfer = transaction.AssetTransferTxn(self._funder.address, params, account.address, amount, asset)
         opt_in_transfer = transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)
         is_in = await self._node.balance(account.address, asset) is not None
-        # One group has one block to wait for, where two transactions of two senders need one after the other.
+        # One group needs one block; separate transactions of two senders would need two blocks.
         group, signers = ([transfer], []) if is_in else ([opt_in_transfer, transfer], [account])
         await self._give(group, f"{amount} atomic units of asset {asset}", *signers)
 
     async def _give(self, transactions: list[Any], amount: str, *signers: Account) -> None:
-        """Send what the signers (each of one transaction) and then the funder sign."""
+        """Send transactions that the signers (one each) and the funder sign."""
         try:
             await self._node.submit(transactions, *signers, self._funder)
         except Refused as reason:
@@ -104,8 +100,9 @@ class OperatorFunds:
             ) from reason
 
     async def take_back(self, accounts: Iterable[Account]) -> None:
-        """Close each account's assets and Algos out to the operator; one that an attack gave away is left."""
+        """Close each account's assets and Algos out to the operator; accounts that an attack gave away are left."""
         for account in accounts:
+            # Best effort: one account that cannot be emptied must not keep the money of the others.
             with suppress(Inconclusive, LookupError, TypeError, ValueError):
                 await self._empty(account)
 
@@ -121,6 +118,7 @@ class OperatorFunds:
             await self._node.submit([transfer], account)
         info = await self._node.holdings(account.address)
         params = await self._node.params()
+        # An account that still holds or created an asset cannot be closed: its minimum balance has to stay.
         whole = not info.get("assets") and not info.get("created-assets")
         spare = 0 if whole else int(info["amount"]) - int(info.get("min-balance", 0)) - int(params.fee)
         payment = transaction.PaymentTxn(
@@ -137,7 +135,7 @@ Funds: TypeAlias = ControlFunds | OperatorFunds
 
 
 async def opt_in(node: AlgorandNode, account: Account, asset: int, *, wait: bool = True) -> None:
-    """Make an account ready to hold an asset; return once the opt-in is in a block, or at once without `wait`.
+    """Opt an account in to an asset; return once the opt-in is in a block, or at once without `wait`.
 
     Raises:
         Inconclusive: The node refuses it.
@@ -147,10 +145,10 @@ async def opt_in(node: AlgorandNode, account: Account, asset: int, *, wait: bool
 
 
 def choose_funds(chain: AlgorandChain, node: AlgorandNode, names: Names, network: NodeNetwork, wallet: Wallet) -> Funds:
-    """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
+    """Return the source of money in the profile; control verbs have priority, since they cost nothing.
 
     Raises:
-        Inconclusive: The funder's words are no mnemonic, or nothing limits what he gives.
+        Inconclusive: The funder's words are not a mnemonic, or the profile has no spending limit.
     """
     if node.control.exists or chain.funder is None:
         return ControlFunds(node)
@@ -161,4 +159,5 @@ def choose_funds(chain: AlgorandChain, node: AlgorandNode, names: Names, network
     try:
         return OperatorFunds(node, node.account(mnemonic.to_private_key(words)), limit)
     except (error.WrongMnemonicLengthError, error.WrongChecksumError, ValueError, KeyError):
-        raise Inconclusive(f"[{table}] funder is no Algorand mnemonic of 25 words") from None
+        # `from None`: the SDK's exception may contain the words of the mnemonic.
+        raise Inconclusive(f"[{table}] funder is not an Algorand mnemonic of 25 words") from None

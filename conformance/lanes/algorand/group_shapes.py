@@ -1,4 +1,4 @@
-"""Groups as wallets make them around one transfer: another transaction pays the fee, or opts in to the asset first."""
+"""Transaction groups of wallets around one transfer: another transaction pays the fee, or opts in first."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ async def send_with_pooled_fee(payer: AlgorandPayer, transfer: Any) -> str:
     """Send a transfer without a fee after a payment that pays for both, and return the transfer's id."""
     me = payer.address
     fee_payment = transaction.PaymentTxn(me, await payer.params(), me, 0)
+    # Algorand pools the fees of a group: one transaction may pay for all.
     fee_payment.fee, transfer.fee = fee_payment.fee + transfer.fee, 0
     await payer.submit([fee_payment, transfer], payer.main)
     return str(transfer.get_txid())

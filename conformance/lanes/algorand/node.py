@@ -1,4 +1,4 @@
-"""One algod as the suite sees it: unmodified py-algorand-sdk calls on threads, and node trouble as one error."""
+"""Algorand node: unmodified py-algorand-sdk calls on threads, with every fault of the node as `Inconclusive`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 1.0, 1.5
 _LIFE = 1000
 _LIVES = 500
 _SHORT = 300
-# Letters of a genesis hash in a CAIP-2 name.
+# A CAIP-2 name contains this many letters of the genesis hash.
 _CAIP2 = 32
-# A node takes a transaction into its pool before it passes it on, and answers so when it cannot pass it on. The only
-# node of a network with ordinary rounds never can, and puts the transaction into a block.
+# A node takes a transaction into its pool before it passes it on, and gives this answer if it cannot pass it on. The
+# only node of a private network never can, and still puts the transaction into a block.
 _QUEUE_FULL = "broadcast queue full"
-# What the SDK lets through when an answer is no answer of an algod: not JSON, not an object, members missing.
+# The exceptions that the SDK lets through if an answer is not JSON, not an object, or lacks members.
 _STRANGE = (
     AlgodResponseError,
     http.client.HTTPException,
@@ -49,14 +49,14 @@ _STRANGE = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Account:
-    """An account of the suite; its key shows in no text."""
+    """An account of the suite; its text does not contain its key."""
 
     address: str
     key: str = field(repr=False)
 
 
 class Refused(Inconclusive):
-    """The node refused a transaction; the text is its reason. A check that did not expect it decides nothing.
+    """A refusal of a transaction by the node, with its reason. A check that did not expect it decides nothing.
 
     Attributes:
         tx_id: Id of the transaction that was refused.
@@ -68,7 +68,7 @@ class Refused(Inconclusive):
 
 
 class AlgorandNode:
-    """Asks and submits; whatever else goes wrong is `Inconclusive` with a sentence that says so."""
+    """Client of one node: queries and submissions; every fault other than a refusal is `Inconclusive`."""
 
     def __init__(self, chain: AlgorandChain, budgets: Budgets, names: Names) -> None:
         self._budgets = budgets
@@ -87,7 +87,7 @@ class AlgorandNode:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def account(self, key: str | None = None) -> Account:
-        """Return the account of a private key, a new one without; the key from now on shows in no log."""
+        """Return the account of a private key, or a new account; the key is redacted in all logs."""
         private_key = key or account.generate_account()[0]
         self._names.key(private_key, "PAYER_KEY", is_given=key is not None)
         return Account(account.address_from_private_key(private_key), private_key)
@@ -95,7 +95,9 @@ class AlgorandNode:
     # Asking.
 
     async def _call(self, call: Callable[[], T]) -> T:
-        """Run a blocking SDK call on a thread; only the node's own refusals come through as they are."""
+        """Run a blocking SDK call on a thread; only refusals by the node keep their exception."""
+        # The SDK blocks, and has no timeout for the whole answer; the event loop must serve the other checks
+        # meanwhile.
         future = asyncio.get_running_loop().run_in_executor(self._threads, call)
         try:
             async with asyncio.timeout(self._budgets.request):
@@ -113,19 +115,17 @@ class AlgorandNode:
             raise Inconclusive(f"the Algorand node answered {fault.code}: {fault}"[:_SHORT]) from fault
 
     async def params(self, first_valid: int | None = None) -> transaction.SuggestedParams:
-        """Return parameters with the flat minimum fee, fresh from the node.
-
-        No two in a row share the last valid round: equal transactions sent at once would have one id, and the node
-        takes an id only once. A note or a lease is no way out, because checks decide the note.
-        """
+        """Return parameters with the flat minimum fee, fresh from the node."""
         params: transaction.SuggestedParams = await self._ask(self._algod.suggested_params)
         params.flat_fee, params.fee = True, max(1000, params.min_fee or 0)
         params.first = params.first if first_valid is None else first_valid
+        # Consecutive transactions get different last valid rounds. Equal transactions would have one id, and the node
+        # takes an id only once. A note or a lease cannot distinguish them, because checks choose the note.
         params.last = params.first + _LIFE - next(self._lives) % _LIVES
         return params
 
     async def read_network(self) -> NodeNetwork:
-        """Return what network the node serves, by its genesis hash."""
+        """Return the network of the node, by its genesis hash."""
         genesis = str((await self.params()).gh)
         return NodeNetwork("algorand:" + genesis.replace("+", "-").replace("/", "_")[:_CAIP2])
 
@@ -162,21 +162,21 @@ class AlgorandNode:
         return await self._ask(ask)
 
     async def holdings(self, address: str) -> Mapping[str, Any]:
-        """Return what the node says of an account: Algos, minimum balance, assets held and created."""
+        """Return the state of an account: Algos, minimum balance, assets held and created."""
         info: Any = await self._ask(lambda: self._algod.account_info(address))
         if not isinstance(info, dict):
             raise Inconclusive("the Algorand node told nothing about an account")
         return info
 
     async def balance(self, address: str, asset: int) -> int | None:
-        """Return what an account holds of an asset in atomic units, or None when it has not opted in."""
+        """Return the balance of an asset in atomic units, or None if the account has not opted in."""
         assets = (await self.holdings(address)).get("assets", [])
         return next((int(one["amount"]) for one in assets if one["asset-id"] == asset), None)
 
     # Submitting.
 
     async def submit(self, transactions: Sequence[Any], *signers: Account, wait: bool = True) -> str:
-        """Sign and submit transactions as one group (one alone stands alone) and return the first one's id.
+        """Sign and submit transactions as one group (a single one without a group) and return the first one's id.
 
         One signer signs all of them; several sign one each, in their order.
 
@@ -191,7 +191,7 @@ class AlgorandNode:
         return tx_id
 
     def sign(self, transactions: Sequence[Any], *signers: Account) -> tuple[str, bytes]:
-        """Sign transactions as one group, without sending them; return the first one's id and what a node takes."""
+        """Sign transactions as one group, without sending them; return the first one's id and the bytes to send."""
         keys = [signer.key for signer in signers] if len(signers) > 1 else [signers[0].key] * len(transactions)
         if len(transactions) > 1:
             transaction.assign_group_id(list(transactions))
@@ -216,8 +216,10 @@ class AlgorandNode:
         try:
             await self._call(lambda: self._algod.send_raw_transaction(base64.b64encode(raw).decode()))
         except AlgodHTTPError as fault:
+            # The transaction is in the pool, so it can be in a block: this is not a refusal.
             if _QUEUE_FULL in str(fault) and await self.info(tx_id):
                 return
+            # algod answers 400 if it judged the transaction; every other status is about the node itself.
             if fault.code == http.HTTPStatus.BAD_REQUEST:
                 raise Refused(f"the Algorand node refused the transaction: {fault}"[:_SHORT], tx_id) from fault
             raise Inconclusive(
@@ -225,10 +227,11 @@ class AlgorandNode:
             ) from fault
 
     async def info(self, tx_id: str) -> Mapping[str, Any]:
-        """Return what the node knows of a transaction; nothing when it does not know it (yet)."""
+        """Return the state of a transaction; empty if the node does not know it (yet)."""
         try:
             info: Any = await self._call(lambda: self._algod.pending_transaction_info(tx_id))
         except AlgodHTTPError as fault:
+            # algod answers 404 for a transaction that it does not know, or has forgotten.
             if fault.code == http.HTTPStatus.NOT_FOUND:
                 return {}
             raise Inconclusive(f"the Algorand node answered {fault.code}: {fault}"[:_SHORT]) from fault

@@ -1,4 +1,4 @@
-"""The Algorand payer: unmodified py-algorand-sdk, real keys, real transactions."""
+"""Algorand payer: unmodified py-algorand-sdk, real keys, real transactions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UINT64 = 2**64
 
 
 class AlgorandPayer(FundedPayer[Account]):
-    """Pays and attacks on one Algorand network. Node trouble becomes `Inconclusive`.
+    """Payer and attacker on one Algorand network. Faults of the node become `Inconclusive`.
 
     Attributes:
         caip2: CAIP-2 name of the network by its genesis hash.
@@ -64,7 +64,7 @@ class AlgorandPayer(FundedPayer[Account]):
         await self.close()
 
     async def close(self) -> None:
-        """Give back what is left of the operator's money, and close connections and threads."""
+        """Return the rest of the operator's money, and close connections and threads."""
         try:
             if not self.has_open_payment:
                 await self._funds.take_back(self._accounts)
@@ -86,7 +86,7 @@ class AlgorandPayer(FundedPayer[Account]):
         return await self._node.newest_round()
 
     async def balance(self, address: str, asset: int) -> int:
-        """Return what an account holds of an asset in atomic units."""
+        """Return the balance of an asset in atomic units."""
         return await self._node.balance(address, asset) or 0
 
     async def wait_for_block(self, tx_id: str) -> int:
@@ -98,7 +98,7 @@ class AlgorandPayer(FundedPayer[Account]):
         return await self._node.wait_for_block(tx_id)
 
     async def info(self, tx_id: str) -> Mapping[str, Any]:
-        """Return what the node knows of a transaction; nothing when it does not know it (yet)."""
+        """Return the state of a transaction; empty if the node does not know it (yet)."""
         return await self._node.info(tx_id)
 
     async def wait_for_drop(self, tx_id: str) -> None:
@@ -117,7 +117,7 @@ class AlgorandPayer(FundedPayer[Account]):
         if is_funded:
             await self._funds.algos(fresh, main=not self._accounts)
             self._accounts.append(fresh)
-        # The node takes each while the one before still waits for its block.
+        # Sent without waiting: the node accepts each opt-in while the one before still waits for its block.
         tx_ids = [
             await self.transfer(asset=asset, receiver=fresh.address, amount=0, sender=fresh, wait=False)
             for asset in assets
@@ -127,19 +127,21 @@ class AlgorandPayer(FundedPayer[Account]):
         return fresh
 
     async def hold(self, asset: int, least: int | None = None, owner: Account | None = None) -> None:
-        """Make sure that an account (the paying one) holds `least` atomic units of an asset; some when None."""
+        """Make sure that an account (the paying one) holds `least` atomic units of an asset; a default if None."""
         holder = owner or self.main
         async with self._funding_lock:
             await self._fill(holder, asset, self._funds.purse // 10 if least is None else least)
 
     async def _reserve(self, holder: Account, asset: int, amount: int) -> None:
-        """Fill the account for one transfer, so that any number at once find enough."""
+        """Fill the account for one transfer, and reserve its amount."""
         async with self._funding_lock:
             await self._fill(holder, asset, amount)
+            # The stock is an upper bound of the payments, not the balance: concurrent transfers must not count one
+            # unit twice.
             self._stock[holder.address, asset] = self._stock.get((holder.address, asset), 0) - amount
 
     async def _fill(self, holder: Account, asset: int, least: int) -> None:
-        """Top an account up; what nobody could mean to pay is not given, and the node refuses to send it."""
+        """Fill an account up to an amount; an absurd amount is not given, so that the node refuses the transfer."""
         have = self._stock.get((holder.address, asset))
         if have is not None and (have >= least or least > _MOST_GIVEN):
             return
@@ -153,7 +155,7 @@ class AlgorandPayer(FundedPayer[Account]):
         """Pay an `accepts` entry: the note is the challenge token, exactly (P-LN table, Algorand).
 
         Raises:
-            Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
+            Inconclusive: The entry is malformed, or the node could not be asked.
         """
         token, price = _read_entry(entry)
         tx_id = await self.transfer(
@@ -162,7 +164,7 @@ class AlgorandPayer(FundedPayer[Account]):
         return {"tx_id": tx_id, "payment_reference": token}
 
     async def sign(self, entry: Mapping[str, Any]) -> SignedPayment:
-        """Sign the transfer that an entry asks for; see `SignsEntries`."""
+        """Sign the transfer of an entry; see `SignsEntries`."""
         token, price = _read_entry(entry)
         return await self.signed_transfer(
             asset=self.asset_id(entry),
@@ -175,7 +177,7 @@ class AlgorandPayer(FundedPayer[Account]):
     async def signed_transfer(
         self, *, asset: int, receiver: str, amount: int, note: bytes, proof: Mapping[str, Any]
     ) -> SignedPayment:
-        """Return a transfer of the paying account that is signed and not sent; a proof with members gets its id."""
+        """Return a signed, unsent transfer of the paying account; its id is added to a proof with members."""
         draft = await self.draft(asset=asset, receiver=receiver, amount=amount, note=note)
         balance = await self.balance(self.address, asset)
         tx_id, raw = self._node.sign([draft], self.main)
@@ -191,7 +193,7 @@ class AlgorandPayer(FundedPayer[Account]):
         """
         text = str(entry.get("asset", ""))
         if not (text.isascii() and text.isdecimal() and int(text) < _UINT64):
-            raise Inconclusive(f"the entry's asset {text!r} is no Algorand asset id")
+            raise Inconclusive(f"the entry's asset {text!r} is not an Algorand asset id")
         return int(text)
 
     async def transfer(
@@ -208,16 +210,15 @@ class AlgorandPayer(FundedPayer[Account]):
         first_valid: int | None = None,
         wait: bool = True,
     ) -> str:
-        """Send an asset transfer and return its id; `wait` for its block.
-
-        Without a `sender` the paying account sends; a close-out or a rekey then comes from an account of its own, so
-        that the paying one stays whole for the checks beside.
+        """Send an asset transfer and return its id; `wait` for its block. The paying account is the default sender.
 
         Raises:
             Refused: The node refuses it.
             Inconclusive: The node cannot be asked, or the transaction is not confirmed in time.
         """
         _check_sendable(receiver, amount)
+        # A close-out or rekey destroys its sender. It gets a fresh account, since other checks pay from the main
+        # account.
         payer = sender or (await self.new_account() if close_to or rekey_to else self.main)
         if sender is None and clawback_target is None:
             await self._reserve(payer, asset, amount)
@@ -235,7 +236,7 @@ class AlgorandPayer(FundedPayer[Account]):
         return await self.submit([transfer], payer, wait=wait)
 
     async def draft(self, *, asset: int, receiver: str, amount: int, note: bytes) -> Any:
-        """Return a transfer of the paying account that is not sent yet; `submit` sends it, its id is known before."""
+        """Return an unsent transfer of the paying account, whose id is already known; `submit` sends it."""
         _check_sendable(receiver, amount)
         await self._reserve(self.main, asset, amount)
         return transaction.AssetTransferTxn(
@@ -250,7 +251,7 @@ class AlgorandPayer(FundedPayer[Account]):
         return await self.submit([payment], self.main)
 
     async def create_asset(self, *, unit_name: str = "USDC", decimals: int = 6, total: int = 10**15) -> int:
-        """Create an asset that looks like another one, with the payer as its clawback, and return its id."""
+        """Create an asset that looks like another one, with the payer as clawback address, and return its id."""
         creation = transaction.AssetConfigTxn(
             self.address,
             await self._node.params(),
@@ -261,21 +262,22 @@ class AlgorandPayer(FundedPayer[Account]):
             default_frozen=False,
             manager=self.address,
             clawback=self.address,
+            # An empty reserve and freeze address is intended: only the clawback matters for the attack.
             strict_empty_address_check=False,
         )
         tx_id = await self.submit([creation], self.main)
         asset_id = (await self._node.info(tx_id)).get("asset-index")
         if not isinstance(asset_id, int):
-            raise Inconclusive("the Algorand node told no id of the asset it created")
+            raise Inconclusive("the Algorand node returned no id of the asset that it created")
         self._stock[self.address, asset_id] = total
         return asset_id
 
     async def submit(self, transactions: Sequence[Any], signer: Account, *, wait: bool = True) -> str:
-        """Sign and submit transactions as one group (one alone stands alone) and return the first one's id."""
+        """Sign and submit transactions as one group (a single one without a group) and return the first one's id."""
         return await self._node.submit(transactions, signer, wait=wait)
 
     def list_group(self, tx_id: str) -> Sequence[str]:
-        """Return the ids of the group that the transaction was submitted in, or its own alone."""
+        """Return the ids of the group of a transaction, or only its own id."""
         return self._node.groups.get(tx_id, (tx_id,))
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Signed Algorand payments: sending them, again where needed, and what became of them."""
+"""Sender of signed Algorand payments, which also reads their state."""
 
 from __future__ import annotations
 
@@ -36,15 +36,12 @@ class AlgorandSender:
         try:
             await self.node.send(tx_id, bytes.fromhex(payment.transaction))
         except Refused as refusal:
+            # The transaction is in a block already, which is not a refusal.
             if "already in ledger" not in str(refusal):
                 raise NotTaken(str(refusal)) from refusal
 
     async def fate(self, payment: SignedPayment) -> Fate:
-        """Return what the node shows; see `PaymentSender`.
-
-        A node forgets transactions after a thousand rounds, so its silence alone does not show that a transfer never
-        happened. That the paying account, which makes this transfer only, holds what it held does.
-        """
+        """Return the state of a payment; see `PaymentSender`."""
         tx_id, last_valid = _read_transaction(payment)
         newest = await self.node.newest_round()
         info = await self.node.info(tx_id)
@@ -52,13 +49,16 @@ class AlgorandSender:
             return Fate.LANDED
         if info and not info.get("pool-error"):
             return Fate.SEEN
+        # A node forgets transactions after a thousand rounds, so an unknown id does not show that the transfer never
+        # happened. The balance does: the account makes only this transfer, and still holds what it held when it
+        # signed.
         is_over = newest > last_valid
         if is_over and (await self.node.balance(payment.payer, int(payment.asset)) or 0) >= payment.held > 0:
             return Fate.LAPSED
         return Fate.SEEN if is_over else Fate.UNSEEN
 
     async def transaction(self, payment: SignedPayment) -> str | None:
-        """Return the payment's own id, which was known when it was signed."""
+        """Return the payment's id, which was known when it was signed."""
         return payment.tx_id
 
 
@@ -66,7 +66,7 @@ def _read_transaction(payment: SignedPayment) -> tuple[str, int]:
     """Return the id of a signed transaction and the last round that takes it.
 
     Raises:
-        NotAPayment: It cannot be read, is not the payer's transfer, or has another id than the payment says.
+        NotAPayment: It cannot be read, is not the payer's transfer, or does not have the payment's id.
     """
     try:
         raw = base64.b64encode(bytes.fromhex(payment.transaction)).decode()
@@ -76,8 +76,9 @@ def _read_transaction(payment: SignedPayment) -> tuple[str, int]:
             int(transfer.last_valid_round),
             transfer.sender == payment.payer,
         )
-    except Exception as fault:  # the SDK raises whatever it meets in bytes that are no transaction
-        raise NotAPayment("the signed transaction is no Algorand transaction") from fault
+    except Exception as fault:
+        # Broad, because the SDK raises any exception that it meets in bytes that are not a transaction.
+        raise NotAPayment("the signed transaction is not an Algorand transaction") from fault
     if tx_id != payment.tx_id or not is_named or not payment.asset.isdecimal():
         raise NotAPayment("the signed transaction is another one than its id, payer and asset say")
     return tx_id, last_valid

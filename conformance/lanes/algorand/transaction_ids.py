@@ -1,4 +1,4 @@
-"""Texts that are, or look like, ids of transactions on Algorand."""
+"""Transaction ids of Algorand: invented ones, and other spellings of one id."""
 
 from __future__ import annotations
 
