@@ -1,4 +1,4 @@
-"""/internal: tenants, their keys, networks and standing, for administrators (3.9)."""
+"""The API for administrators, /internal: tenants, their keys, networks, webhooks and approval (3.9)."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ class _Request(BaseModel):
 
 
 class NewTenant(_Request):
-    """A tenant to be made."""
+    """The request for a new tenant."""
 
     name: Annotated[StrictStr, Field(min_length=1, max_length=255, pattern=r"\A[^\x00-\x1f\x7f]+\z")]
 
 
 class NewKey(_Request):
-    """A key to be made."""
+    """The request for a new key."""
 
     mode: Literal["test", "live"]
 
 
 class Decision(_Request):
-    """What was decided about a tenant."""
+    """The decision about a tenant's verification and plan."""
 
     status: Literal["approved", "rejected", "trial"]
     plan: Literal["trial", "paid"] | None = None
 
 
 class Payout(_Request):
-    """Where a tenant is paid on one network."""
+    """A tenant's payout address on one network."""
 
     payout_address: Annotated[StrictStr, Field(min_length=1, max_length=128)]
 
 
 class Payouts(RootModel[dict[str, Payout]]):
-    """Where a tenant is paid, by network key, in its order."""
+    """A tenant's payout addresses by network key, in its order."""
 
     model_config = ConfigDict(strict=True, frozen=True, hide_input_in_errors=True)
 
@@ -60,14 +60,15 @@ _TYPES: Mapping[object, EventType] = {one.value: one for one in EventType}
 
 
 def _event_types(value: object) -> object:
-    """Let the names of types stand for them; what is no name is left for the schema to refuse."""
+    """Replace the names of event types by the types. Other values are left for the schema to refuse."""
+    # In strict mode pydantic accepts only members of the enumeration, and JSON has only their names.
     if not isinstance(value, list):
         return value
     return [_TYPES.get(one, one) if isinstance(one, str) else one for one in value]
 
 
 class NewDestination(_Request):
-    """Where events are to be sent, and which."""
+    """The request for a new webhook destination."""
 
     url: Annotated[StrictStr, Field(max_length=MAX_URL, pattern=rf"\A{URL_FORM}\z")]
     events: Annotated[list[EventType], Field(min_length=1), BeforeValidator(_event_types)] = list(DEFAULT_TYPES)
@@ -92,7 +93,7 @@ class AdminApi:
         return json_reply(200, await self._tenancy.record(call.arguments["tenant_id"]))
 
     async def add_key(self, call: Call) -> Reply:
-        """Answer POST …/api-keys; a live key wants the scope `live:activate` too."""
+        """Answer POST …/api-keys. A live key needs the scope `live:activate` in addition."""
         if call.content.mode == "live" and "live:activate" not in call.scopes:
             raise refusals.forbidden_scope("live:activate")
         tenant_id, mode = call.arguments["tenant_id"], call.content.mode
@@ -101,7 +102,7 @@ class AdminApi:
         )
 
     async def rotate_key(self, call: Call) -> Reply:
-        """Answer POST …/api-keys/{key_id}/rotate; that of a live key wants what a new live key wants."""
+        """Answer POST …/api-keys/{key_id}/rotate. The rotation of a live key needs what a new live key needs."""
         tenant_id, key_id = call.arguments["tenant_id"], call.arguments["key_id"]
         scopes = call.scopes
         return await self._idempotency.answer_with_writer(

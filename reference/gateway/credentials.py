@@ -1,4 +1,4 @@
-"""Who calls: tenants by key and id, administrators by key and scope (P-AU-01 to P-AU-04)."""
+"""Credentials of calls: tenants by key and id, administrators by key and scope (P-AU-01 to P-AU-04)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A tenant who showed his key.
+    """A tenant that is identified by its key.
 
     Attributes:
-        tenant: Who it is.
-        mode: `test` or `live`, as his key is.
+        tenant: The tenant.
+        mode: The mode of its key, `test` or `live`.
     """
 
     tenant: Tenant
@@ -41,7 +41,8 @@ def fresh_secret(prefix: str = "") -> str:
 
 
 def digest_of(secret: str) -> str:
-    """Return the SHA-256 by which a secret is known, bare hex."""
+    """Return the SHA-256 under which a secret is stored, bare hex."""
+    # A plain hash is enough: secrets have 256 random bits, so no list of likely ones can be tried (P-AU-02).
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -52,18 +53,20 @@ def fresh_key(tenant_id: str, mode: str, prefix: str, *, now: int) -> tuple[ApiK
 
 
 class Credentials:
-    """Judges the credentials of calls."""
+    """Checks the credentials of calls."""
 
     def __init__(self, tenants: Tenants, clock: WpClock) -> None:
         self._tenants = tenants
         self._clock = clock
 
     async def tenant(self, request: Request) -> Caller:
-        """Return the tenant who calls.
+        """Return the tenant of a call.
 
         Raises:
             Refused: 401 `invalid_api_key` or 403 `tenant_id_mismatch`.
         """
+        # Both the key and the tenant's id are needed. A key that is tried with another tenant's id is refused, even
+        # though the key alone would identify the tenant (P-AU-01).
         digest = digest_of(_bearer(request))
         bearer = await self._tenants.bearer(digest, now=self._clock.now())
         if bearer is None or not hmac.compare_digest(bearer[0].digest, digest):
@@ -75,7 +78,7 @@ class Credentials:
         return Caller(tenant, key.mode)
 
     async def admin(self, request: Request, scope: str) -> frozenset[str]:
-        """Return the scopes of the administrator who calls, `scope` among them.
+        """Return the scopes of the administrator of a call, `scope` among them.
 
         Raises:
             Refused: 401 `invalid_api_key` or 403 `forbidden_scope`.
@@ -88,17 +91,18 @@ class Credentials:
         return scopes
 
     async def key_of_tenant(self, key: str) -> ApiKey | None:
-        """Return the API key of a text, None when there is none or it is not accepted now."""
+        """Return the API key of a text, or None if it is unknown or not accepted now."""
         bearer = await self._tenants.bearer(digest_of(key), now=self._clock.now())
         return None if bearer is None else bearer[0]
 
     async def scopes(self, key: str) -> frozenset[str] | None:
-        """Return what an administrator's key may do, None when it is not such a key."""
+        """Return the scopes of an administrator's key, or None if it is not such a key."""
         return await self._tenants.scopes(digest_of(key))
 
 
 def _bearer(request: Request) -> str:
     fields = request.headers.get("authorization", ())
+    # Two Authorization fields are refused. A proxy in front might check one of them and this gateway the other.
     match = _BEARER.fullmatch(fields[0].strip()) if len(fields) == 1 else None
     if match is None:
         raise refusals.invalid_api_key()
@@ -106,7 +110,7 @@ def _bearer(request: Request) -> str:
 
 
 def _names(fields: Sequence[str], tenant_id: str) -> bool:
-    """Return whether the one field is the tenant's UUID, in constant time over well-formed ones."""
+    """Return whether there is one field and it is the tenant's UUID, compared in constant time if well-formed."""
     if len(fields) != 1 or _UUID.fullmatch(fields[0]) is None:
         return False
     return hmac.compare_digest(fields[0].lower().encode(), tenant_id.encode())

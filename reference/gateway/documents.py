@@ -1,4 +1,4 @@
-"""What the gateway says of itself: health, keys, OpenAPI (P-KY-04 to P-KY-07)."""
+"""Public documents of the gateway: health, keys, OpenAPI (P-KY-04 to P-KY-07)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CACHE = "public, max-age=300"
 
 
 class Documents:
-    """Documents that are free and want no credential."""
+    """Documents that any client may read."""
 
     def __init__(
         self,
@@ -37,17 +37,18 @@ class Documents:
         self._openapi = files("openapi").joinpath("gateway.json").read_bytes()
 
     async def health(self, _: Call) -> Reply:
-        """Answer GET /health; a database that is away is no health, nor is a clock that is in doubt (503).
+        """Answer GET /health: 503 if the database is unavailable or the clock is in doubt.
 
-        What is served for now, and will not outlive a restart, is told as `faults`.
+        Faults that do not stop the service, but would prevent a restart, are in `faults`.
         """
+        # An orchestrator that reads this must not send traffic to a worker that can neither read nor date anything.
         await self._alive()
         self._clock.refuse_in_doubt()
         faults = list(self._faults())
         return json_reply(200, {"status": "degraded", "faults": faults} if faults else {"status": "ok"})
 
     async def openapi(self, _: Call) -> Reply:
-        """Answer GET /openapi.json: the contract as it was written by hand."""
+        """Answer GET /openapi.json: the hand-written contract."""
         return Reply(200, self._openapi, {"Content-Type": JSON, "Cache-Control": _CACHE})
 
     async def jwks(self, _: Call) -> Reply:

@@ -1,4 +1,4 @@
-"""What a call is answered that is refused or went wrong (3.2, P-CV-18)."""
+"""Replies to calls that were refused or failed (3.2, P-CV-18)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _INVALID = "the request does not fit the operation's schema; detail says where"
 
 
 def fault_reply(fault: Exception, request_id: str) -> Reply:
-    """Return the answer to a fault: its own, or nothing of what happened when nobody planned it."""
+    """Return the reply to a fault. An unplanned fault reveals nothing of its cause."""
     refusal = refusal_of(fault, request_id)
     return json_reply(refusal.status, refusal.body(request_id, context=True), refusal.headers)
 
 
 def refusal_of(fault: Exception, request_id: str) -> Refused:
-    """Return what a caller is told of a fault, which is logged when nobody planned it."""
+    """Return the refusal that a fault becomes. An unplanned fault is logged."""
     if isinstance(fault, Refused):
         return fault
     if isinstance(fault, Unprocessable):
@@ -35,10 +35,11 @@ def refusal_of(fault: Exception, request_id: str) -> Refused:
         return refusals.store_unavailable()
     if isinstance(fault, ChainUnavailable):
         return refusals.chain_unavailable()
+    # The text of an unplanned fault may contain data of another tenant, so it goes to the log only (P-CV-18).
     _log.error("unplanned_fault", request_id=request_id, kind=type(fault).__name__, exc_info=True)
     return internal_error()
 
 
 def json_reply(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Reply:
-    """Return an answer of JSON."""
+    """Return a reply with a JSON body."""
     return Reply(status, orjson.dumps(value), {"Content-Type": JSON, **(headers or {})})

@@ -1,4 +1,4 @@
-"""What an operator's monitoring sees of a gateway: payments that counted for nothing, and a clock in doubt."""
+"""Metrics of a gateway: unmatched payments, and a clock in doubt."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _PAYMENTS = "Payments that counted for no link, by why they did not; those that 
 
 
 class GatewayMetrics:
-    """Measures of one worker. Payments are those of the database, of all tenants."""
+    """Metrics of one worker. Payments are those of all tenants in the database."""
 
     def __init__(self, payments: Payments, clock: WpClock, networks: Iterable[str]) -> None:
-        """Take what is measured; networks that are added later are measured, too."""
+        """Take the sources. Networks that are added later are measured, too."""
         self._payments = payments
         self._clock = clock
         self._networks = networks
 
     async def __call__(self) -> list[Gauge]:
-        """Return what is measured now; without the payments while the database cannot be asked."""
+        """Return the present values, without those of payments while the database is unavailable."""
         doubt = Gauge.single(
             "weldproof_gateway_clock_in_doubt",
             "1 while the clock is in doubt, so that no link is made and none ends.",
@@ -33,6 +33,7 @@ class GatewayMetrics:
             counts = await self._payments.count_unmatched()
         except DatabaseUnavailable:
             return [doubt, _store_up(0.0)]
+        # Every series exists from the beginning with 0. An alert on an increase would miss the first payment otherwise.
         values = {(state, network): 0.0 for state in _STATES for network in self._networks}
         values |= {key: float(count) for key, count in counts.items()}
         return [doubt, _store_up(1.0), Gauge("weldproof_gateway_payments", _PAYMENTS, ("state", "network"), values)]

@@ -1,8 +1,8 @@
-"""Calls that are executed once a key (P-ID-01 to P-ID-06).
+"""Idempotency keys: a call is executed once for each key (P-ID-01 to P-ID-06).
 
-What a call makes and its stored answer are one transaction, and a unique key lets one of several in: whoever comes
-second waits inside the database for the first, has changed nothing, and sends the first one's answer. So a worker may
-die at any moment and leaves neither a link without its answer nor a key that is taken for nothing.
+The changes of a call and its stored answer are one transaction, and a unique key admits one of several calls. A second
+call waits inside the database for the first one, changes nothing, and returns the first one's answer. So a worker may
+die at any moment. It leaves neither a link without its answer nor a key that is taken without a link.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from reference.web.http.exchange import JSON, Reply
 from reference.web.sealing import Seal
 
 _FORM = re.compile(r"[\x21-\x7e]{1,255}")
+# A refused call looks for the first answer again. A row may expire between the two, so it tries several times.
 _ATTEMPTS = 3
 _OWNER_LENGTH = 36
+# Characters that stay unquoted in a stored path: those of RFC 3986 that need no quoting there.
 _PLAIN_PATH = "/!$&'()*+,;=:@"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """What a call makes: its answer, and the changes that make it true."""
+    """The answer of a creating call, and the changes that make it true."""
 
     status: int
     body: bytes
@@ -42,17 +44,18 @@ class StoredResponse:
 
 
 Make = Callable[[], Awaitable[StoredResponse]]
-# From a call's answer to what carries out its changes, and keeps the answer with them; None for what keeps nothing.
+# Takes the answer of a call and returns the function that carries out its changes together with the stored answer, or
+# None if no answer is stored.
 Keep = Callable[[Mapping[str, Any]], Write | None]
 
 
 def keep_nothing(answer: Mapping[str, Any]) -> None:
-    """Keep no answer."""
+    """Store no answer."""
     del answer
 
 
 class _Replayed(Exception):
-    """Somebody else has answered the same call meanwhile."""
+    """Another call with the same key was answered meanwhile."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__()
@@ -63,11 +66,11 @@ class Idempotency:
     """Executes creating calls."""
 
     def __init__(self, database: Database, seal: Seal, clock: WpClock, *, window: int, wait: float) -> None:
-        """Take what stores answers.
+        """Take the parts.
 
         Args:
-            database: Where things are made and answers kept.
-            seal: Encrypts answers, which hold secrets.
+            database: The database of the records and of the answers.
+            seal: Encrypts answers, as they contain secrets.
             clock: The service's clock.
             window: How long an answer is kept, in seconds.
             wait: How long a call waits for the first one of its key, in seconds.
@@ -80,7 +83,7 @@ class Idempotency:
         self._wait = wait
 
     async def answer_once(self, call: Call, make: Make) -> Reply:
-        """Answer a creating call; the same key and body get the same answer and make nothing again.
+        """Answer a creating call. The same key and body get the same answer and create nothing again.
 
         Raises:
             Refused: 400 for a malformed key, 409 for another body or a first call that is still running; or what
@@ -94,9 +97,9 @@ class Idempotency:
                 response = await make()
                 await self._carry_out(response, scope, call)
             except DuplicateKey:
-                continue  # by the same key on another worker, or by the same name: look again
+                continue  # the same key on another worker, or the same id of a record: look again
             except (Refused, Unprocessable):
-                # What is in the way may be what the first call of this key has made meanwhile.
+                # The record in the way may be the one that the first call of this key has created meanwhile.
                 if (replay := await self._replay(scope, call)) is not None:
                     return replay
                 raise
@@ -104,11 +107,11 @@ class Idempotency:
         raise refusals.idempotency_in_progress()
 
     async def answer_with_writer(self, call: Call, make: Callable[[Keep], Awaitable[Mapping[str, Any]]]) -> Reply:
-        """Answer a creating call that carries out its own changes, 201 with what `make` returns.
+        """Answer a creating call that carries out its changes itself, 201 with what `make` returns.
 
         Args:
             call: The call.
-            make: Makes it; its changes and its answer it hands to what it is given.
+            make: Carries out the call, with the function that it receives.
 
         Raises:
             Refused: As `answer_once`.
@@ -133,31 +136,35 @@ class Idempotency:
         except _Replayed as replayed:
             return replayed.reply
         except (Refused, Unprocessable):
-            # What is in the way may be what the first call of this key has made meanwhile.
+            # The record in the way may be the one that the first call of this key has created meanwhile.
             if (replay := await self._replay(scope, call)) is not None:
                 return replay
             raise
 
     async def forget(self) -> None:
-        """Drop the answers whose window is over."""
+        """Delete the expired answers."""
         await self._answers.forget(now=self._clock.lapsed_until())
 
     async def _carry_out(self, response: StoredResponse, scope: Scope | None, call: Call) -> None:
         if scope is None:
             await self._database.change_all(*response.changes)
             return
+        # The window of a new answer begins now. Old ones expire by the time that has certainly passed: a clock that ran
+        # ahead must not free a key early and let its call be executed twice.
         now, expiry_now = self._clock.now(), self._clock.lapsed_until()
         sealed_body = self._seal.seal(response.body, _bind_scope(scope))
         answer = StoredAnswer(call.body.hash, response.status, sealed_body, now + self._window)
         store = self._answers.build_store(scope, answer, now=expiry_now)
         try:
+            # The second call with a key waits here, inside the database, for the transaction of the first one
+            # (P-ID-05).
             async with asyncio.timeout(self._wait):
                 await self._database.change_all(*store, *response.changes)
         except TimeoutError as fault:
             raise refusals.idempotency_in_progress() from fault
 
     async def _replay(self, scope: Scope | None, call: Call) -> Reply | None:
-        """Return the first answer of a key, None when there is none yet.
+        """Return the first answer of a key, or None if there is none yet.
 
         Raises:
             Refused: 409, it answered another body.
@@ -177,16 +184,19 @@ def _scope_of(call: Call) -> Scope | None:
         return None
     if len(fields) != 1 or _FORM.fullmatch(fields[0]) is None:
         raise refusals.invalid_request("send one Idempotency-Key of 1 to 255 visible ASCII characters")
-    # A path may hold anything where its operation has no form for it, and PostgreSQL has no text with NUL in it.
+    # The path is quoted, because an argument of it may contain any character, and PostgreSQL has no text with NUL in
+    # it.
     return Scope(_owner_of(call), call.request.method, quote(call.request.path, safe=_PLAIN_PATH), fields[0])
 
 
 def _owner_of(call: Call) -> str:
-    """Return whose key it is: a tenant's, or an administrator's by the credential that he calls with."""
+    """Return the owner of a key: the tenant, or an administrator by the credential of the call."""
     if call.caller is not None:
         return call.caller.tenant.id
     return digest_of(call.request.first_value("authorization"))[:_OWNER_LENGTH]
 
 
 def _bind_scope(scope: Scope) -> bytes:
+    # The scope is authenticated with the sealed answer, so an answer cannot be moved to another tenant's key in the
+    # database.
     return orjson.dumps(astuple(scope))

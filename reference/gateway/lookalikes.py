@@ -1,4 +1,4 @@
-"""Names that read as the state of a payment, in whatever letters (P-CK-01).
+"""Lookalikes of the word "Paid" in names of tenants, in any letters (P-CK-01, decision 0073).
 
 A name that reads as "Paid" may be written in letters of other scripts, in styled letters, with marks or with invisible
 characters. A name is therefore reduced to a skeleton, in the way of Unicode Technical Standard 39: compatibility
@@ -13,7 +13,7 @@ import re
 import unicodedata
 from typing import Final
 
-# Characters that turn the direction of the text that follows, as the inside of a class of a regular expression.
+# Characters that change the direction of text, written as the inside of a character class of a regular expression.
 BIDI_CONTROLS: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 
 _LOOK_LIKE: Final = {
@@ -40,16 +40,16 @@ _LOOK_LIKE: Final = {
     ),
 }
 _LETTER_OF: Final = {ord(one): letter for letter, looks in _LOOK_LIKE.items() for one in looks}
-# Signs that look like an i within a word, and are punctuation elsewhere.
+# Signs that look like an i inside a word. Elsewhere they are punctuation, so they are tried separately.
 _SIGNS: Final = dict.fromkeys(map(ord, "|!\u00a1\u00a6\u02db\u037a\u2223\u2373\u23fd\uffe8"), "i")
-# Letters on a ground and flag letters have no decomposition: each row is the alphabet from A on.
+# Letters on a background and flag letters have no decomposition. Each row is the alphabet from A on.
 _STYLED_ROWS: Final = (0x1F150, 0x1F170, 0x1F1E6)
 _STYLED_LETTERS: Final = {row + place: chr(ord("a") + place) for row in _STYLED_ROWS for place in range(26)}
 # Trade and service mark: TM and SM by decomposition.
 _MARKS: Final = "\u2120\u2122"
-# Spaces that are too narrow to part two letters.
+# Spaces that are too narrow to separate two letters visibly.
 _NARROW: Final = dict.fromkeys((0x2005, 0x2006, 0x2008, 0x2009, 0x200A, 0x202F, 0x205F))
-# Letters that no font draws.
+# Letters that fonts draw as nothing.
 _FILLERS: Final = dict.fromkeys((0x115F, 0x1160, 0x3164, 0xFFA0))
 _UNSEEN: Final = frozenset({"Mn", "Me", "Cf", "Cn", "Co"})
 # The word, or its letters with something between each two of them.
@@ -58,6 +58,8 @@ _STATE: Final = re.compile(r"(?<![^\W_])(?:paid|p[\W_]+a[\W_]+i[\W_]+d)(?![^\W_]
 
 def reads_as_state(name: str) -> bool:
     """Return whether a name has a word that reads as "Paid", the state of a payment."""
+    # A trade mark sign behind the word becomes letters by decomposition, "PaidTM", and would hide it. So the name is
+    # also tried with such signs replaced by spaces.
     spaced_name = "".join(" " if _is_added(one) else one for one in name)
     plains = {skeleton(text) for text in (name, spaced_name, spaced_name.translate(_NARROW))}
     return any(_STATE.search(one) is not None for plain in plains for one in (plain, plain.translate(_SIGNS)))

@@ -1,4 +1,4 @@
-"""What a tenant shows payers of itself on the checkout, and where it lets them be sent (3.9)."""
+"""What the checkout page shows of a merchant, and the checks of it: name, contact, logo, addresses (3.9)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ MOST_ADDRESSES = 9
 LOGO_BYTES = 49152
 LOGO_PIXELS = 1024
 _CONTROL = re.compile(rf"[\x00-\x1f\x7f-\x9f\u2028\u2029{BIDI_CONTROLS}]")
+# Plain ASCII only. The address is shown next to money, so it must not contain look-alike letters or hidden text.
 _EMAIL = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", re.ASCII)
 _PNG = b"\x89PNG\r\n\x1a\n"
 _HEADER = b"\x00\x00\x00\x0dIHDR"
@@ -26,7 +27,7 @@ _END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
 
 @dataclass(eq=False)
 class Unfit(Exception):
-    """Something that a tenant may not show.
+    """A text or file that the checkout page must not show.
 
     Attributes:
         sentence: Why, for people.
@@ -36,14 +37,14 @@ class Unfit(Exception):
 
 
 class Storefronts:
-    """Reads and changes what tenants show."""
+    """Reads and changes what the page shows of tenants."""
 
     def __init__(self, settings: GatewaySettings, merchants: Merchants) -> None:
         self._loopback = settings.mode == "test"
         self._merchants = merchants
 
     async def of(self, tenant_id: str) -> Merchant:
-        """Return what a tenant shows."""
+        """Return what the page shows of a tenant."""
         return await self._merchants.get(tenant_id)
 
     async def addresses(self, tenant_id: str) -> Sequence[str]:
@@ -51,7 +52,7 @@ class Storefronts:
         return await self._merchants.addresses(tenant_id)
 
     async def logo(self, digest: str) -> bytes | None:
-        """Return the PNG of a digest that some tenant shows now."""
+        """Return the PNG with a digest, or None if no tenant has it now."""
         return await self._merchants.logo(digest)
 
     async def save(self, tenant_id: str, name: str, addresses: Sequence[str], contact: str) -> None:
@@ -63,11 +64,11 @@ class Storefronts:
         await self._merchants.save_logo(tenant_id, hashlib.sha256(png).hexdigest(), png)
 
     async def delete_logo(self, tenant_id: str) -> None:
-        """Drop a tenant's logo."""
+        """Delete a tenant's logo."""
         await self._merchants.delete_logo(tenant_id)
 
     def check_addresses(self, addresses: Sequence[str]) -> None:
-        """Let addresses of a shop pass.
+        """Accept the addresses of a shop.
 
         Raises:
             Unfit: One of them is malformed, or there are too many.
@@ -80,19 +81,20 @@ class Storefronts:
 
 
 def check_name(name: str) -> None:
-    """Let a name for payers pass; the empty one stands for none.
+    """Accept a name for payers. The empty name means none.
 
     Raises:
         Unfit: It is too long, not one line, or could be taken for the state of a payment.
     """
     if len(name) > LONGEST_NAME or _CONTROL.search(name):
         raise Unfit(f"Give a name of at most {LONGEST_NAME} characters in one line.")
-    if reads_as_state(name):  # the word stands nowhere on the page of a link that is not paid (P-CK-01)
+    # The page of an unpaid link must not contain the word Paid, which its shop could show to a payer (P-CK-01).
+    if reads_as_state(name):
         raise Unfit("A name that reads as Paid could be taken for the state of the payment. Leave that word out.")
 
 
 def check_contact(email: str) -> None:
-    """Let a contact for payers pass; the empty one stands for none.
+    """Accept a contact for payers. The empty one means none.
 
     Raises:
         Unfit: It is not an e-mail address in plain ASCII.
@@ -102,9 +104,9 @@ def check_contact(email: str) -> None:
 
 
 def payee_name(merchant: Merchant) -> str:
-    """Return by which name payers know a tenant: its own for payers, else the one that the operator gave it.
+    """Return the name of a tenant for payers: its own, or the one that the operator gave it (decision 0072).
 
-    Empty where the operator's could be taken for the state of the payment.
+    Empty if the operator's name could be mistaken for the state of the payment.
     """
     if merchant.name:
         return merchant.name
@@ -118,7 +120,7 @@ def payee_name(merchant: Merchant) -> str:
 
 
 def check_logo(png: bytes) -> None:
-    """Let a logo pass: a PNG, which no browser can take for anything that runs.
+    """Accept a logo: a PNG, which no browser executes.
 
     Raises:
         Unfit: It is not a PNG, or too large.
@@ -127,6 +129,7 @@ def check_logo(png: bytes) -> None:
         raise Unfit("Choose a file.")
     if len(png) > LOGO_BYTES:
         raise Unfit(f"The file has more than {LOGO_BYTES // 1024} KB.")
+    # Start and end are checked, so that no script or archive can be appended to a picture and served under this host.
     if not png.startswith(_PNG + _HEADER) or not png.endswith(_END):
         raise Unfit("Give a PNG file.")
     width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))

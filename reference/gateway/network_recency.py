@@ -1,4 +1,4 @@
-"""Whether links of a network can be paid now: its newest block, as far as this worker knows it, is recent.
+"""Recency of networks: whether the newest block of a network is recent enough to ask for payments (0083).
 
 A link ends by its chain's time, or a minute after its end if the chain's time does not get there (3.5). A payment that
 is made while the chain stands still, or while the node does not show its newest blocks, may therefore come to light
@@ -20,13 +20,13 @@ from reference.web.logs import get_logger
 
 _log = get_logger()
 _LOOK_SECONDS = 5.0
-# A network that trails is asked this often, so that its pages can be paid again soon.
+# A trailing network is checked this often, so that its pages can be paid again soon.
 _TRAILING_LOOK_SECONDS = 1.0
 
 
 @dataclass(slots=True)
 class _Newest:
-    """What is known of one network.
+    """The state of one network.
 
     Attributes:
         time: Time of the newest block that its node has shown, in unix seconds.
@@ -55,7 +55,7 @@ class NetworkRecency:
         Args:
             lanes: Networks that have a node; one that is added later is followed from then on.
             seconds: By how much the newest block may be older than the machine's clock; 0 is without a limit.
-            monotonic: Tells when the next look is due.
+            monotonic: The clock that decides when a check is due.
             wall: The machine's clock in unix seconds, not the service's, which tests move.
         """
         self._lanes = lanes
@@ -65,7 +65,7 @@ class NetworkRecency:
         self._newest: dict[str, _Newest] = {}
 
     async def refresh(self) -> None:
-        """Ask the nodes whose turn it is; none where there is no limit."""
+        """Check the nodes that are due, or none if there is no limit."""
         if not self._seconds:
             return
         now = self._monotonic()
@@ -73,7 +73,7 @@ class NetworkRecency:
         await asyncio.gather(*(self._look(key, one) for key, one in newest_by_network.items() if one.due <= now))
 
     async def _look(self, network: str, newest: _Newest) -> None:
-        with suppress(ChainUnavailable):  # what is known gets older, which decides
+        with suppress(ChainUnavailable):  # the known block gets older, which is what decides
             block_time = await read_newest_time(self._lanes[network])
             newest.time = newest.time if block_time is None else block_time
         if self.trails(network) is not newest.trails:

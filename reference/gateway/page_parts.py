@@ -1,4 +1,4 @@
-"""What the checkout's and the dashboard's pages have in common: how they are made, their colours, icon and names."""
+"""Shared parts of the pages of checkout and dashboard: templates, static files, and texts of networks and amounts."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ class Asset:
 
 @cache
 def asset(package: str, name: str) -> Asset:
-    """Return a file of a package's folder `static`; a style sheet begins with the colours that all pages share."""
+    """Return a file of a package's folder `static`. A style sheet begins with the colours that all pages share."""
     data, suffix = _static(package, name), name.rpartition(".")[2]
     if suffix == "css":
         data = _static(__package__, "colours.css") + data
+    # The version is part of the address of a file. So it may be cached for a day, and a new release is loaded at once.
     return Asset(data, _MEDIA[suffix], hashlib.sha256(data).hexdigest()[:12])
 
 
@@ -45,7 +46,7 @@ def icon() -> Asset:
 
 
 def environment(package: str) -> Environment:
-    """Return what renders the templates of a package; whatever is shown is escaped, and a missing value is a fault."""
+    """Return the template environment of a package. Values are escaped, and a missing value is a fault."""
     return Environment(
         loader=PackageLoader(package, "templates"),
         autoescape=True,

@@ -24,6 +24,7 @@ from reference.store.payment_search import PaymentSearch
 from reference.store.payments import Payment, UnmatchedPayment
 from reference.store.received_payments import ReceivedPayment
 
+# The file is built in memory. A larger selection is refused with the advice to choose fewer days.
 MOST_ROWS: Final = 10_000
 COLUMNS: Final = (
     "payment_id",
@@ -59,7 +60,7 @@ class TooManyPayments(Exception):
 
 
 class PaymentExport:
-    """Writes files of payments; each names its tenant."""
+    """Builds files of a tenant's payments."""
 
     def __init__(self, word: ServiceWord, tenancy: TenantAdministration, receipts: Receipts) -> None:
         self._word = word
@@ -98,7 +99,8 @@ class PaymentExport:
         )
 
     def _unmatched_row(self, entry: UnmatchedPayment) -> Sequence[str]:
-        # Of a surplus, the row has the part above the link's amount: the whole is in the row of the paid payment.
+        # The row of a surplus has the part above the link's amount. The whole is in the row of the paid payment, so the
+        # sum of the column is what arrived.
         units = entry.payment.value if entry.surplus is None else entry.surplus
         members = build_unmatched_members(entry)
         return (

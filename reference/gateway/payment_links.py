@@ -1,4 +1,4 @@
-"""POST /v1/payment-links (3.4)."""
+"""Creation of payment links, POST /v1/payment-links (3.4)."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ _BIDI_CONTROL = re.compile(f"[{BIDI_CONTROLS}]")
 
 
 def _number(value: object) -> object:
+    # The amount is read as the literal text of the JSON number. A float would round 0.1 before it is converted
+    # (P-MN-02).
     if not isinstance(value, NumberText):
         raise PydanticCustomError("number_type", "give a JSON number, not a string")
     return str(value)
 
 
 class PaymentLinkRequest(BaseModel):
-    """What a link is asked for; unknown members are ignored (P-CV-14)."""
+    """The request for a link. Unknown members are ignored (P-CV-14)."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
@@ -78,7 +80,8 @@ class PaymentLinkRequest(BaseModel):
         if _CONTROL.search(text):
             raise PydanticCustomError("label_form", "give text without control characters")
         if _BIDI_CONTROL.search(text):
-            # The label comes back unchanged, so what would garble the page around it is refused, not taken out.
+            # Labels come back unchanged, so characters that would garble the page are refused instead of removed
+            # (0073).
             raise PydanticCustomError("label_direction", "give text without characters that turn its direction")
         return text
 
@@ -105,10 +108,10 @@ class PaymentLinks:
         self._storefronts = storefronts
 
     def read_request(self, body: Body) -> PaymentLinkRequest:
-        """Return the request that a body holds; its amount is the literal text of the number (P-MN-02).
+        """Return the request in a body. Its amount is the literal text of the number (P-MN-02).
 
         Raises:
-            Unprocessable: It holds none.
+            Unprocessable: The body has another form.
         """
         value = body.value
         if isinstance(value, dict) and "amount" in value:
@@ -116,10 +119,10 @@ class PaymentLinks:
         return self.build_request(value)
 
     def build_request(self, value: object) -> PaymentLinkRequest:
-        """Return the request that members make; its amount is a `NumberText`.
+        """Return the request with these members. Its amount is a `NumberText`.
 
         Raises:
-            Unprocessable: They make none.
+            Unprocessable: They have another form.
         """
         request = fit_model(PaymentLinkRequest, value)
         self._check_lifetime(request.expires_in_seconds)
@@ -137,7 +140,7 @@ class PaymentLinks:
         return await self._idempotency.answer_once(call, make)
 
     async def make(self, caller: Caller, request: PaymentLinkRequest) -> Link:
-        """Create a link for a tenant who is signed in at the dashboard, by the same rules.
+        """Create a link for a tenant at the dashboard, by the same rules.
 
         Raises:
             Refused: The tenant may not have this link.
@@ -148,6 +151,8 @@ class PaymentLinks:
         return link
 
     async def _check_and_build_link(self, caller: Caller, request: PaymentLinkRequest) -> tuple[Link, str]:
+        # A link that is created by a wrong clock would expire too early or too late, so none is created while it is in
+        # doubt.
         self._clock.refuse_in_doubt()
         return await self._build_link(caller, request)
 
@@ -155,6 +160,7 @@ class PaymentLinks:
         tenant, now = caller.tenant, self._clock.now()
         amount = self._microunits(request)
         network, pay_to = await self._network(tenant.id, request.preferred_network)
+        # The trial rules come after the network, because they differ by network, and before anything is stored (3.10).
         await self._admit(caller, network, amount, now)
         await self._check_shop(tenant.id, request.redirect_url)
         secret = fresh_secret()
@@ -185,7 +191,7 @@ class PaymentLinks:
             _refuse("amount", str(fault), "amount_range")
 
     def _price(self, request: PaymentLinkRequest) -> Price:
-        """Return what an admitted request orders, for people: its amount is rounded to twelve digits."""
+        """Return the order of an admitted request, for people. Its amount is rounded to twelve digits."""
         currency = request.currency.upper()
         amount, rate = Decimal(request.amount), self._settings.rates[currency]
         return Price(decimal_text(amount, digits=12), currency, decimal_text(rate))
@@ -213,8 +219,9 @@ class PaymentLinks:
             raise refusal(GATEWAY[refused.code], context=refused.context) from refused
 
     async def _used(self, caller: Caller, network: Network) -> int:
-        """Return what counts against the allowance; where none does, it is not summed up for every link."""
+        """Return what the tenant has used of its mainnet allowance."""
         tenant = caller.tenant
+        # Only mainnet links of the plan `trial` have an allowance. For all others the sum is not computed (P-TR-06).
         return 0 if network.is_test or tenant.plan != "trial" else await self._links.paid_on_mainnet(tenant.id)
 
     def _answer(self, link: Link, secret: str) -> dict[str, Any]:
@@ -238,7 +245,7 @@ class PaymentLinks:
             _refuse("expires_in_seconds", f"give an integer from {least} to {most}", "int_range")
 
     async def _check_shop(self, tenant_id: str, url: str | None) -> None:
-        """Let an address pass that payers may be sent to: of a tenant who registered some, one at those alone."""
+        """Accept an address for payers: if the tenant has registered addresses, one of their origins."""
         if url is None:
             return
         shop_addresses = await self._storefronts.addresses(tenant_id)

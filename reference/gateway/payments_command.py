@@ -1,4 +1,4 @@
-"""`weldproof-gateway payments`: money that counted for no link, and what an operator gave back of it."""
+"""`weldproof-gateway payments`: lists unmatched payments, and marks those that an operator gave back."""
 
 from __future__ import annotations
 
@@ -79,6 +79,7 @@ def _run_on_payments(act: Callable[[UnmatchedPayments], Awaitable[_Result]]) -> 
 @asynccontextmanager
 async def _open_payments(settings: GatewaySettings) -> AsyncIterator[UnmatchedPayments]:
     folder = settings.gateway_data_dir
+    # Opening SQLite would create an empty database in a wrong folder, and the command would report that all is well.
     if not settings.gateway_db and not (folder / "gateway.sqlite3").exists():
         raise Misconfigured(f"WP_GATEWAY_DATA_DIR: {folder} holds no database; give the gateway's own settings")
     database = open_database(database_dsn(settings))

@@ -1,4 +1,4 @@
-"""Who may call how often (P-RL-01 to P-RL-04): one limiter for each rule, all on the service's clock."""
+"""Rate limits of the gateway (P-RL-01 to P-RL-04): one limiter for each rule, all on the service's clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reference.web.http.rate import AddressLimit, RateLimit, build_too_many
 
 
 class Limits:
-    """Charges calls. Each method puts `X-RateLimit-*` on the answer and raises the 429 of a call that is one too many.
+    """Charges calls. Each method adds `X-RateLimit-*` to the answer, and raises 429 for a call beyond the limit.
 
     Raises:
         Refused: `rate_limited`.
@@ -25,7 +25,7 @@ class Limits:
         self._receipts = AddressLimit.window(settings.receipt_verify_rate, clock, on=on)
 
     def charge_tenant(self, scope: Scope, tenant_id: str) -> None:
-        """Charge a call with credentials: all keys of a tenant together (P-RL-01)."""
+        """Charge a call with credentials (P-RL-01). All keys of a tenant share one limit."""
         _charge(self._tenants, tenant_id, scope)
 
     def charge_address(self, scope: Scope) -> None:
@@ -41,6 +41,8 @@ class Limits:
         _charge(self._tokens, token, scope)
 
     def _address_of(self, scope: Scope) -> str:
+        # X-Forwarded-For counts only as far as it was written by proxies that the operator trusts. Any client can send
+        # one.
         fields = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"x-forwarded-for"]
         peer = scope.get("client") or ("", 0)
         return client_address(str(peer[0]), read_hops(fields), self._proxies)

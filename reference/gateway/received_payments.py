@@ -1,4 +1,4 @@
-"""What a tenant was paid, and the signed receipt of each payment: as the checkout hands it out, verified."""
+"""Received payments of a tenant, and their signed receipts, verified as the checkout returns them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from reference.store.received_payments import ReceivedPayment, ReceivedPayments,
 from reference.web.clock import WpClock
 
 _RECENT_SECONDS = 30 * 86400
-# How many statements, each with its limit of rows, search for a text before a page is returned as it is.
+# A search for a text runs at most this many statements, each with its limit of rows. Then the page is returned with
+# what it has, so that one search cannot occupy the worker.
 _MOST_SCANS = 20
 
 
@@ -29,8 +30,8 @@ class Receipt:
     Attributes:
         payment: The payment with its link's label.
         jws: The signed receipt, a compact JWS; empty where the chain has undone the payment.
-        claims: What it says.
-        report: What verifying it with the gateway's own keys told, as POST /v1/receipt/verify does.
+        claims: Its claims.
+        report: The report of its verification with the gateway's keys, as POST /v1/receipt/verify returns it.
     """
 
     payment: Mapping[str, Any]
@@ -40,7 +41,7 @@ class Receipt:
 
 
 class Receipts:
-    """Lists what tenants were paid; every question names the tenant."""
+    """Lists the received payments of a tenant, with totals and receipts."""
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class Receipts:
         attestor: Attestor,
         platform_keys: Callable[[], Sequence[Mapping[str, Any]]],
     ) -> None:
-        """Take the parts; `platform_keys` tells the gateway's public keys, the active one first."""
+        """Take the parts. `platform_keys` returns the gateway's public keys, the active one first."""
         self.jwks_url = f"{settings.public_url}/.well-known/jwks.json"
         self._clock = clock
         self._received_payments = received_payments
@@ -68,7 +69,7 @@ class Receipts:
     async def load_part(
         self, tenant_id: str, after: str | None, search: PaymentSearch, *, most: int
     ) -> tuple[Sequence[ReceivedPayment], str | None]:
-        """Return a part of the payments that a search selects, and the id behind which the next begins, or None."""
+        """Return a part of the payments of a search, and the id behind which the next part begins, or None."""
         entries: list[ReceivedPayment] = []
         for _ in range(_MOST_SCANS):
             room = most + 1 - len(entries)
@@ -98,6 +99,7 @@ class Receipts:
         if entry.payment.reversed_at is not None:
             return Receipt(_build_members(entry), "", {}, {})
         attestation = await self._attestor.of(entry.payment)
+        # The receipt is verified anew each time it is shown, so that a tenant sees if a key was withdrawn since.
         report = verify_receipt(
             jws=attestation.jws, jwks=None, expected_payment_hash=None, platform_keys=self._platform_keys()
         )

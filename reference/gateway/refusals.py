@@ -1,4 +1,4 @@
-"""Why the gateway refuses a call: one constructor a code (3.2)."""
+"""The refusals of the gateway: one constructor for each error code (3.2)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def forbidden_scope(scope: str) -> Refused:
 
 
 def invalid_cancel_secret() -> Refused:
-    """Return the refusal of a cancellation by somebody else."""
+    """Return the refusal of a cancellation with a wrong secret."""
     return refusal(GATEWAY["invalid_cancel_secret"])
 
 

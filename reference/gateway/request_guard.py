@@ -1,4 +1,4 @@
-"""What is judged by a call's head alone, before its body is read: route, method, limit of the address (3.1)."""
+"""The request guard: checks route, method and the limit of the address before the body is read (3.1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PUBLIC = ("/checkout/", "/.well-known/", "/health")
 
 
 class RequestGuard:
-    """Lets calls through that some operation answers.
+    """Admits the calls that some operation answers.
 
     Operations that it does not know, those of the checkout, take the limits themselves: theirs depends on the token.
     """
@@ -42,6 +42,7 @@ class RequestGuard:
         Raises:
             Refused: 404, 405 or 429.
         """
+        # An edge host serves public reads only. Anything else does not exist there, whether or not the route is known.
         if self._edge and not (scope["method"] in _READS and scope["path"].startswith(_PUBLIC)):
             raise refusals.not_found()
         if not _is_plain(scope["path"]):
@@ -57,6 +58,7 @@ class RequestGuard:
             self._charge(operation.access, scope)
 
     def _charge(self, access: Access, scope: Scope) -> None:
+        # Calls with a credential are charged to their tenant later. Without one, only the address can be charged.
         if access is Access.RECEIPTS:
             self._limits.charge_receipt(scope)
         elif access is Access.OPEN or not _has_credential(scope):
@@ -64,10 +66,9 @@ class RequestGuard:
 
 
 def _is_plain(path: str) -> bool:
-    """Return whether a path can be one of ours: the router takes two slashes for one, and no name of ours holds NUL.
-
-    PostgreSQL has no text with NUL in it, so a question about such a name would look like a database that is away.
-    """
+    """Return whether a path can be one of the gateway's: without two slashes at its start, and without NUL."""
+    # The router treats two slashes as one. PostgreSQL has no text with NUL in it, so a query with such a name would
+    # fail and look like an unavailable database.
     return not path.startswith("//") and "\x00" not in path
 
 

@@ -1,4 +1,4 @@
-"""POST /v1/resources and GET /v1/resources/{resource_id}: price records (3.8)."""
+"""Price records of resources: POST /v1/resources and GET /v1/resources/{resource_id} (3.8)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Currency = Annotated[StrictStr, Field(min_length=1, max_length=8)]
 
 
 class ResourceRequest(BaseModel):
-    """What a resource is; unknown members are ignored (P-CV-14)."""
+    """The request for a resource. Unknown members are ignored (P-CV-14)."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
@@ -60,6 +60,7 @@ class ResourceRecords:
         async def make() -> StoredResponse:
             if await self._resources.get(tenant_id, request.resource_id) is not None:
                 raise refusals.resource_exists(request.resource_id)
+            # The bytes of the answer are stored, so that later reads return exactly what was answered at the creation.
             body = orjson.dumps(self._record(request))
             return StoredResponse(
                 201, body, (self._resources.build_insert(tenant_id, request.resource_id, body.decode()),)
@@ -68,7 +69,7 @@ class ResourceRecords:
         return await self._idempotency.answer_once(call, make)
 
     async def show(self, call: Call) -> Reply:
-        """Answer GET /v1/resources/{resource_id}; another tenant's is not found."""
+        """Answer GET /v1/resources/{resource_id}. A resource of another tenant is not found."""
         record = await self._resources.get(call.tenant.tenant.id, call.arguments["resource_id"])
         if record is None:
             raise refusals.not_found()

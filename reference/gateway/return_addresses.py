@@ -1,4 +1,4 @@
-"""Where payers may be sent after they have paid or turned back: well-formed addresses, and those of a tenant's shop."""
+"""Return addresses: where the checkout page may send payers, by form and by the tenant's registered shop."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ _TAIL = r"([/?#][A-Za-z0-9._~!$&'()*+,;=:@/?#%-]*)?"
 _HTTPS = re.compile(rf"https://[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*{_PORT}{_TAIL}")
 _LOOPBACK = re.compile(rf"http://(localhost|127\.0\.0\.1|\[::1\]){_PORT}{_TAIL}")
 _HOST_OF = re.compile(r"https://([^:/?#]+)")
-# A browser takes a host whose last label is one of these for an IPv4 address.
+# A browser treats a host whose last label has one of these forms as an IPv4 address.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 _PRIVATE_SUFFIXES = (".localhost", ".localdomain", ".local", ".internal", ".home.arpa")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 def is_redirect(url: str, *, loopback: bool) -> bool:
-    """Return whether a payer may be sent there: https, or http on loopback where that is allowed.
-
-    Where it is not, no address of a private network and no name of this machine will do either: a payer's browser would
-    be sent to what stands in his own house. A name is not looked up, for what it is here it need not be there.
-    """
+    """Return whether a payer may be sent to an address: https, or http on loopback where that is allowed."""
     if loopback:
         return _HTTPS.fullmatch(url) is not None or _LOOPBACK.fullmatch(url) is not None
+    # An address of a private network would send the payer's browser to a device in the payer's own network. Names are
+    # not resolved: they may have other addresses at the payer's place than here.
     return _HTTPS.fullmatch(url) is not None and not _is_private_host(url)
 
 
 def is_at_shop(url: str, addresses: Iterable[str]) -> bool:
-    """Return whether an address has the origin of one of a shop's: scheme, host and port, whatever its path.
+    """Return whether an address has the origin (scheme, host, port) of one of a shop's addresses.
 
     Args:
         url: An address that `is_redirect` allows.
@@ -44,7 +42,7 @@ def is_at_shop(url: str, addresses: Iterable[str]) -> bool:
 
 
 def host_of(url: str) -> str:
-    """Return the host of an address and its port where it names one, for people."""
+    """Return the host of an address, with its port if it names one, for people."""
     return urlsplit(url).netloc.lower()
 
 

@@ -1,4 +1,4 @@
-"""One running gateway: what it holds open, and how its parts are put together."""
+"""The runtime of a gateway: opens its database, keys and lanes, and connects its parts."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ from reference.web.settings import Misconfigured, name_setting
 from reference.web.trusted_keys_file import open_trusted_keys
 
 _log = get_logger()
+# Deleting expired answers and sessions is cheap and not urgent. Old webhook events are deleted more rarely.
 _TEND_SECONDS = 60.0
 _RETENTION_SECONDS = 3600.0
 _CHECK_SECONDS = 5.0
@@ -76,13 +77,13 @@ _CLOCK_SECONDS = 1.0
 
 
 class BackgroundWork(Protocol):
-    """Work that a program lets run beside the gateway, over the same database, clock and seal, until it is cancelled.
+    """Work that runs next to the gateway, over the same database, clock and seal, until it is cancelled.
 
-    The dispatcher of webhooks is such work. The program hands it in, so that the gateway need not know it.
+    The dispatcher of webhooks is such work. The program passes it in, so that the gateway does not depend on it.
     """
 
     async def __call__(self, settings: GatewaySettings, database: Database, clock: WpClock, seal: Seal) -> None:
-        """Do the work, for ever."""
+        """Do the work until cancelled."""
 
 
 @asynccontextmanager
@@ -92,7 +93,7 @@ async def open_gateway(
     """Open a gateway and close what it holds on leaving.
 
     Args:
-        settings: What the process was told.
+        settings: The settings of the process.
         background_work: What runs beside it.
 
     Raises:
@@ -102,6 +103,8 @@ async def open_gateway(
     async with AsyncExitStack() as exits:
         session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
         lanes, unchecked_lanes = await _open_lanes(settings, session)
+        # A node that does not answer at the start must not keep the other networks from being served. Its network is
+        # offered once the node was checked.
         if unchecked_lanes:
             exits.push_async_callback(_cancel, asyncio.create_task(_offer_checked_lanes(unchecked_lanes, lanes)))
         yield await exits.enter_async_context(open_gateway_with_lanes(settings, lanes, background_work))
@@ -135,7 +138,8 @@ async def open_gateway_with_lanes(
             background += (_repeat(parts.idempotency.forget, dashboard.forget), checkout.watch())
             background.append(_repeat(parts.webhooks.forget, every=_RETENTION_SECONDS))
             background += (work(settings, deps.database, deps.clock, deps.seal) for work in background_work)
-        await deps.recency.refresh()  # no page asks for money before the networks' newest blocks are known
+        # No page asks for money before the newest blocks of the networks are known.
+        await deps.recency.refresh()
         background += (_repeat(tend, every=_CLOCK_SECONDS) for tend in (deps.chain_time.tend, deps.recency.refresh))
         for work in background:
             exits.push_async_callback(_cancel, asyncio.create_task(work))
@@ -149,7 +153,7 @@ async def open_gateway_with_lanes(
 
 @dataclass(frozen=True, slots=True)
 class _Dependencies:
-    """What the parts of one gateway stand on: its database, clock, keys and lanes."""
+    """The shared dependencies of the parts of one gateway: database, clock, keys and lanes."""
 
     settings: GatewaySettings
     database: Database
@@ -179,7 +183,7 @@ class _Dependencies:
 async def _open_dependencies(
     settings: GatewaySettings, lanes: Mapping[str, Lane], exits: AsyncExitStack
 ) -> _Dependencies:
-    """Open the database, and make the keys and the first administrator at a first start."""
+    """Open the database, and create the keys and the first administrator at a first start."""
     database = open_database(database_dsn(settings))
     exits.push_async_callback(database.close)
     clock = WpClock(settings.clock_offset_file)
@@ -189,6 +193,8 @@ async def _open_dependencies(
     tenants, used_key_ids = Tenants(database), UsedKeyIds(database)
     links = Links(database, settings.word)
     tables = (tenants, links, Destinations(database), Sessions(database), Merchants(database), used_key_ids)
+    # The tables come before the keys: the database knows which keys were used, which distinguishes a lost key file from
+    # a first start (P-KY-01). A new key in place of a lost one would leave sealed secrets unreadable.
     await _prepare(tables, chain_time)
     keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
     with name_setting("WP_GATEWAY_SIGNING_KEY_FILE"):
@@ -204,7 +210,7 @@ async def _open_dependencies(
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What both the interface and the dashboard work with."""
+    """The parts that the API and the dashboard share."""
 
     limits: Limits
     idempotency: Idempotency
@@ -267,7 +273,7 @@ class _Tables(Protocol):
 
 
 async def _prepare(stores: Sequence[_Tables], chain_time: ChainTime) -> None:
-    """Create the tables that are missing, and let the clock begin."""
+    """Create the missing tables, and start the clock."""
     try:
         for tables in stores:
             await tables.prepare()
@@ -277,7 +283,7 @@ async def _prepare(stores: Sequence[_Tables], chain_time: ChainTime) -> None:
 
 
 async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str:
-    """Make an administrator's key that may do what its scopes say, and return its text, which is kept nowhere.
+    """Create an administrator's key with scopes, and return its text, which is stored nowhere.
 
     Raises:
         DatabaseUnavailable: It was not made.
@@ -294,7 +300,7 @@ async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str
 
 
 async def _admit_first(settings: GatewaySettings, tenants: Tenants, used_key_ids: UsedKeyIds, clock: WpClock) -> None:
-    """See that the first administrator's key is in its file and accepted; an edge host has none."""
+    """Ensure that the first administrator's key is in its file and accepted. An edge host has none."""
     if settings.gateway_role == "edge":
         return
     name = "gateway admin key"
@@ -307,7 +313,7 @@ async def _admit_first(settings: GatewaySettings, tenants: Tenants, used_key_ids
 
 
 def database_dsn(settings: GatewaySettings) -> str:
-    """Return where a gateway's database is; the folder of its own file is made."""
+    """Return the address of a gateway's database. The folder of a SQLite file is created."""
     if settings.gateway_db:
         return settings.gateway_db
     with name_setting("WP_GATEWAY_DATA_DIR"):
@@ -318,7 +324,7 @@ def database_dsn(settings: GatewaySettings) -> str:
 async def _open_lanes(
     settings: GatewaySettings, session: aiohttp.ClientSession
 ) -> tuple[dict[str, Lane], dict[str, Lane]]:
-    """Return the lanes that are offered, in the order of the network table, and those whose node did not answer."""
+    """Return the offered lanes, in the order of the network table, and the lanes whose node did not answer."""
     rules = LaneRules(
         settings.word,
         settings.evm_confirmations,
@@ -339,6 +345,7 @@ async def _is_of_its_network(lane: Lane) -> bool:
     key = lane.facts.network.key
     try:
         if not await lane.check_node():
+            # A node of mainnet behind a test network would take payments of real money as test payments.
             raise Misconfigured(f"WP_NODE_{key.upper()}: the node is of another network")
     except ChainUnavailable:
         _log.warning("network_not_offered", network=key, reason="its node does not answer")
@@ -347,7 +354,7 @@ async def _is_of_its_network(lane: Lane) -> bool:
 
 
 async def _offer_checked_lanes(unchecked_lanes: dict[str, Lane], lanes: dict[str, Lane]) -> None:
-    """Offer networks once their nodes were checked (P-NW-06); one of another network is never offered."""
+    """Offer networks once their nodes were checked (P-NW-06). A node of another network is never used."""
     while unchecked_lanes:
         await asyncio.sleep(_CHECK_SECONDS)
         for key, lane in list(unchecked_lanes.items()):
@@ -360,7 +367,7 @@ async def _offer_checked_lanes(unchecked_lanes: dict[str, Lane], lanes: dict[str
 
 
 async def _repeat(*tasks: Callable[[], Awaitable[None]], every: float = _TEND_SECONDS) -> None:
-    """Do what is due, for ever; a database that is away is asked again."""
+    """Run tasks at an interval until cancelled. If the database is unavailable, the next round tries again."""
     while True:
         for task in tasks:
             with suppress(DatabaseUnavailable):

@@ -1,4 +1,4 @@
-"""POST /compliance/screen: a verdict and a signed receipt of it (3.7)."""
+"""Screening of addresses, POST /compliance/screen: a verdict with a signed receipt (3.7)."""
 
 from __future__ import annotations
 

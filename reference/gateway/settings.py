@@ -17,7 +17,7 @@ _PREFIX = re.compile(r"[a-z]{2,8}")
 
 
 def _rates(value: object) -> object:
-    """Read `CURRENCY=units of USDC` pairs."""
+    """Parse pairs `CURRENCY=units of USDC`."""
     if not isinstance(value, str):
         return value
     pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
@@ -32,7 +32,7 @@ _DEFAULT_RATES = {"USD": "1", "USDC": "1", "EUR": "1.08", "GBP": "1.27"}
 
 
 class GatewaySettings(WebhookSettings):
-    """What one gateway process is told."""
+    """The settings of one gateway process."""
 
     key_prefix: str = ""
     gateway_port: int = Field(default=8090, ge=0, le=65535)
@@ -43,6 +43,7 @@ class GatewaySettings(WebhookSettings):
     gateway_signing_key_file: Path | None = None
     gateway_trusted_jwks: Path | None = None
     gateway_role: Literal["api", "edge"] = "api"
+    # Decimals, not floats: a rate times an amount must be exact to the micro-unit.
     rates: Rates = Field(default_factory=lambda: {name: Decimal(rate) for name, rate in _DEFAULT_RATES.items()})
     gateway_node_behind_seconds: int = Field(default=60, ge=0)
     link_ttl_min: int = Field(default=60, ge=1)

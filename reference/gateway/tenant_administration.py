@@ -1,4 +1,4 @@
-"""What can be done with tenants, whoever asks: the internal API or the dashboard (3.9)."""
+"""Administration of tenants, for the internal API and the dashboard (3.9)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Page:
     """Part of a list.
 
     Attributes:
-        rows: What is in it.
-        after: Id of its last row when further ones follow, else None.
+        rows: Its rows.
+        after: Id of its last row if further ones follow, else None.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -48,7 +48,7 @@ class Page:
 
 
 class TenantAdministration:
-    """Makes tenants and changes them. Every method that names a tenant raises `Refused` 404 when there is none."""
+    """Creates and changes tenants. Every method with a tenant's id raises `Refused` 404 if the tenant is unknown."""
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class TenantAdministration:
         self._webhooks = webhooks
 
     async def create(self, name: str, keep: Keep = keep_nothing) -> dict[str, Any]:
-        """Make a tenant on trial with a test key, whose text is in the answer and nowhere else.
+        """Create a tenant on trial with a test key, whose text is only in the answer.
 
-        `keep` may keep the answer together with what is made.
+        `keep` may store the answer in the same transaction.
         """
         now = self._clock.now()
         tenant = Tenant(str(uuid.uuid4()), name, "trial", "trial", now, now + self._settings.trial_days * _DAY)
@@ -82,7 +82,7 @@ class TenantAdministration:
         return answer
 
     async def record(self, tenant_id: str) -> dict[str, Any]:
-        """Return everything known of a tenant but secrets."""
+        """Return the record of a tenant, without secrets."""
         tenant = await self.find(tenant_id)
         payouts = await self._tenants.payouts(tenant_id)
         return {
@@ -108,13 +108,13 @@ class TenantAdministration:
         return Page.of([{**_tenant_members(one), "plan": one.plan} for one in candidates], "tenant_id")
 
     async def links(self, tenant_id: str, after: str | None = None) -> Page:
-        """Return a page of a tenant's links, newest first, with what became of each."""
+        """Return a page of a tenant's links with their states, newest first."""
         await self.find(tenant_id)
         candidates = await self._links.of_tenant(tenant_id, most=PAGE_ROWS + 1, after=after)
         return Page.of([self._link_members(one) for one in candidates], "id")
 
     async def link(self, tenant_id: str, link_id: str) -> dict[str, Any]:
-        """Return a link of a tenant, with what became of it.
+        """Return a link of a tenant with its state.
 
         Raises:
             Refused: 404, there is none, or it is another tenant's.
@@ -125,17 +125,17 @@ class TenantAdministration:
         return self._link_members(entry)
 
     async def list_unmatched(self, tenant_id: str, search: PaymentSearch = ALL_PAYMENTS) -> list[dict[str, Any]]:
-        """Return a tenant's payments that counted for nothing, as `UnmatchedPayments.of_tenant`."""
+        """Return a tenant's unmatched payments, as `UnmatchedPayments.of_tenant`."""
         await self.find(tenant_id)
         return await self._unmatched_payments.of_tenant(tenant_id, search)
 
     async def select_unmatched(self, tenant_id: str, search: PaymentSearch, *, most: int) -> list[UnmatchedPayment]:
-        """Return a tenant's payments that counted for nothing, as `UnmatchedPayments.select`."""
+        """Return a tenant's unmatched payments, as `UnmatchedPayments.select`."""
         await self.find(tenant_id)
         return await self._unmatched_payments.select(tenant_id, search, most=most)
 
     async def refund(self, tenant_id: str, payment_id: str, transaction: str) -> None:
-        """Note that a payment of a tenant was given back, as `UnmatchedPayments.refund`."""
+        """Record that a payment of a tenant was given back, as `UnmatchedPayments.refund`."""
         await self._unmatched_payments.refund(payment_id, transaction, tenant_id=tenant_id)
 
     def list_offered_networks(self) -> list[str]:
@@ -143,7 +143,7 @@ class TenantAdministration:
         return [key for key in NETWORKS if key in self._lanes]
 
     async def find_trial_refusal(self, tenant_id: str, mode: KeyMode) -> str | None:
-        """Return the code that a link of the least amount would be refused with now, by the trial rules (3.10).
+        """Return the code with which the trial rules would refuse a link of the least amount now, or None (3.10).
 
         Args:
             tenant_id: The tenant.
@@ -173,7 +173,7 @@ class TenantAdministration:
         return tenant
 
     async def add_key(self, tenant_id: str, mode: KeyMode, keep: Keep = keep_nothing) -> dict[str, Any]:
-        """Make a further key; a live one only after approval. `keep` as for `create`."""
+        """Create a further key, a live one only after approval. `keep` as in `create`."""
         await self._check_approval(tenant_id, mode)
         key, text = fresh_key(tenant_id, mode, self._settings.prefix, now=self._clock.now())
         answer = {"key_id": key.id, "api_key": text, "mode": mode}
@@ -183,18 +183,19 @@ class TenantAdministration:
     async def rotate_key(
         self, tenant_id: str, key_id: str, keep: Keep = keep_nothing, *, scopes: Collection[str]
     ) -> dict[str, Any]:
-        """Make a key in place of another, which stays valid for the overlap (P-AU-04). `keep` as for `create`.
+        """Create a key in place of another, which stays valid for the overlap (P-AU-04).
 
         Args:
             tenant_id: The tenant.
             key_id: The key that is replaced.
-            keep: May keep the answer together with what is made.
+            keep: May store the answer in the same transaction.
             scopes: Those of the caller. A live key needs the scope to make one, and an approved tenant.
 
         Raises:
             Refused: 404, there is no such key; 403, the scope is missing; 422, the tenant is not approved.
         """
         now = self._clock.now()
+        # Checked before anything is created: a rotation must not turn a revoked key into a valid one.
         old = await self._find_accepted_key(tenant_id, key_id, now)
         if old.mode == "live" and "live:activate" not in scopes:
             raise refusals.forbidden_scope("live:activate")
@@ -207,13 +208,13 @@ class TenantAdministration:
         return answer
 
     async def delete_key(self, tenant_id: str, key_id: str) -> None:
-        """End a key at once; one that has lapsed is deleted like any other (P-AU-04)."""
+        """Delete a key at once, also a lapsed one (P-AU-04)."""
         await self.find(tenant_id)
         if not await self._tenants.revoke_key(tenant_id, key_id, now=self._clock.now()):
             raise refusals.not_found()
 
     async def set_payouts(self, tenant_id: str, addresses: Mapping[str, str]) -> None:
-        """Replace the ordered list of payout addresses; links that exist keep theirs.
+        """Replace the ordered list of payout addresses. Existing links keep theirs.
 
         Raises:
             Refused: 400, a network is unknown or not offered.
@@ -224,7 +225,7 @@ class TenantAdministration:
         await self._tenants.replace_payouts(tenant_id, addresses)
 
     def check_payouts(self, addresses: Mapping[str, str]) -> None:
-        """Let payout addresses pass that a tenant may have.
+        """Accept the payout addresses of a tenant.
 
         Raises:
             Refused: 400, a network is unknown or not offered.
@@ -238,7 +239,7 @@ class TenantAdministration:
             raise Unprocessable([_address_fault(key) for key in wrong])
 
     async def judge(self, tenant_id: str, kyc_status: str, plan: str | None) -> None:
-        """Set what was decided about a tenant, and its plan when one is named."""
+        """Set the decision about a tenant, and its plan if one is given."""
         tenant = await self.find(tenant_id)
         await self._tenants.judge(tenant_id, kyc_status=kyc_status, plan=plan or tenant.plan)
 

@@ -1,4 +1,4 @@
-"""What can be done with a tenant's webhooks, whoever asks: the internal API or the dashboard (3.9, 4)."""
+"""Administration of a tenant's webhooks, for the internal API and the dashboard (3.9, 4)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from reference.web.sealing import Seal, webhook_place
 
 MOST_LISTED = 200
 _DAY = 86_400
-# Deleted at once, so that a large outbox holds up no payment; the rest follows with the next batch.
+# Events are deleted in batches of this size with pauses between them, so that the deletion of many delays no payment.
 FORGET_BATCH = 200
 _BATCHES = 50
 
 
 class Webhooks:
-    """Makes destinations and changes them. Every method raises `Refused` 404 when there is no such tenant or thing."""
+    """Creates and changes destinations. Every method raises `Refused` 404 for an unknown tenant or record."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class Webhooks:
         """Take the parts.
 
         Args:
-            settings: What the process was told.
+            settings: The settings of the process.
             clock: The service's clock.
-            tenants: Who there is.
-            destinations: Where they want their events.
-            deliveries: What became of the events.
+            tenants: The tenants.
+            destinations: Their destinations.
+            deliveries: The deliveries of their events.
             seal: Encrypts secrets.
-            check: Judges addresses.
+            check: Checks addresses.
         """
         self._settings = settings
         self._clock = clock
@@ -63,7 +63,7 @@ class Webhooks:
         self._check = check
 
     async def forget(self) -> None:
-        """Delete old events for which nothing is left to do, some at a time (P-WH-08)."""
+        """Delete old events whose deliveries are finished, in batches (P-WH-08)."""
         days = self._settings.webhook_keep_days
         if days == 0:
             return
@@ -76,9 +76,9 @@ class Webhooks:
     async def add(
         self, tenant_id: str, url: str, types: Sequence[EventType], keep: Keep = keep_nothing
     ) -> dict[str, Any]:
-        """Make a destination; its secret is in the answer and nowhere else in clear.
+        """Create a destination. Its secret is in the answer, and is stored only in encrypted form.
 
-        `keep` may keep the answer together with what is made.
+        `keep` may store the answer in the same transaction.
 
         Raises:
             Unprocessable: No event may be sent there, or the tenant has nine already (P-WH-10, P-WH-11).
@@ -96,7 +96,7 @@ class Webhooks:
         return answer
 
     async def rotate(self, tenant_id: str, destination_id: str, keep: Keep = keep_nothing) -> dict[str, Any]:
-        """Give a destination a new secret, which signs at once (P-WH-07). `keep` as for `add`."""
+        """Replace the secret of a destination; the new one signs at once (P-WH-07). `keep` as in `add`."""
         secret, now = self._fresh_secret(), self._clock.now()
         sealed_secret = self._seal_secret(destination_id, secret)
         answer = {"destination_id": destination_id, "secret": secret}
@@ -116,12 +116,12 @@ class Webhooks:
     async def deliveries(
         self, tenant_id: str, *, most: int = MOST_LISTED, after: str | None = None
     ) -> list[dict[str, Any]]:
-        """Return a tenant's deliveries with their attempts, newest first: the first ones, or those behind one."""
+        """Return a page of a tenant's deliveries with their attempts, newest first, from behind `after`."""
         await self._find(tenant_id)
         return [_delivery_members(one) for one in await self._deliveries.of_tenant(tenant_id, most=most, after=after)]
 
     async def retry(self, tenant_id: str, delivery_id: str) -> None:
-        """Send a delivery again, whatever became of it, unless its destination is gone (P-WH-08)."""
+        """Send a delivery again, in whatever state it is, unless its destination is deleted (P-WH-08)."""
         if not await self._deliveries.retry(tenant_id, delivery_id, now_ms=self._clock.now_ms()):
             raise refusals.not_found()
 
@@ -133,6 +133,8 @@ class Webhooks:
         return fresh_secret(f"{self._settings.prefix}w_")
 
     def _seal_secret(self, destination_id: str, secret: str) -> bytes:
+        # The id of the destination is authenticated with the secret, so a sealed secret cannot be moved to another
+        # destination.
         return self._seal.seal(secret.encode(), webhook_place(destination_id))
 
 
