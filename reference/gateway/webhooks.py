@@ -105,7 +105,7 @@ class Webhooks:
         return answer
 
     async def delete(self, tenant_id: str, destination_id: str) -> None:
-        """Delete a destination; what waits for it is keep_nothing."""
+        """Delete a destination. Its waiting deliveries are dropped."""
         if not await self._destinations.delete(tenant_id, destination_id):
             raise refusals.not_found()
 

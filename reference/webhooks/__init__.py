@@ -1,1 +1,1 @@
-"""Webhooks: takes events from the outbox to their destinations, signed (specification 4)."""
+"""Webhooks: delivers events from the outbox to their destinations, signed (specification 4)."""

@@ -1,7 +1,8 @@
 """The one HTTP session of the dispatcher: it connects to checked addresses only (P-WH-10, P-CV-21).
 
-A name is looked up for each connection, and the connection is made to the addresses that were judged, with the name in
-SNI, in the certificate's check and in Host. So a name that changes between a check and its use changes nothing.
+A name is looked up for each connection, and the connection is made to the checked addresses, with the name in SNI, in
+the check of the certificate and in Host. So a name whose addresses change between check and connection cannot lead to a
+private network.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from reference.protocol.service_word import ServiceWord
 from reference.web.destination_dns import AddressCheck
 
 CONNECTIONS = 256
-# A receiver that closes a connection while we write on it would cost an attempt, so none is kept for long.
+# A receiver may close a kept connection at the moment of the next request, which would cost an attempt. So connections
+# are kept only for a moment.
 _KEEP_SECONDS = 2.0
 
 
@@ -26,10 +28,10 @@ class AddressRefused(OSError):
 
 
 class CheckedResolver(AbstractResolver):
-    """Gives aiohttp the addresses of a name, provided that all of them are allowed."""
+    """Resolves names for aiohttp, provided that all addresses of a name are allowed."""
 
     def __init__(self, check: AddressCheck) -> None:
-        """Take what judges."""
+        """Take the check of addresses."""
         self._check = check
 
     async def resolve(
@@ -64,15 +66,16 @@ class CheckedResolver(AbstractResolver):
 def open_session(
     word: ServiceWord, check: AddressCheck, ssl_context: ssl.SSLContext | None = None
 ) -> aiohttp.ClientSession:
-    """Return the session that all attempts share; whoever opened it closes it.
+    """Return the session that all attempts share. The caller closes it.
 
     Args:
-        word: Names the User-Agent.
-        check: Judges the addresses of names.
-        trusted: Whose certificates are believed; None for the system's authorities.
+        word: The service word, for the User-Agent.
+        check: Checks the addresses of names.
+        ssl_context: The trusted certificates, None for the authorities of the system.
     """
     connector = aiohttp.TCPConnector(
         resolver=CheckedResolver(check),
+        # A cached name would skip the check of its addresses at each attempt (P-WH-10).
         use_dns_cache=False,
         ssl=True if ssl_context is None else ssl_context,
         limit=CONNECTIONS,

@@ -1,9 +1,8 @@
-"""Takes what is due from the outbox, on any number of workers (P-WH-08, P-WH-11).
+"""The dispatcher: delivers what is due in the outbox, on any number of workers (P-WH-08, P-WH-11).
 
-Each destination is served on its own, so that one that hangs holds nobody else up. A worker claims attempts before it
-makes them, as many together as it makes at once; one that dies in between leaves claims that stand still. Whoever sees
-one stand still for longer than an attempt may take, by his own monotonic time, notes it as interrupted and lets the
-delivery be due again.
+Each destination is served separately, so that one that hangs does not hold up the others. A worker claims attempts
+before it makes them. If it dies in between, its claims stay. Any worker that sees a claim for longer than an attempt
+may take, by its own monotonic clock, records it as interrupted and makes the delivery due again (decision 0022).
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from reference.web.sealing import Seal, SealBroken, webhook_place
 from reference.webhooks.sender import Sender, SendResult
 
 _log = get_logger()
-# At once where one destination waits for nothing, and still a pool that a thousand hanging ones do not exhaust.
+# Attempts at once for one destination: enough for a fast one, and a bound for each of a thousand that hang.
 WIDTH = 16
-# So many are claimed at once, where so many wait: a claim is a transaction, whether of one attempt or of several.
+# Claims are collected up to this number. A claim is one transaction, of one attempt or of several.
 _TOGETHER = 8
 ALTOGETHER = 128
 _OPENED_SECRETS = 256
@@ -35,11 +34,11 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How a dispatcher looks and waits, in seconds of monotonic time.
+    """The intervals of a dispatcher, in seconds of monotonic time.
 
     Attributes:
-        poll: Between two looks at the outbox.
-        lease: How long a claim may stand still until it is taken back.
+        poll: Between two queries of the outbox.
+        lease: How old a claim may get until it is taken back.
         grace: How long attempts under way may take when the dispatcher is stopped.
     """
 
@@ -50,12 +49,14 @@ class Pace:
 
 @dataclass(slots=True)
 class _ForeignClaims:
-    """Claims of others, and since when each has been seen."""
+    """Claims of other workers, and since when each has been seen."""
 
     since: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def find_lost(self, claims: Sequence[AttemptInFlight], *, now: float, lease: float) -> list[AttemptInFlight]:
-        """Return the claims that have stood still for as long as a lease."""
+        """Return the claims that have been seen for as long as a lease."""
+        # The time since the first sight counts, on this worker's monotonic clock. The stored time of the claim is of
+        # another machine's clock, which may be wrong.
         self.since = {key: self.since.get(key, now) for key in ((claim.delivery_id, claim.number) for claim in claims)}
         return [claim for claim in claims if now - self.since[claim.delivery_id, claim.number] >= lease]
 
@@ -77,10 +78,10 @@ class Dispatcher:
         Args:
             deliveries: The outbox.
             sender: Makes attempts.
-            seal: Opens secrets.
-            clock: By which deliveries are due.
+            seal: Decrypts secrets.
+            clock: The clock by which deliveries are due.
             schedule: Seconds after each failed attempt but the last.
-            pace: How it looks and waits.
+            pace: Its intervals.
         """
         self._deliveries = deliveries
         self._sender = sender
@@ -96,8 +97,8 @@ class Dispatcher:
         self._is_stopped = False
         self._foreign_claims = _ForeignClaims()
 
-    async def run(self) -> None:
-        """Deliver until cancelled; what goes wrong is logged and tried again."""
+    async def run_until_cancelled(self) -> None:
+        """Deliver until cancelled. A fault is logged, and the round is repeated."""
         fault = ""
         try:
             while True:
@@ -107,12 +108,13 @@ class Dispatcher:
             await self._stop()
 
     async def look(self) -> None:
-        """Serve the destinations that something is due for, and take back claims of workers that are gone.
+        """Serve the destinations with due deliveries, and take back claims of dead workers.
 
         Raises:
-            DatabaseUnavailable: Nobody can be asked.
+            DatabaseUnavailable: The database does not answer.
         """
-        # What is signed at a wrong time is refused wherever it comes: it waits until the time is known.
+        # A signature with a wrong time is refused by receivers (P-WH-04). So nothing is sent while the clock is in
+        # doubt.
         due = [] if self._clock.doubt else await self._deliveries.due_destinations(now_ms=self._clock.now_ms())
         for destination_id in due:
             if destination_id not in self._feeders:
@@ -134,10 +136,10 @@ class Dispatcher:
             _log.error("webhook_dispatching_waits", fault=fault)
         return fault
 
-    # One destination.
+    # Attempts of one destination.
 
     async def _feed(self, destination_id: str) -> None:
-        """Start what is due for a destination, as many at once as one may have, until nothing is left."""
+        """Start the due attempts of a destination, up to the bound for one, until none is due."""
         attempts: set[asyncio.Task[None]] = set()
         is_quiet, has_more = False, True
         while True:
@@ -150,17 +152,18 @@ class Dispatcher:
                 )
                 self._claim_tasks.add(claim_task)
                 claim_task.add_done_callback(self._claim_tasks.discard)
-                # Whoever stops us stops feeding at once, and lets what is being claimed come to its end.
+                # A cancellation ends this loop at once. The claim in progress finishes, because it is a transaction
+                # whose result must be known.
                 has_more = await asyncio.shield(claim_task) == most
             if not attempts:
                 return
             done_attempts, attempts = await asyncio.wait(
                 attempts, timeout=self._pace.poll, return_when=asyncio.FIRST_COMPLETED
             )
-            is_quiet = not done_attempts and len(attempts) < WIDTH  # the rest take their time: nobody waits for them
+            is_quiet = not done_attempts and len(attempts) < WIDTH  # the open ones are slow, so no claim waits for them
 
     async def _room(self, most: int) -> int:
-        """Take a place of those for all destinations, and further ones up to `most` that are free; return how many."""
+        """Take one of the places for all destinations, and further free ones up to `most`. Return how many."""
         await self._slots.acquire()
         room = 1
         while room < most and not self._slots.locked():
@@ -168,19 +171,19 @@ class Dispatcher:
             room += 1
         return room
 
-    # Several attempts.
+    # Claims.
 
     async def _take(self, destination_id: str, most: int, attempts: set[asyncio.Task[None]]) -> int:
-        """Claim up to so many attempts, a place is taken for each, and make them; their tasks come into `attempts`.
+        """Claim up to `most` attempts, for which places are taken, and start them. Their tasks are added to `attempts`.
 
         Returns:
-            How many there were.
+            The number of claimed attempts.
         """
         now_ms, count = self._clock.now_ms(), 0
         try:
             claims = await self._deliveries.claim(destination_id, now_ms=now_ms, most=most)
             count = len(claims)
-        finally:  # what was claimed all the same is taken back like a dead worker's
+        finally:  # if a claim was committed although it failed here, it is taken back like that of a dead worker
             for _ in range(most - count):
                 self._slots.release()
         self._own_claims |= {(one.id, one.number): one for one in claims}
@@ -200,15 +203,15 @@ class Dispatcher:
         self._attempts.discard(attempt)
         self._slots.release()
 
-    # One attempt.
+    # A single attempt.
 
     async def _attempt(self, claim: ClaimedAttempt) -> None:
         try:
             await self._finish(claim, await self._send(claim, claim.sealed_secret))
         except asyncio.CancelledError:
-            raise  # whoever stops us gives back what was claimed
+            raise  # `_stop` gives the claim back
         except Exception:
-            del self._own_claims[claim.id, claim.number]  # it is taken back like a dead worker's
+            del self._own_claims[claim.id, claim.number]  # it is taken back like that of a dead worker
             raise
         del self._own_claims[claim.id, claim.number]
 
@@ -231,7 +234,7 @@ class Dispatcher:
         if after.move is DeliveryMove.GIVEN_UP:
             _log.warning("webhook_dead_letter", delivery=claim.id, outcome=result.outcome.value, status=result.status)
 
-    # Claims of workers that are gone.
+    # Claims of dead workers.
 
     async def _take_back(self) -> None:
         in_flight = await self._deliveries.in_flight()
@@ -248,15 +251,16 @@ class Dispatcher:
         )
 
     async def _stop(self) -> None:
-        """Let attempts under way come to their end for a moment, and give back what does not."""
+        """Let running attempts finish within the grace time, and give back the others."""
         feeders = list(self._feeders.values())
         for feeder in feeders:
             feeder.cancel()
         await asyncio.gather(*feeders, return_exceptions=True)
         ends = time.monotonic() + self._pace.grace
         while (open_tasks := self._claim_tasks | self._attempts) and (left_seconds := ends - time.monotonic()) > 0:
-            await asyncio.wait(open_tasks, timeout=left_seconds)  # who claims lets attempts follow
-        self._is_stopped = True  # what is still being claimed has to be known, to be given back, and is not attempted
+            await asyncio.wait(open_tasks, timeout=left_seconds)  # a finished claim starts attempts
+        # Claims that are still committed now are recorded in order to be given back, and are not attempted.
+        self._is_stopped = True
         for attempt in self._attempts:
             attempt.cancel()
         await asyncio.gather(*open_tasks, return_exceptions=True)
@@ -266,11 +270,11 @@ class Dispatcher:
 
 
 async def _log_faults(work: Coroutine[Any, Any, _Result], event: str) -> _Result | None:
-    """Return what comes of something; a fault ends it and is logged."""
+    """Return the result of a coroutine, or log its fault and return None."""
     try:
         return await work
     except DatabaseUnavailable as away:
         _log.error(event, fault=f"DatabaseUnavailable: {away}")
-    except Exception as unplanned:  # noqa: BLE001 - a task of ours is nobody's to await
+    except Exception as unplanned:  # noqa: BLE001 - no caller awaits these tasks
         _log.exception(event, fault=type(unplanned).__name__)
     return None

@@ -1,4 +1,4 @@
-"""One attempt: check the address, sign, post, look at the status (P-WH-03, P-WH-08, P-WH-09)."""
+"""The sender of one attempt: checks the address, signs, posts, reads the status (P-WH-03, P-WH-08, P-WH-09)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ READ_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """What came of sending.
+    """The result of one attempt.
 
     Attributes:
-        outcome: As it is told.
+        outcome: The outcome, as it is stored.
         status: Status of the answer, None without one.
     """
 
@@ -48,14 +48,14 @@ class Sender:
         seconds: float,
         with_v2: bool,
     ) -> None:
-        """Take what sends.
+        """Take the parts.
 
         Args:
-            session: Connects to checked addresses only, and has no time-out of its own.
-            check: Judges the address before each attempt.
-            clock: Tells the time that is signed.
-            word: Names the header.
-            seconds: How long an attempt may take, looking up the name included.
+            session: Connects to checked addresses only, and has no time-out.
+            check: Checks the address before each attempt.
+            clock: The clock for the time in the signature.
+            word: The service word, for the name of the header.
+            seconds: The time limit of an attempt, including the resolution of the name.
             with_v2: Whether v2 is signed too (P-WH-06).
         """
         self._session = session
@@ -66,7 +66,7 @@ class Sender:
         self._deadlines = Deadlines(seconds)
 
     async def send(self, url: str, secret: str, body: bytes) -> SendResult:
-        """Make one attempt; whatever goes wrong is its outcome, never an exception."""
+        """Make one attempt. Every fault becomes its outcome, never an exception."""
         statuses: list[int] = []
         try:
             with self._deadlines.start():
@@ -80,10 +80,12 @@ class Sender:
             fault = Outcome.ADDRESS if isinstance(unresolved.os_error, AddressRefused) else Outcome.CONNECTION
         except (aiohttp.ClientError, OSError, ValueError):
             fault = Outcome.CONNECTION
-        # A status is an answer, whatever becomes of the body behind it.
+        # A status counts as the answer, even if the body behind it fails: the receiver has processed the event
+        # (P-WH-09).
         return SendResult(outcome_of(statuses[0]), statuses[0]) if statuses else SendResult(fault)
 
     async def _post(self, url: str, secret: str, body: bytes, statuses: list[int]) -> None:
+        # Signed at each attempt with its own time, or a late redelivery would be refused as a replay (P-WH-03).
         signature = header_value(secret, body, t=self._clock.now(), word=self._v2_word)
         async with self._session.post(
             _url(url), data=body, headers={self._header: signature}, allow_redirects=False
@@ -100,12 +102,12 @@ def _url(text: str) -> URL:
 
 
 def _is_all_there(response: aiohttp.ClientResponse) -> bool:
-    """Whether a short body came with its head: then nothing is left to read."""
+    """Return whether a short body has arrived completely with its head."""
     return response.content.is_eof() and response.content.total_bytes <= READ_BYTES
 
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
-    """Read up to 4 KiB of a body; a connection with more on it is closed."""
+    """Read up to 4 KiB of a body. A connection with more data is closed, as it cannot be reused."""
     bytes_left = READ_BYTES
     while bytes_left > 0 and not response.content.at_eof():
         bytes_left -= len(await response.content.read(bytes_left))

@@ -1,4 +1,4 @@
-"""The dispatcher as a program lets it run, beside the gateway whose outbox it empties."""
+"""Runs the dispatcher next to the gateway, on the same outbox."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reference.webhooks.checked_session import open_session
 from reference.webhooks.dispatcher import Dispatcher, Pace
 from reference.webhooks.sender import Sender
 
-# A claim that nobody ends is taken back this long after the attempt must have been over.
+# A claim is taken back this long after its attempt must have ended, so that a slow worker is not taken for a dead one.
 _LEASE_BEYOND_TIMEOUT = 5.0
 
 
 async def deliver(settings: WebhookSettings, database: Database, clock: WpClock, seal: Seal) -> None:
-    """Deliver what the outbox holds, until cancelled."""
+    """Deliver the events of the outbox until cancelled."""
     check = AddressCheck(allow_loopback=settings.loopback_webhooks, seconds=settings.webhook_timeout)
     async with open_session(settings.word, check) as session:
         sender = Sender(
@@ -29,4 +29,5 @@ async def deliver(settings: WebhookSettings, database: Database, clock: WpClock,
             with_v2=settings.webhook_v2,
         )
         pace = Pace(lease=settings.webhook_timeout + _LEASE_BEYOND_TIMEOUT)
-        await Dispatcher(Deliveries(database), sender, seal, clock, settings.webhook_schedule, pace).run()
+        dispatcher = Dispatcher(Deliveries(database), sender, seal, clock, settings.webhook_schedule, pace)
+        await dispatcher.run_until_cancelled()

@@ -78,7 +78,7 @@ class Desk:
 
     async def run(self, worker: Dispatcher) -> asyncio.Task[None]:
         """Let a worker run until the test is over."""
-        task = asyncio.create_task(worker.run())
+        task = asyncio.create_task(worker.run_until_cancelled())
 
         async def end() -> None:
             task.cancel()

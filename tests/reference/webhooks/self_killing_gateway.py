@@ -68,7 +68,7 @@ async def main() -> None:
     clock, check = WpClock(wall_clock=lambda: now), AddressCheck(allow_loopback=True)
     async with open_session(ServiceWord(), check) as session:
         sender = Doomed(session, check, clock, ServiceWord(), seconds=5, with_v2=False)
-        await Dispatcher(DoomedOutbox(database), sender, Seal(bytes(32)), clock, DEFAULT_SCHEDULE).run()
+        await Dispatcher(DoomedOutbox(database), sender, Seal(bytes(32)), clock, DEFAULT_SCHEDULE).run_until_cancelled()
 
 
 if __name__ == "__main__":
