@@ -53,7 +53,7 @@ def clock_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def opened(tmp_path: Path) -> AsyncIterator[Opener]:
+async def opener(tmp_path: Path) -> AsyncIterator[Opener]:
     """Return what opens an addon with a trust set and settings of its own, limits off unless they say otherwise."""
     async with AsyncExitStack() as exits:
 

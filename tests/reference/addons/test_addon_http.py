@@ -113,9 +113,11 @@ def _fail(_: Context) -> dict[str, Handler]:
 async def test_an_unplanned_fault(opener: Opener) -> None:
     """P-CV-18: 500 with the request id, and nothing of what happened; the log has it."""
     client = await opener(Addon("failing", 0, _fail))
-    with structlog.testing.capture_logs() as logged:
+    with structlog.testing.capture_logs() as log_entries:
         answer = await client.get("/v1/fail")
     assert (answer.status_code, set(answer.json())) == (500, {"error", "message", "request_id"})
     assert answer.json()["request_id"] == answer.headers["X-Request-Id"]
     assert "s3cret" not in answer.text
-    assert [(one["event"], one["request_id"]) for one in logged] == [("unplanned_fault", answer.json()["request_id"])]
+    assert [(one["event"], one["request_id"]) for one in log_entries] == [
+        ("unplanned_fault", answer.json()["request_id"])
+    ]

@@ -37,7 +37,7 @@ def test_ports_and_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "named"),
+    ("settings", "name"),
     [
         ({"WP_ADDON_PORT": "x"}, "WP_ADDON_PORT"),
         ({"S2_HUB_POLL_SECONDS": "0"}, "S2_HUB_POLL_SECONDS"),

@@ -47,7 +47,7 @@ async def test_an_altered_certificate(atb: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("request", "reason"),
     [
         ({"expected_issuer": "did:web:x"}, "wrong_issuer"),
         ({"min_score": 0.95}, "score_too_low"),

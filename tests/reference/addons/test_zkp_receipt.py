@@ -116,8 +116,8 @@ async def test_the_threshold(
 def logs(caplog: pytest.LogCaptureFixture) -> Iterator[list[Any]]:
     """Everything that is logged, by whichever library."""
     caplog.set_level(logging.DEBUG)
-    with structlog.testing.capture_logs() as captured:
-        seen: list[Any] = captured
+    with structlog.testing.capture_logs() as log_entries:
+        seen: list[Any] = log_entries
         yield seen
         seen.extend(caplog.messages)
 
@@ -202,7 +202,7 @@ async def test_a_certificate_says_who_measured_and_how_high(zkp: httpx.AsyncClie
 
 
 @pytest.mark.parametrize(
-    ("certificate", "sent", "kind"),
+    ("certificate", "message", "kind"),
     [
         (ISSUER.certificate(score=0.9, **LASTING), {"score_milliunits": 901}, "disagrees"),
         (ISSUER.certificate(score=0.9, **LASTING), {"bench_issuer": "did:web:other.example"}, "disagrees"),
@@ -229,7 +229,7 @@ def test_milliunits_are_rounded_down() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "changes",
     [
         *({"score_milliunits": value} for value in (-1, 1001, 0.5, "1", True)),
         *({"threshold_milliunits": value} for value in (-1, 1001, None)),
@@ -328,7 +328,7 @@ async def test_the_element_at_fault_is_told(zkp: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "reason"),
+    ("changes", "reason"),
     [
         *(({name: None}, "envelope_shape") for name in ("proof_b64", "commitment_b64", "payment_id", "bench_issuer")),
         *(({"type": value}, "envelope_shape") for value in ("federation_token", None, 1)),

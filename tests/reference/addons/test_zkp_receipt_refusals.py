@@ -82,7 +82,7 @@ async def test_nothing_else_stands_in_an_elements_place(zkp: httpx.AsyncClient, 
         assert (stage in EQUATIONS, element) == (True, None), other.hex()
 
 
-@pytest.mark.parametrize(("one", "other"), [*itertools.pairwise(ELEMENTS), (ELEMENTS[-1], ELEMENTS[0])])
+@pytest.mark.parametrize(("plane", "other_value"), [*itertools.pairwise(ELEMENTS), (ELEMENTS[-1], ELEMENTS[0])])
 async def test_neighbours_are_not_swapped(zkp: httpx.AsyncClient, plane: str, other_value: str) -> None:
     """Each with the next: points with points are refused by an equation, a point for a scalar as what it is not."""
     _, proof = honest()

@@ -18,7 +18,7 @@ Opener = Callable[..., Any]
 
 
 @pytest.fixture
-async def opened() -> AsyncIterator[Opener]:
+async def opener() -> AsyncIterator[Opener]:
     """Return what opens an agent with settings of its own, limits off unless they say otherwise."""
     async with AsyncExitStack() as exits:
 

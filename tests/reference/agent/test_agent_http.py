@@ -151,7 +151,7 @@ async def test_a_body_has_its_limit(agent: httpx.AsyncClient, path: str) -> None
 
 
 @pytest.fixture
-def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+def freeze_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time stands still, so that nothing trickles into a bucket."""
     monkeypatch.setattr(WpClock, "seconds", lambda _: 1_800_000_000.5)
 
@@ -196,7 +196,7 @@ async def test_the_media_type_of_a_body_does_not_matter(
         assert answer.json()["valid"] is True
 
 
-@pytest.mark.usefixtures("frozen")
+@pytest.mark.usefixtures("freeze_time")
 async def test_one_line_at_home_is_one_caller(opener: Opener) -> None:
     """A client with an IPv6 address has a /64 of them: all of it counts as one (P-CV-19)."""
     agent = await opener(rate_limits=True, trusted_proxies=("127.0.0.1/32",))

@@ -78,7 +78,7 @@ async def test_explain_needs_no_key(agent: httpx.AsyncClient, signed_request: di
     assert by_none["signature_base"] == signed_request["signature_base"]
 
 
-@pytest.mark.parametrize("asked", [VERIFY, EXPLAIN])
+@pytest.mark.parametrize("request", [VERIFY, EXPLAIN])
 async def test_clocks_may_differ_by_the_configured_skew(
     opener: Opener, signed_request: dict[str, Any], request: str
 ) -> None:

@@ -52,7 +52,7 @@ def run_agents(
 
 
 @pytest.mark.parametrize(
-    ("settings", "named"),
+    ("settings", "name"),
     [
         ({"WP_AGENT_PORT": "x"}, "WP_AGENT_PORT"),
         ({"WP_AGENT_RATE": "0"}, "WP_AGENT_RATE"),
@@ -103,14 +103,18 @@ def test_it_opens_no_connection(tmp_path: Path) -> None:
     )
     program += "sys.addaudithook(refuse)\nmain(prog_name='weldproof-agent')\n"
     message = sign(SignRequest.model_validate(PLAIN | {"keyid": "https://keys.example/jwks"}), seed=bytes(32), now=1000)
-    with socket.create_server(("127.0.0.1", 0)) as bound, (tmp_path / "log").open("wb") as log:
-        bound.set_inheritable(True)
+    with socket.create_server(("127.0.0.1", 0)) as listener, (tmp_path / "log").open("wb") as log:
+        listener.set_inheritable(True)
         command = [sys.executable, "-c", program]
         process = subprocess.Popen(
-            command, env=environment(WP_AGENT_FD=str(bound.fileno())), pass_fds=[bound.fileno()], stdout=log, stderr=log
+            command,
+            env=environment(WP_AGENT_FD=str(listener.fileno())),
+            pass_fds=[listener.fileno()],
+            stdout=log,
+            stderr=log,
         )
         try:
-            url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
             with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
                 assert http.get("/health").status_code == 200
                 body = json.dumps(message | {"now": 1000})

@@ -29,12 +29,12 @@ def database(request: pytest.FixtureRequest) -> dict[str, Any]:
 @pytest.fixture
 async def plane(tmp_path: Path) -> AsyncIterator[Hub]:
     """A control plane on SQLite, with its limits switched off."""
-    async with hub(tmp_path) as opened:
-        yield opened
+    async with hub(tmp_path) as control_plane:
+        yield control_plane
 
 
 @pytest.fixture
 async def either(tmp_path: Path, database: dict[str, Any]) -> AsyncIterator[Hub]:
     """A control plane on SQLite, and on PostgreSQL."""
-    async with hub(tmp_path, **database) as opened:
-        yield opened
+    async with hub(tmp_path, **database) as control_plane:
+        yield control_plane

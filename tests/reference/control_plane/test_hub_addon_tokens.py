@@ -46,7 +46,7 @@ async def test_it_registers_its_own_service(either: Hub) -> None:
     assert (await either.audit(verify="full"))["valid"] is True
 
 
-@pytest.mark.parametrize("other", ["http://127.0.0.1:8", "http://127.0.0.2:9", "https://127.0.0.1:9"])
+@pytest.mark.parametrize("other_value", ["http://127.0.0.1:8", "http://127.0.0.2:9", "https://127.0.0.1:9"])
 async def test_it_moves_its_service_nowhere(plane: Hub, other_value: str) -> None:
     """Another port, host or scheme is another service's: 401, before and after the first registration."""
     for _ in range(2):

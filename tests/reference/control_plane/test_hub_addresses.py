@@ -66,13 +66,13 @@ async def test_in_live_mode_loopback_is_no_place_unless_it_is_allowed(tmp_path: 
 
 async def test_what_was_registered_before_is_asked_no_more(tmp_path: Path) -> None:
     """Also a record that an earlier version took; the posture says why, and no connection is made."""
-    async with service(answers(200)) as there:
+    async with service(answers(200)) as service_process:
         async with hub(tmp_path) as plane:
-            assert (await plane.serve("a", there.url)).status_code == 201
+            assert (await plane.serve("a", service_process.url)).status_code == 201
         async with hub(tmp_path, **LIVE) as plane:
             (shown,) = (await plane.posture())["services"]
         assert (shown["healthy"], shown["status_code"], shown["error"]) == (False, None, "address_refused")
-        assert there.heads == []
+        assert service_process.heads == []
 
 
 @pytest.mark.parametrize("network", [network for network, _ in REFUSED_NETWORKS])
@@ -86,12 +86,12 @@ async def test_a_name_of_such_an_address_is_not_called(network: str) -> None:
 async def test_a_name_is_looked_up_once_for_a_question() -> None:
     """The connection goes to the address that was judged, with the name in Host; the second address is tried, too."""
     questions: list[str] = []
-    async with service(answers(200)) as there:
-        port = there.url.rpartition(":")[2]
+    async with service(answers(200)) as service_process:
+        port = service_process.url.rpartition(":")[2]
         ask = asker(["127.0.0.9", "127.0.0.1"], LOOPBACK, questions)
         match = await ask(f"http://inside.example:{port}/health")
         assert (match.status, questions) == (200, ["inside.example"])
-        assert f"host: inside.example:{port}" in there.heads[0].lower().split("\r\n")
+        assert f"host: inside.example:{port}" in service_process.heads[0].lower().split("\r\n")
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ async def test_a_health_path_stays_on_its_host(plane: Hub, path: str) -> None:
 
 async def test_the_posture_shows_nothing_of_an_answer_but_its_status(plane: Hub) -> None:
     """Neither its body nor its fields."""
-    async with service(answers(200, "X-Inside: secret-field", body='{"inside":"secret-body"}')) as there:
-        assert (await plane.serve("a", there.url)).status_code == 201
+    async with service(answers(200, "X-Inside: secret-field", body='{"inside":"secret-body"}')) as service_process:
+        assert (await plane.serve("a", service_process.url)).status_code == 201
         for headers in ({}, plane.admin):
             answer = await plane.http.get("/v1/posture", headers=headers)
             assert answer.json()["services"][0]["healthy"]

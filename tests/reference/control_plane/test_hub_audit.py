@@ -178,9 +178,9 @@ async def test_a_log_that_was_tampered_with_is_found_at_the_next_start(
     tmp_path: Path, database: dict[str, Any], how: str
 ) -> None:
     """And stays found when further entries follow; trust can still be withdrawn."""
-    async with hub(tmp_path, **database) as one:
-        await fill_log(one)
-    alter(one.settings, TAMPERED[how])
+    async with hub(tmp_path, **database) as plane:
+        await fill_log(plane)
+    alter(plane.settings, TAMPERED[how])
     async with hub(tmp_path, **database) as again:
         assert not await again.wait_for_check()
         assert (await again.revoke("did:web:i0.example")).status_code == 204
@@ -224,22 +224,22 @@ async def test_validity_is_null_until_the_first_check_is_done(monkeypatch: pytes
         return await read(self, seq, most)
 
     monkeypatch.setattr(Audit, "after", wait_and_read)
-    async with hub(tmp_path / "held") as one:
-        assert (await one.register()).status_code == 201
-        assert (await one.audit(limit=1))["valid"] is None
-        assert (await one.http.get("/health")).json()["status"] == "degraded"
+    async with hub(tmp_path / "held") as plane:
+        assert (await plane.register()).status_code == 201
+        assert (await plane.audit(limit=1))["valid"] is None
+        assert (await plane.http.get("/health")).json()["status"] == "degraded"
         go.set()
-        assert await one.wait_for_check()
-        assert (await one.http.get("/health")).json()["status"] == "ok"
+        assert await plane.wait_for_check()
+        assert (await plane.http.get("/health")).json()["status"] == "ok"
 
 
 async def test_entries_that_the_file_does_not_know_yet_are_fine(tmp_path: Path, database: dict[str, Any]) -> None:
     """A crash between the transaction and the file: the next start finds valid entries and moves the file on."""
-    async with hub(tmp_path, **database) as one:
-        await fill_log(one, 3)
-        behind = (one.data / "audit_head").read_bytes()
-        await one.register("did:web:later.example")
-    (one.data / "audit_head").write_bytes(behind)
+    async with hub(tmp_path, **database) as plane:
+        await fill_log(plane, 3)
+        behind = (plane.data / "audit_head").read_bytes()
+        await plane.register("did:web:later.example")
+    (plane.data / "audit_head").write_bytes(behind)
     async with hub(tmp_path, **database) as again:
         assert await again.wait_for_check()
         assert json.loads((again.data / "audit_head").read_bytes()) == (await again.audit())["head"]
@@ -255,9 +255,9 @@ async def test_entries_that_the_file_does_not_know_yet_are_fine(tmp_path: Path, 
 )
 async def test_a_file_that_names_no_entry_breaks_the_chain(tmp_path: Path, text: bytes) -> None:
     """The original entries are unknown; the file is left as it is."""
-    async with hub(tmp_path) as one:
-        await fill_log(one, 2)
-    (one.data / "audit_head").write_bytes(text)
+    async with hub(tmp_path) as plane:
+        await fill_log(plane, 2)
+    (plane.data / "audit_head").write_bytes(text)
     async with hub(tmp_path) as again:
         assert not await again.wait_for_check()
         assert (await again.register("did:web:later.example")).status_code == 201
@@ -266,9 +266,9 @@ async def test_a_file_that_names_no_entry_breaks_the_chain(tmp_path: Path, text:
 
 async def test_a_file_that_is_missing(tmp_path: Path, database: dict[str, Any]) -> None:
     """SQLite: an attacker that can cut the log can delete the file: a broken chain. PostgreSQL: the host is new."""
-    async with hub(tmp_path, **database) as one:
-        await fill_log(one, 2)
-    (one.data / "audit_head").unlink()
+    async with hub(tmp_path, **database) as plane:
+        await fill_log(plane, 2)
+    (plane.data / "audit_head").unlink()
     async with hub(tmp_path, **database) as again:
         assert await again.wait_for_check() is bool(database)
         assert (again.data / "audit_head").exists() is bool(database)
@@ -276,9 +276,9 @@ async def test_a_file_that_is_missing(tmp_path: Path, database: dict[str, Any]) 
 
 async def test_a_missing_file_is_found_before_anybody_reads_the_log(tmp_path: Path) -> None:
     """The check at the start finds it itself, so that health never calls such a log whole."""
-    async with hub(tmp_path) as one:
-        await fill_log(one, 2)
-    settings = one.settings
+    async with hub(tmp_path) as plane:
+        await fill_log(plane, 2)
+    settings = plane.settings
     settings.audit_head_file.unlink()
     database = open_database(settings.dsn)
     try:
@@ -292,9 +292,9 @@ async def test_a_missing_file_is_found_before_anybody_reads_the_log(tmp_path: Pa
 
 async def test_another_chain_key_breaks_the_chain(tmp_path: Path, database: dict[str, Any]) -> None:
     """The entries were not made under it."""
-    async with hub(tmp_path, **database) as one:
-        await fill_log(one, 2)
-    (one.data / "audit_key").write_text("11" * 32, "ascii")
+    async with hub(tmp_path, **database) as plane:
+        await fill_log(plane, 2)
+    (plane.data / "audit_key").write_text("11" * 32, "ascii")
     async with hub(tmp_path, **database) as again:
         assert not await again.wait_for_check()
 
@@ -310,14 +310,16 @@ async def test_secrets_and_head_are_for_the_owner_only(plane: Hub) -> None:
 
 async def test_two_control_planes_on_one_database_write_one_chain(tmp_path: Path, database: dict[str, Any]) -> None:
     """What one changes the other publishes at once; entries of both are one chain."""
-    async with hub(tmp_path, **database) as one, hub(tmp_path, **database) as other:
-        tag = (await other.http.get("/v1/issuer-pks")).headers["etag"]
+    async with hub(tmp_path, **database) as plane, hub(tmp_path, **database) as control_plane:
+        tag = (await control_plane.http.get("/v1/issuer-pks")).headers["etag"]
         for number in range(4):
-            await (one, other)[number % 2].register(f"did:web:i{number}.example")
+            await (plane, control_plane)[number % 2].register(f"did:web:i{number}.example")
         assert (
-            list(await one.trust_set()) == list(await other.trust_set()) == [f"did:web:i{n}.example" for n in range(4)]
+            list(await plane.trust_set())
+            == list(await control_plane.trust_set())
+            == [f"did:web:i{n}.example" for n in range(4)]
         )
-        assert (await other.http.get("/v1/issuer-pks")).headers["etag"] != tag
-        page = await one.audit(verify="full")
+        assert (await control_plane.http.get("/v1/issuer-pks")).headers["etag"] != tag
+        page = await plane.audit(verify="full")
         assert (page["valid"], page["count"]) == (True, 4)
-        assert json.loads((one.data / "audit_head").read_bytes()) == page["head"]
+        assert json.loads((plane.data / "audit_head").read_bytes()) == page["head"]

@@ -171,8 +171,8 @@ def is_accepted(model: Any, body: Any) -> bool:
 
 async def test_answers_are_as_documented(plane: Hub) -> None:
     """Each operation's answers, when it succeeds, is refused, or meets what is not there."""
-    async with service(answers(200)) as there:
-        for path, method, url, body, headers in calls(plane, there.url):
+    async with service(answers(200)) as service_process:
+        for path, method, url, body, headers in calls(plane, service_process.url):
             check_documented(path, method, await plane.http.request(method.upper(), url, json=body, headers=headers))
     check_documented("/v1/audit", "get", await plane.http.get("/v1/audit?verify=full&limit=2", headers=plane.admin))
 

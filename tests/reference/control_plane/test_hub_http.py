@@ -123,7 +123,7 @@ async def test_other_paths_are_404(plane: Hub, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "allowed"),
+    ("method", "path", "allowed_value"),
     [
         ("POST", "/health", "GET, HEAD"),
         ("OPTIONS", "/health", "GET, HEAD"),
@@ -159,23 +159,23 @@ async def test_limits_of_size(plane: Hub) -> None:
 
 async def test_the_body_limit_is_a_setting(tmp_path: Path) -> None:
     """WP_BODY_LIMIT."""
-    async with hub(tmp_path, body_limit=100) as one:
-        assert (await one.register()).status_code == 413
-        assert (await one.serve("a")).status_code == 201
+    async with hub(tmp_path, body_limit=100) as plane:
+        assert (await plane.register()).status_code == 413
+        assert (await plane.serve("a")).status_code == 201
 
 
 async def test_calls_without_the_token_are_limited_by_address(tmp_path: Path) -> None:
     """P-RL-07: sixty at once, then 429 with Retry-After; with the right token there is no limit."""
-    async with hub(tmp_path, rate_limits=True, rate=1) as one:
-        answers = [await one.http.get("/health") for _ in range(60)]
+    async with hub(tmp_path, rate_limits=True, rate=1) as plane:
+        answers = [await plane.http.get("/health") for _ in range(60)]
         assert {answer.status_code for answer in answers} == {200}
         assert answers[0].headers["x-ratelimit-limit"] == "60"
         for headers in ({}, {"Authorization": "Bearer wrong"}):
-            reply = await one.http.get("/v1/issuer-pks", headers=headers)
+            reply = await plane.http.get("/v1/issuer-pks", headers=headers)
             assert (reply.status_code, list(reply.json())) == (429, ["detail"])
             assert int(reply.headers["retry-after"]) >= 1
         for _ in range(70):
-            free = await one.http.get("/v1/issuer-pks", headers=one.admin)
+            free = await plane.http.get("/v1/issuer-pks", headers=plane.admin)
             assert (free.status_code, "x-ratelimit-limit" in free.headers) == (200, False)
 
 

@@ -22,8 +22,8 @@ from tests.reserved_port import reserved_port
 @pytest.fixture
 async def quick(tmp_path: Path) -> AsyncIterator[Hub]:
     """A control plane that waits for health half a second."""
-    async with hub(tmp_path / "quick", health_timeout=0.5) as one:
-        yield one
+    async with hub(tmp_path / "quick", health_timeout=0.5) as control_plane:
+        yield control_plane
 
 
 def share_readings(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
@@ -56,8 +56,8 @@ async def test_no_service_is_an_empty_posture(either: Hub) -> None:
 
 async def test_a_service_that_answers_200_is_healthy(plane: Hub) -> None:
     """It is asked at the registered address with one GET, and listed by name; only the operator sees the address."""
-    async with service(answers(200)) as there:
-        health = await finding(plane, f"{there.url}/base/", health_path="/up?deep=1")
+    async with service(answers(200)) as service_process:
+        health = await finding(plane, f"{service_process.url}/base/", health_path="/up?deep=1")
         assert health == {
             "name": "a",
             "type": "addon",
@@ -69,36 +69,39 @@ async def test_a_service_that_answers_200_is_healthy(plane: Hub) -> None:
             "checked_at": health["checked_at"],
         }
         assert health["latency_ms"] >= 0
-        lines = there.heads[0].split("\r\n")
+        lines = service_process.heads[0].split("\r\n")
         assert lines[0] == "GET /base/up?deep=1 HTTP/1.1"
         assert "user-agent: Weldproof/1" in [one.lower().replace("weldproof", "Weldproof") for one in lines]
         assert not [one for one in lines if one.lower().startswith(("authorization", "cookie"))]
-        assert (await plane.posture(admin=True))["services"][0]["base_url"] == f"{there.url}/base/"
+        assert (await plane.posture(admin=True))["services"][0]["base_url"] == f"{service_process.url}/base/"
 
 
 @pytest.mark.parametrize("status", [201, 204, 301, 302, 307, 308, 401, 404, 429, 500, 503])
 async def test_any_other_status_is_not_healthy(plane: Hub, status: int) -> None:
     """200 alone is (interface)."""
     body = "" if status == 204 else "ok"
-    async with service(answers(status, body=body)) as there:
-        health = await finding(plane, there.url)
+    async with service(answers(status, body=body)) as service_process:
+        health = await finding(plane, service_process.url)
     assert (health["healthy"], health["status_code"], health["error"]) == (False, status, "unexpected_status")
 
 
 async def test_a_redirect_is_not_followed(plane: Hub) -> None:
     """P-CV-21: only the registered address is asked."""
-    async with service(answers(200)) as elsewhere, service(answers(302, f"Location: {elsewhere.url}/x")) as there:
-        assert (await finding(plane, there.url))["status_code"] == 302
+    async with (
+        service(answers(200)) as elsewhere,
+        service(answers(302, f"Location: {elsewhere.url}/x")) as service_process,
+    ):
+        assert (await finding(plane, service_process.url))["status_code"] == 302
         assert elsewhere.heads == []
 
 
 async def test_proxies_of_the_environment_are_not_used(plane: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """P-CV-21."""
-    async with service(answers(200)) as proxy, service(answers(200)) as there:
+    async with service(answers(200)) as proxy, service(answers(200)) as service_process:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        assert (await finding(plane, there.url))["healthy"]
-        assert (len(there.heads), proxy.heads) == (1, [])
+        assert (await finding(plane, service_process.url))["healthy"]
+        assert (len(service_process.heads), proxy.heads) == (1, [])
 
 
 async def test_nobody_listens(plane: Hub) -> None:
@@ -183,8 +186,8 @@ async def test_what_a_service_may_answer(
     plane: Hub, quick: Hub, script: Script, healthy: bool, status: int | None, error: str | None
 ) -> None:
     """A truncated answer counts as no answer; of an endless one 64 KiB are read."""
-    async with service(script) as there:
-        health = await finding(quick if error == "timeout" else plane, there.url)
+    async with service(script) as service_process:
+        health = await finding(quick if error == "timeout" else plane, service_process.url)
     assert (health["healthy"], health["status_code"], health["error"]) == (healthy, status, error)
 
 
@@ -200,9 +203,9 @@ async def test_services_are_asked_side_by_side(plane: Hub) -> None:
         asked.set()
         await answers(200)(writer)
 
-    async with service(first_the_last) as waiting, service(last) as fine:
+    async with service(first_the_last) as service_process, service(last) as fine:
         for place in range(40):
-            await plane.serve(f"waiting-{place}", f"{waiting.url}/{place}")
+            await plane.serve(f"waiting-{place}", f"{service_process.url}/{place}")
         await plane.serve("fine", fine.url)
         assert (await plane.posture())["summary"] == {"total": 41, "healthy": 41, "unhealthy": 0}
 
@@ -258,12 +261,12 @@ async def test_findings_are_shared_while_they_are_fresh(plane: Hub, monkeypatch:
     """Twenty calls at once ask a service once; a service that is registered meanwhile is listed at once."""
     assert service_health.SHARED_SECONDS == 1
     share_readings(monkeypatch, 3600)
-    async with service(answers(200)) as there:
-        await plane.serve("a", there.url)
+    async with service(answers(200)) as service_process:
+        await plane.serve("a", service_process.url)
         for told in await asyncio.gather(*(plane.posture() for _ in range(20))):
             assert told["status"] == "ok"
-        assert len(there.heads) == 1
-        await plane.serve("b", f"{there.url}/b")
+        assert len(service_process.heads) == 1
+        await plane.serve("b", f"{service_process.url}/b")
         assert [one["name"] for one in (await plane.posture())["services"]] == ["a", "b"]
 
 
@@ -275,12 +278,12 @@ async def test_findings_are_asked_for_anew_after_a_second(plane: Hub) -> None:
             while (await plane.posture())["services"][0]["healthy"] is not healthy:  # noqa: ASYNC110 - it sends no signal
                 await asyncio.sleep(0.05)
 
-    async with service(answers(200)) as there:
-        await plane.serve("a", there.url)
+    async with service(answers(200)) as service_process:
+        await plane.serve("a", service_process.url)
         await becomes(True)
-        there.script = answers(503)
+        service_process.script = answers(503)
         await becomes(False)
-        there.script = answers(200)
+        service_process.script = answers(200)
         await becomes(True)
 
 
@@ -293,16 +296,16 @@ async def test_who_gives_up_waiting_takes_nothing_from_others(plane: Hub, monkey
         await release.wait()
         await answers(200)(writer)
 
-    async with service(slowly) as there:
-        await plane.serve("a", there.url)
+    async with service(slowly) as service_process:
+        await plane.serve("a", service_process.url)
         calls = [asyncio.create_task(plane.posture()) for _ in range(2)]
-        while not there.heads:  # noqa: ASYNC110 - a socket sends no signal
+        while not service_process.heads:  # noqa: ASYNC110 - a socket sends no signal
             await asyncio.sleep(0.01)
         calls[0].cancel()
         await asyncio.gather(calls[0], return_exceptions=True)
         release.set()
         assert (await calls[1])["status"] == "ok"
-        assert len(there.heads) == 1
+        assert len(service_process.heads) == 1
 
 
 async def test_a_service_that_was_removed_is_not_asked_again(plane: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,10 +323,10 @@ async def test_a_service_that_was_removed_is_not_asked_again(plane: Hub, monkeyp
 
 async def test_nothing_but_the_posture_asks_anybody(plane: Hub) -> None:
     """Registering and reading make no outbound calls (interface: no outbound calls of its own)."""
-    async with service(answers(200)) as there:
-        await plane.serve("a", there.url)
-        await plane.register("did:web:" + there.url.removeprefix("http://").replace(":", "%3A"))
+    async with service(answers(200)) as service_process:
+        await plane.serve("a", service_process.url)
+        await plane.register("did:web:" + service_process.url.removeprefix("http://").replace(":", "%3A"))
         for path in ("/health", "/v1/issuer-pks", "/.well-known/atb-keys.json", "/openapi.json"):
             await plane.http.get(path)
         await plane.audit(verify="full")
-        assert there.heads == []
+        assert service_process.heads == []

@@ -77,7 +77,7 @@ def test_the_defaults_are_the_interface_s(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("settings", "named"),
+    ("settings", "name"),
     [
         ({"S2CP_PORT": "x"}, "S2CP_PORT"),
         ({"S2CP_PORT": "65536"}, "S2CP_PORT"),

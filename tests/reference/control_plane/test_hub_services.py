@@ -65,7 +65,7 @@ async def test_an_unknown_name_is_404_and_changes_nothing(plane: Hub, segment: s
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "changes",
     [
         *({"name": one} for one in (None, "", 1, "a b", "a/b", "é", "a\n", "a" * 65)),
         *({"type": one} for one in (None, "", 1, "a b", "é", "a" * 65)),

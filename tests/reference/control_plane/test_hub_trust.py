@@ -96,7 +96,7 @@ async def test_issuers_stand_in_the_order_of_registration(either: Hub) -> None:
 
 
 @pytest.mark.parametrize(
-    ("registered", "sent"),
+    ("registered", "message"),
     [
         ("did:web:h%3A8443", "did:web:h%3A8443"),
         ("did:web:h%3A8443", "did:web:h%253A8443"),

@@ -77,7 +77,7 @@ ALGOD, INDEXER = f"/v2/transactions/pending/{TX}", f"/v2/transactions/{TX}"
 
 
 @pytest.fixture
-async def opened() -> AsyncIterator[tuple[AlgorandLane, Node, Node]]:
+async def lane_and_nodes() -> AsyncIterator[tuple[AlgorandLane, Node, Node]]:
     """A lane with an algod that knows a payment, and an indexer that knows it too."""
     algod, indexer = Node(), Node()
     servers = []
@@ -239,7 +239,7 @@ async def test_a_node_that_is_gone_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("genesis", "expected"),
+    ("genesis", "expected_value"),
     [
         ("wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=", True),
         ("SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=", False),
@@ -255,7 +255,7 @@ async def test_the_node_s_network_is_checked(
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "expected_value"),
     [
         ("7777777777777777777777777777777777777777777777777774MSJUVU", True),
         ("7777777777777777777777777777777777777777777777777774MSJUVV", False),

@@ -78,7 +78,7 @@ SOUND: dict[str, Any] = {
 
 
 @pytest.fixture
-async def opened() -> AsyncIterator[tuple[BaseLane, RpcNode]]:
+async def lane_and_node() -> AsyncIterator[tuple[BaseLane, RpcNode]]:
     """A lane, and a node that knows a settlement."""
     async with serve_node(RpcNode()) as node, aiohttp.ClientSession() as session:
         node.results = dict(SOUND)
@@ -111,7 +111,7 @@ async def test_a_reverted_transaction_has_failed(lane_and_node: tuple[BaseLane, 
     assert (await lane.observe(TX)).status is TxStatus.FAILED
 
 
-@pytest.mark.parametrize(("waiting", "expected"), [(None, ABSENT), ({}, ObservedTransaction(TxStatus.PENDING))])
+@pytest.mark.parametrize(("waiting", "expected_value"), [(None, ABSENT), ({}, ObservedTransaction(TxStatus.PENDING))])
 async def test_without_a_receipt_it_waits_or_is_absent(
     lane_and_node: tuple[BaseLane, RpcNode], waiting: Any, expected_value: ObservedTransaction
 ) -> None:
@@ -175,7 +175,7 @@ async def test_an_unused_authorization(lane_and_node: tuple[BaseLane, RpcNode]) 
 
 
 @pytest.mark.parametrize(
-    ("logs", "expected"),
+    ("logs", "expected_value"),
     [
         ([{**USE_LOG, "transactionHash": TX.upper().replace("X", "x")}], Use(is_used=True, tx_id=TX)),
         ([{**log(CANCELED, word(PAYER), NONCE), "transactionHash": TX}], Use(is_used=True, is_cancelled=True)),
@@ -326,7 +326,7 @@ async def test_what_was_sent_is_looked_for_in_the_next_block(lane_and_node: tupl
 
 
 @pytest.mark.parametrize(
-    ("changed", "seen"),
+    ("changes", "transaction"),
     [
         ({"eth_getTransactionReceipt": None}, PENDING),
         ({"eth_getTransactionReceipt": {**RECEIPT, "blockHash": TX}}, None),
@@ -515,7 +515,7 @@ async def test_no_shape_of_a_search_s_answer_is_a_crash(value: Any, logs: list[A
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "expected_value"),
     [
         (NETWORK.asset_id, True),
         (USDC, True),
@@ -554,7 +554,7 @@ async def reading() -> AsyncIterator[tuple[BaseLane, RpcNode]]:
 
 
 @pytest.mark.parametrize(
-    ("sent", "called", "calldata"),
+    ("message", "called", "calldata"),
     [
         ({"hash": TX.upper().replace("X", "x"), "to": NETWORK.asset_id, "input": "0xA9"}, USDC, b"\xa9"),
         ({"hash": TX, "to": None, "input": "0x"}, "", b""),

@@ -27,7 +27,7 @@ def test_two_blocks_tell_the_third() -> None:
     assert watched.pace.seconds_until(7, 0) == pytest.approx(-0.9)
 
 
-@pytest.mark.parametrize("seen", [(), ((10.0, 5),), ((10.0, 5), (11.0, 5), (12.0, 5))])
+@pytest.mark.parametrize("transaction", [(), ((10.0, 5),), ((10.0, 5), (11.0, 5), (12.0, 5))])
 def test_one_block_tells_nothing(transaction: tuple[tuple[float, int], ...]) -> None:
     """However often it was seen."""
     assert Watched(*transaction).pace.seconds_until(None, 0) is None

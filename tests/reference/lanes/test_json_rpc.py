@@ -17,7 +17,7 @@ CALLS: tuple[tuple[Any, ...], ...] = (("one", 1), ("two", "x", {"y": []}), ("thr
 
 
 @pytest.fixture
-async def opened() -> AsyncIterator[tuple[JsonRpc, RpcNode]]:
+async def rpc_and_node() -> AsyncIterator[tuple[JsonRpc, RpcNode]]:
     """A node that tells each of three methods apart."""
     async with serve_node(RpcNode()) as node, aiohttp.ClientSession() as session:
         node.results = {"one": "1", "two": Refusal("no two", -7), "three": None}

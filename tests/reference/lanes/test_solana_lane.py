@@ -86,7 +86,7 @@ def status(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def opened() -> AsyncIterator[tuple[SolanaLane, RpcNode]]:
+async def lane_and_node() -> AsyncIterator[tuple[SolanaLane, RpcNode]]:
     """A lane, and a node that knows a payment."""
     async with serve_node(RpcNode()) as node, aiohttp.ClientSession() as session:
         node.results = dict(SOUND)
@@ -119,9 +119,9 @@ async def test_what_does_not_weld_is_named(changes: dict[str, Any], code: str) -
     """The payee's own address is no token account; the mint counts where it is named."""
     assert TOKEN is not None
     observed_tx = replace(SEEN, transfers=(replace(SEEN.transfers[0], **changes),))
-    with pytest.raises(PaymentRefused) as caught:
+    with pytest.raises(PaymentRefused) as failure:
         lane_of({}).judge(observed_tx, TERMS, TOKEN, TX, 1800)
-    assert caught.value.code == code
+    assert failure.value.code == code
 
 
 @pytest.mark.parametrize(
@@ -146,13 +146,13 @@ async def test_a_transfer_is_for_this_call_alone(
     if welds:
         assert lane_of({}).judge(seen, TERMS, TOKEN, TX, 1800) == weld.Payment(OWNER, TX)
         return
-    with pytest.raises(PaymentRefused) as caught:
+    with pytest.raises(PaymentRefused) as failure:
         lane_of({}).judge(seen, TERMS, TOKEN, TX, 1800)
-    assert caught.value.code == "weld_mismatch"
+    assert failure.value.code == "weld_mismatch"
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("report", "expected_value"),
     [
         ({"value": [None]}, ABSENT),
         (status(err={"InstructionError": [0, "Custom"]}), ObservedTransaction(TxStatus.FAILED)),
@@ -229,7 +229,7 @@ async def test_a_payment_whose_accounts_come_from_a_table(lane_and_node: tuple[S
 
 
 @pytest.mark.parametrize(
-    "loaded",
+    "loaded_accounts",
     [
         None,
         {},
@@ -272,7 +272,7 @@ UNFOUND: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("found", UNFOUND.values(), ids=UNFOUND.keys())
+@pytest.mark.parametrize("matches", UNFOUND.values(), ids=UNFOUND.keys())
 async def test_a_transaction_that_cannot_be_read_is_no_answer(
     lane_and_node: tuple[SolanaLane, RpcNode], matches: Any
 ) -> None:
@@ -356,7 +356,7 @@ async def test_a_result_of_another_shape_is_no_crash(lane_and_node: tuple[Solana
 
 
 @pytest.mark.parametrize(
-    ("genesis", "expected"),
+    ("genesis", "expected_value"),
     [(SOUND["getGenesisHash"], True), ("EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG", False), (7, False), ("", False)],
 )
 async def test_the_node_s_network_is_checked(

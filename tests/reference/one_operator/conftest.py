@@ -62,7 +62,7 @@ def operators(
 
 
 @pytest.fixture(scope="module")
-def shared(operators: Callable[[str], Operator]) -> Callable[[str], Operator]:
+def find_shared(operators: Callable[[str], Operator]) -> Callable[[str], Operator]:
     """Find the one operator of the module that has such databases."""
     return functools.cache(operators)
 

@@ -18,7 +18,7 @@ from tests.reference.rail.fast_and_slow_path import JSON, PATHS, Asked, Doors, H
 
 
 @pytest.fixture
-def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+def freeze_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two answers can be equal."""
     stand_still(monkeypatch)
 
@@ -112,7 +112,7 @@ async def test_a_service_that_is_switched_off_is_so_by_either_door(freeze_answer
 
 
 @pytest.mark.parametrize(
-    "asked", [*combine(method=("GET", "POST"), path=PATHS), Asked(query=b"a=1"), Asked(body=(b"",))]
+    "request", [*combine(method=("GET", "POST"), path=PATHS), Asked(query=b"a=1"), Asked(body=(b"",))]
 )
 async def test_the_plain_case_never_reaches_the_app(doors: Doors, request: Asked) -> None:
     """An unpaid call is answered in front, whatever its query and body."""

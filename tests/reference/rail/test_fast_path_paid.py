@@ -120,7 +120,7 @@ def add_proof(question: Asked, **proof: Any) -> Asked:
 
 
 @pytest.fixture
-async def paying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[Paying]:
+async def both_rails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[Paying]:
     """Both rails without limits of rate, over one chain."""
     stand_still(monkeypatch)
     monkeypatch.setattr("reference.rail.services.uuid.uuid4", lambda: uuid.UUID(int=0))
@@ -180,7 +180,7 @@ ODD_CHAIN: Sequence[tuple[dict[str, Any], int]] = (
 )
 
 
-@pytest.mark.parametrize(("seen", "status"), ODD_CHAIN)
+@pytest.mark.parametrize(("transaction", "status"), ODD_CHAIN)
 async def test_what_the_chain_shows_is_judged_alike(
     both_rails: Paying, transaction: dict[str, Any], status: int
 ) -> None:
@@ -264,14 +264,14 @@ AWAY: Sequence[tuple[type, str, Exception, tuple[int, str]]] = (
 )
 
 
-@pytest.mark.parametrize(("owner", "name", "fault", "told"), AWAY, ids=[name for _, name, _, _ in AWAY])
+@pytest.mark.parametrize(("owner", "name", "fault", "text"), AWAY, ids=[name for _, name, _, _ in AWAY])
 async def test_what_is_away_is_told_alike(
     both_rails: Paying, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, fault: Exception, text: tuple[int, str]
 ) -> None:
     """A node, the ledger, the answer, and an unexpected fault: in no case the payer loses the payment."""
     asked, _, _ = await both_rails.build_paid_request()
-    with monkeypatch.context() as patched:
-        patched.setattr(owner, name, _raise(fault))
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, _raise(fault))
         status, _, body = await both_rails.doors.ask_both(asked)
     assert (status, orjson.loads(body)["error"]) == text
     assert b"secret" not in body

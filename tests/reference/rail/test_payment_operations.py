@@ -31,8 +31,8 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     """Two workers, and a chain that shows nothing yet."""
     is_file = request.param == "sqlite"
     dsn = sqlite_dsn(tmp_path / "rail.sqlite3") if is_file else request.getfixturevalue("postgres_database")
-    async with opened_bench(dsn) as made:
-        yield made
+    async with opened_bench(dsn) as new_bench:
+        yield new_bench
 
 
 def desk_of(bench: Bench) -> PaymentOperations:
@@ -55,9 +55,9 @@ async def left_paid(bench: Bench, monkeypatch: pytest.MonkeyPatch, number: int =
     async def fails(*_: Any, **__: Any) -> bool:
         raise OSError("as a disk would")
 
-    with monkeypatch.context() as patched:
-        seen_later(patched)
-        patched.setattr(Redemptions, "spend", fails)
+    with monkeypatch.context() as patch:
+        seen_later(patch)
+        patch.setattr(Redemptions, "spend", fails)
         with pytest.raises(OSError, match="as a disk"):
             await bench.redeem(number, token)
     row = await bench.row(number, token)
@@ -103,9 +103,9 @@ async def test_the_time_of_an_answer_that_nobody_fetched_begins_when_somebody_do
     days = 3 * 86_400
     now = WpClock().now()
     later = {"now": lambda _: now + days, "lapsed": lambda _: now + days}
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patch:
         for name, told in later.items():
-            patched.setattr(WpClock, name, told)
+            patch.setattr(WpClock, name, told)
         await bench.tend()
         assert (await bench.redeem(0, token)).body == body
         assert (await bench.redeem(0, token, worker=1)).body == body
@@ -113,9 +113,9 @@ async def test_the_time_of_an_answer_that_nobody_fetched_begins_when_somebody_do
     assert there is not None
     assert (there.spent_at, bool(there.is_unfetched)) == (now + days, False)
     assert await bench.ledger.get(other.id) == other  # not another claim's
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patch:
         for name in later:
-            patched.setattr(WpClock, name, lambda _: now + days + 86_400 + 61)
+            patch.setattr(WpClock, name, lambda _: now + days + 86_400 + 61)
         assert await bench.refusal(0, token) == "payment_already_spent"
 
 
@@ -135,10 +135,10 @@ async def test_a_refunded_payment_is_never_served(bench: Bench, monkeypatch: pyt
     other = bench.token()
     assert await bench.refusal(1, token) == "payment_already_spent"
     assert await bench.refusal(0, other) == "payment_already_spent"
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patch:
         late = WpClock().now() + 9 * 86_400
         for name in ("now", "lapsed"):
-            patched.setattr(WpClock, name, lambda _: late)
+            patch.setattr(WpClock, name, lambda _: late)
         await bench.tend()
         assert await bench.refusal(0, token) == "payment_refunded"
     [second] = await desk.list_payments(
@@ -212,8 +212,8 @@ async def test_a_payment_whose_request_is_not_kept_is_left_to_its_payer(
     async def as_before(ledger: Redemptions, row: Redemption, *args: Any, **kwargs: Any) -> Redemption | None:
         return await mark(ledger, row, *args, **{**kwargs, "request": None})
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Redemptions, "mark_paid", as_before)
+    with monkeypatch.context() as patch:
+        patch.setattr(Redemptions, "mark_paid", as_before)
         token, row = await left_paid(bench, monkeypatch)
     with pytest.raises(NotDone, match="request is not kept"):
         await desk_of(bench).serve(row.id)
@@ -270,8 +270,8 @@ async def test_a_service_that_fails_leaves_the_payment_as_it_was(bench: Bench, m
     def fail(*_: Any) -> Any:
         raise RuntimeError
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Signer, "answer", fail)
+    with monkeypatch.context() as patch:
+        patch.setattr(Signer, "answer", fail)
         with pytest.raises(NotDone, match="RuntimeError"):
             await desk_of(bench).serve(row.id)
     assert not (await bench.redeem(0, token)).is_replay

@@ -38,7 +38,7 @@ async def test_a_round_is_never_right_after_the_one_before(
     async def sleep(seconds: float) -> None:
         slept.append(takes + seconds / SECONDS)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(asyncio, "sleep", sleep)
+    with monkeypatch.context() as patch:
+        patch.setattr(asyncio, "sleep", sleep)
         await rounds.next()
     assert slept == [pytest.approx(begins)]

@@ -19,7 +19,7 @@ from tests.reserved_port import reserved_port
 
 
 @pytest.fixture
-def unstarted(chain: SimulatedChain, pay_to: str, tmp_path: Path) -> Rail:
+def idle_rail(chain: SimulatedChain, pay_to: str, tmp_path: Path) -> Rail:
     """A rail that was not started."""
     return Rail(chain, tmp_path / "rail", pay_to)
 
@@ -32,7 +32,7 @@ def run_until_end(rail: Rail, **changes: str | None) -> subprocess.CompletedProc
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    ("changes", "name"),
     [
         ({"WP_RAIL_PRICES": "receipt-verify=free"}, "WP_RAIL_PRICES"),
         ({"WP_RAIL_LANES": "base_mainnet"}, "WP_RAIL_LANES"),

@@ -44,8 +44,8 @@ from tests.reference.rail.scripted_workers import (
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     """Two workers, and a chain that shows nothing yet."""
-    async with opened_bench(sqlite_dsn(tmp_path / "rail.sqlite3")) as made:
-        yield made
+    async with opened_bench(sqlite_dsn(tmp_path / "rail.sqlite3")) as new_bench:
+        yield new_bench
 
 
 async def test_a_payment_is_served_once_whoever_is_asked(bench: Bench) -> None:

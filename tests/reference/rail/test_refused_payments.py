@@ -28,8 +28,8 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     """Two workers, and a chain that shows nothing yet."""
     is_file = request.param == "sqlite"
     dsn = sqlite_dsn(tmp_path / "rail.sqlite3") if is_file else request.getfixturevalue("postgres_database")
-    async with opened_bench(dsn) as made:
-        yield made
+    async with opened_bench(dsn) as new_bench:
+        yield new_bench
 
 
 class Later:

@@ -138,8 +138,8 @@ def test_a_payer_who_comes_while_the_operator_acts(
     """Two payers press on while the command starts, looks and writes: one outcome, the same for all from then on."""
     rail, proof, number = left_paid(own_rail, payer, **database)
     rail.start()
-    with (tmp_path / "out").open("w") as said, (tmp_path / "err").open("w") as complained:
-        acting = begin_command(rail, words[0], number, *words[1:], out=said, err=complained)
+    with (tmp_path / "out").open("w") as output, (tmp_path / "err").open("w") as error_output:
+        acting = begin_command(rail, words[0], number, *words[1:], out=output, err=error_output)
     time.sleep(random.uniform(0, 0.2))
     answers: list[httpx.Response] = []
 
@@ -170,8 +170,8 @@ def test_an_operator_that_is_killed_leaves_one_outcome(
 ) -> None:
     """Killed anywhere in the command: the payment is as before, served or given back, and the payer's call shows it."""
     rail, proof, number = left_paid(own_rail, payer, **database)
-    with (tmp_path / "said").open("w") as said:
-        acting = begin_command(rail, words[0], number, *words[1:], out=said, err=said)
+    with (tmp_path / "said").open("w") as output:
+        acting = begin_command(rail, words[0], number, *words[1:], out=output, err=output)
     before = rows_of(rail)[0]
     while acting.poll() is None and (row := rows_of(rail)[0]).lease_counter == before.lease_counter:
         time.sleep(0.01)

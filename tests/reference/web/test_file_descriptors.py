@@ -66,7 +66,7 @@ def test_it_is_said_once_in_a_while() -> None:
     """Not at each look; at once when it comes back."""
     now, used = [0.0], [60]
     watch = Watch(lambda: Count(used[0], LIMIT), lambda: now[0])
-    with structlog.testing.capture_logs() as logged:
+    with structlog.testing.capture_logs() as log_entries:
         for second in range(125):
             now[0] = float(second)
             watch.look()
@@ -74,7 +74,7 @@ def test_it_is_said_once_in_a_while() -> None:
         watch.look()
         watch.look()
 
-    assert [line["event"] for line in logged] == ["descriptors_short"] * 3 + ["descriptors_enough"]
+    assert [line["event"] for line in log_entries] == ["descriptors_short"] * 3 + ["descriptors_enough"]
     assert not watch.is_short
 
 

@@ -71,8 +71,8 @@ BROKEN = {
 @pytest.fixture(scope="module", params=["hypercorn", "uvicorn"])
 def workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
     """One worker of each service, on one server after the other."""
-    with five_services(tmp_path_factory.mktemp(request.param), request.param) as running:
-        yield running
+    with five_services(tmp_path_factory.mktemp(request.param), request.param) as services:
+        yield services
 
 
 def ask(worker: WorkerProcess, raw: bytes) -> Answer:

@@ -142,12 +142,12 @@ async def test_a_registration_that_is_refused(hub: ScriptedHub, join: Joiner) ->
     """It is tried again; the trust set is there all the same, and no log names the token."""
     hub.registered = 401
     await hub.start()
-    with structlog.testing.capture_logs() as logged:
+    with structlog.testing.capture_logs() as log_entries:
         link = await join()
         await until(lambda: len(hub.records) > 1)
     assert (link.state, link.keys()) == ("connected", {ONE.did: ONE.public})
-    assert "hub_registration_refused" in {one["event"] for one in logged}
-    assert "t0ken" not in str(logged)
+    assert "hub_registration_refused" in {one["event"] for one in log_entries}
+    assert "t0ken" not in str(log_entries)
 
 
 async def test_a_trust_set_that_is_too_old(hub: ScriptedHub, join: Joiner) -> None:
@@ -246,7 +246,7 @@ def test_how_long_is_waited() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "text",
     [
         *({"url": url} for url in ("localhost:8094", "ftp://x", "did:web:x")),
         {"self_url": "127.0.0.1"},

@@ -43,7 +43,7 @@ def test_a_traceback_is_logged_as_its_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sentence", "told"),
+    ("sentence", "text"),
     [
         ("database is locked", "database is locked"),
         ("Key (name)=(x)\nDETAIL: row of a caller", "Key (name)=(x)"),

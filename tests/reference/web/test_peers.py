@@ -12,7 +12,7 @@ PROXIES = (ip_network("10.0.0.0/8"), ip_network("::1/128"))
 
 
 @pytest.mark.parametrize(
-    ("peer", "forwarded", "address"),
+    ("peer", "forwarded_hops", "address"),
     [
         ("192.0.2.1", ["198.51.100.7"], "192.0.2.1"),
         ("10.0.0.1", [], "10.0.0.1"),

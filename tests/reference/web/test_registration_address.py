@@ -19,10 +19,10 @@ def test_its_bind_and_port() -> None:
 
 def test_a_socket_that_was_handed_down() -> None:
     """Its own address counts, and it stays open."""
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        port = bound.getsockname()[1]
-        assert own_address("0.0.0.0", 8095, bound.fileno(), is_asked=True) == f"http://127.0.0.1:{port}"  # noqa: S104
-        assert bound.getsockname()[1] == port
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert own_address("0.0.0.0", 8095, listener.fileno(), is_asked=True) == f"http://127.0.0.1:{port}"  # noqa: S104
+        assert listener.getsockname()[1] == port
 
 
 def test_a_port_that_nobody_knows() -> None:

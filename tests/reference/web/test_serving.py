@@ -34,8 +34,8 @@ def start_surface(surface: str, folder: Path, **settings: str) -> subprocess.Com
 @pytest.mark.parametrize("surface", SURFACES)
 def test_a_port_in_use_is_named(surface: str, tmp_path: Path) -> None:
     """The line says which setting to change, and where it could not listen; nothing was written before."""
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         outcome = start_surface(surface, tmp_path, **{f"{SURFACES[surface]}_PORT": str(port)})
 
     report = f"{SURFACES[surface]}_PORT: cannot listen on 127.0.0.1 port {port} (Address already in use)"
@@ -55,7 +55,7 @@ def test_a_service_starts_in_no_mode_that_nobody_said(surface: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("surface", "settings", "told"),
+    ("surface", "settings", "text"),
     [
         ("agent", {"WP_BIND": "192.0.2.1"}, "WP_BIND: cannot listen on 192.0.2.1 port 0"),
         ("agent", {"WP_BIND": "[2001:db8::1]"}, "WP_BIND: cannot listen on 2001:db8::1 port 0"),
@@ -79,7 +79,7 @@ def test_an_address_that_cannot_be_bound_is_named(
 
 
 @pytest.mark.parametrize(
-    ("surface", "settings", "told"),
+    ("surface", "settings", "text"),
     [
         ("gateway", {"WP_GATEWAY_DB": "postgresql://127.0.0.1:1/none"}, "WP_GATEWAY_DB: the database cannot be asked"),
         ("gateway", {"WP_GATEWAY_DATA_DIR": "/proc/none"}, "WP_GATEWAY_DATA_DIR: "),

@@ -68,9 +68,9 @@ def test_a_wrong_value_is_named_in_one_line(
 ) -> None:
     """Status 2, and a line on standard error that names the setting."""
     monkeypatch.setenv(name, value)
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as failure:
         read_settings(RailSettings)
-    assert ended.value.code == 2
+    assert failure.value.code == 2
     report = capsys.readouterr().err.strip()
     assert name in report
     assert "\n" not in report
@@ -82,9 +82,9 @@ def test_live_mode_refuses_what_is_for_tests(name: str, value: str, monkeypatch:
     monkeypatch.setenv("WP_MODE", "live")
     read_settings(RailSettings)
     monkeypatch.setenv(name, value)
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as failure:
         read_settings(RailSettings)
-    assert ended.value.code == 2
+    assert failure.value.code == 2
 
 
 def test_lists_and_prices_are_read_from_text(monkeypatch: pytest.MonkeyPatch) -> None:

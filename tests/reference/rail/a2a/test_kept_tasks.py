@@ -35,7 +35,7 @@ MINE, YOURS = "m" * 64, "y" * 64
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-async def stored(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+async def task_database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     """A database with the rail's tables."""
     away = request.param == "sqlite"
     dsn = sqlite_dsn(tmp_path / "rail.sqlite3") if away else request.getfixturevalue("postgres_database")
