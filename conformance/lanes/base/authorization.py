@@ -1,6 +1,6 @@
-"""EIP-3009 authorizations as a payer signs and alters them. Pure: no node, no clock.
+"""EIP-3009 authorizations, signed and altered by a payer. Pure: no node, no clock.
 
-Amounts, times and nonces are what the token's contract reads: uint256 of atomic units, unix seconds, 32 bytes.
+Units are those of the token's contract: uint256 of atomic units, unix seconds, nonces of 32 bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from eth_utils.crypto import keccak
 
 from conformance.lanes.base.evm_sdk import Signer
 
+# The order of secp256k1. If (r, s) verifies, (r, ORDER - s) with the other v does, too; tokens must refuse one of
+# them.
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _MEMBERS = (
     ("from", "address"),
@@ -28,7 +30,7 @@ _CANCEL = {"CancelAuthorization": [{"name": "authorizer", "type": "address"}, {"
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """An EIP-712 domain: of the entry's `extra.name` and `extra.version`, its network and its asset."""
+    """An EIP-712 domain, from an entry's `extra.name` and `extra.version`, its network and its asset."""
 
     name: str
     version: str
@@ -66,7 +68,7 @@ class Authorization:
         return dict(zip((name for name, _ in _MEMBERS), values, strict=True))
 
     def sign(self, key: bytes, *, kind: str = _TRANSFER) -> Authorization:
-        """Return it with the signature of a key; another `kind` of message than a transfer fits no transfer."""
+        """Return a copy with the signature of a key; another `kind` of message is invalid for a transfer."""
         types = {kind: [{"name": name, "type": type_} for name, type_ in _MEMBERS]}
         return replace(
             self, signature=bytes(Signer.sign_typed_data(key, self.domain.data(), types, self.message).signature)
@@ -79,20 +81,20 @@ class Authorization:
         return {"authorization": terms, "signature": "0x" + self.signature.hex(), "challenge_token": self.token}
 
     def with_changes(self, **members: Any) -> Authorization:
-        """Return it with members changed after it was signed."""
+        """Return a copy with members changed after it was signed."""
         return replace(self, **members)
 
     def with_other_s(self) -> Authorization:
-        """Return it with the signature's other form: s replaced by the order less s, v by the other v."""
+        """Return a copy with the signature's other form: s replaced by the order minus s, v by the other v."""
         r, s, v = self.signature[:32], int.from_bytes(self.signature[32:64], "big"), self.signature[64]
         return self.with_changes(signature=r + (ORDER - s).to_bytes(32, "big") + bytes([55 - v]))
 
     def with_recovery(self, v: int) -> Authorization:
-        """Return it with another last byte of the signature."""
+        """Return a copy with another last byte of the signature."""
         return self.with_changes(signature=self.signature[:64] + bytes([v]))
 
     def compact(self) -> Authorization:
-        """Return it with the signature in 64 bytes (EIP-2098)."""
+        """Return a copy with the signature in 64 bytes (EIP-2098)."""
         r, s, v = self.signature[:32], int.from_bytes(self.signature[32:64], "big"), self.signature[64]
         return self.with_changes(signature=r + (s | (v - 27) << 255).to_bytes(32, "big"))
 

@@ -1,4 +1,4 @@
-"""Paying checkout links on Base: the memo is in an EIP-3009 nonce, or after a transfer's call data (3.5)."""
+"""Checkout payer on Base: the memo is the nonce of an EIP-3009 authorization, or follows the call data (3.5)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOVED_TOPICS = 3
 
 @dataclass(slots=True)
 class BaseCheckout:
-    """Pays bills from the paying account of a Base payer, which signs and submits by itself."""
+    """Payer of bills from the paying account of a Base payer, which signs and submits."""
 
     payer: BasePayer
 
@@ -59,9 +59,10 @@ class BaseCheckout:
         return SignedPayment(me.address, token.address, balance, tx_id, raw.hex(), proof)
 
     async def settle_again(self, bill: CheckoutRequest, way: str | None = None) -> str:
-        """Pay a bill once more, from another account, since one uses a nonce once; see `CheckoutPayer`."""
+        """Pay a bill again from another account; see `CheckoutPayer`."""
         if way == "calldata":
             return await self.settle(bill, way)
+        # The token's contract accepts each nonce only once for an account, and the memo fixes the nonce.
         account = await self.payer.new_account(asset=bill.asset, amount=bill.amount)
         return await self.payer.use((await self._authorize(bill, sender=account.address)).sign(account.key))
 
@@ -75,7 +76,7 @@ class BaseCheckout:
         )
 
     async def list_other_shapes(self, way: str | None = None) -> Sequence[WrongPayment]:
-        """Return the payer's authorization used by a relayer, and by a contract; see `CheckoutPayer`."""
+        """Return payments by an authorization that a relayer or a contract submits; see `CheckoutPayer`."""
         if way not in {None, "eip3009"}:
             return []
 
@@ -119,7 +120,7 @@ class BaseCheckout:
         return await self.payer.send(token.address, token.transfer_call(bill.address, bill.amount) + suffix)
 
     async def read_credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
-        """Return what a transaction's Transfer logs changed; see `CheckoutPayer`."""
+        """Return the changes of a transaction by its Transfer logs; see `CheckoutPayer`."""
         changes: dict[str, int] = {}
         for log in (await self.payer.node.wait_for_block(tx_id)).get("logs", ()):
             topics = [bytes(HexBytes(topic)) for topic in log["topics"]]
@@ -136,15 +137,11 @@ class BaseCheckout:
         return {owner: amount for owner, amount in changes.items() if amount}
 
     async def read_holding(self, address: str, asset: str) -> int:
-        """Return what an address holds; see `CheckoutPayer`."""
+        """Return the balance of an address; see `CheckoutPayer`."""
         return await Token(self.payer.node, asset).balance(address)
 
     def list_unbound_payments(self) -> Sequence[WrongPayment]:
-        """Return payments without the memo, with other nonces, and with the memo's cancelled or used elsewhere.
-
-        Also, as far as specification 3.5 forbids them, with other texts than the memo after the call data, and with the
-        memo behind the call of another contract.
-        """
+        """Return payments without the memo, with other nonces or texts, or with the memo's nonce used elsewhere."""
 
         def with_nonce(nonce: Callable[[CheckoutRequest], bytes]) -> Callable[[CheckoutRequest], Awaitable[str]]:
             async def pay(bill: CheckoutRequest) -> str:
@@ -173,7 +170,7 @@ class BaseCheckout:
         ]
 
     async def _pay_behind_another_call(self, bill: CheckoutRequest) -> str:
-        """Have the payer's contract transfer the amount, called with the memo after its own arguments."""
+        """Let the payer's contract transfer the amount, with the memo after the contract's own arguments."""
         token = Token(self.payer.node, bill.asset)
         await self._transfer(bill.with_changes(address=await self.payer.batcher()))
         authorization = token.transfer_call(bill.address, bill.amount)
@@ -188,8 +185,9 @@ class BaseCheckout:
         return await self.payer.batch([(token.address, cancel), (token.address, token.use_call(payment))])
 
     async def _use_nonce_elsewhere(self, bill: CheckoutRequest) -> str:
-        """Let a look-alike tell that the memo's nonce was used, and transfer the amount, by the payer's contract."""
+        """Let a look-alike token log that the memo's nonce was used, and transfer the amount, in one transaction."""
         token = Token(self.payer.node, bill.asset)
+        # A target that trusts logs without checking the address of their contract takes this for a payment.
         fake = await self.payer.deploy("CopycatToken", *await token.names())
         contract = await self.payer.batcher()
         await self._transfer(bill.with_changes(address=contract))
@@ -197,7 +195,7 @@ class BaseCheckout:
         return await self.payer.batch([(fake, claim), (token.address, token.transfer_call(bill.address, bill.amount))])
 
     def list_short_payments(self) -> Sequence[WrongPayment]:
-        """Return payments of less, and the memo's authorization beside another transfer of the whole amount."""
+        """Return payments of less, and one unit with the memo together with the amount without it."""
         return [
             *list_smaller_payments(self),
             WrongPayment(
@@ -222,7 +220,7 @@ class BaseCheckout:
         return await self.payer.batch([(token.address, token.use_call(one)) for one in (mine, payment)])
 
     def list_stray_payments(self) -> Sequence[WrongPayment]:
-        """Return payments to the payer itself, alone and with as much to the payee without the memo."""
+        """Return payments to the payer itself, alone and with the amount to the payee without the memo."""
 
         async def itself(bill: CheckoutRequest) -> str:
             return await self.payer.use(await self._authorize(bill, to=self.payer.address))
@@ -231,7 +229,7 @@ class BaseCheckout:
         return [WrongPayment("to the payer itself", itself), WrongPayment(name, self._pay_itself)]
 
     async def list_other_assets(self, bill: CheckoutRequest) -> Sequence[WrongPayment]:
-        """Return payments in native coin and in a contract that tells of transfers nobody made."""
+        """Return payments in native coin, and in a contract that logs transfers which never happened."""
         name, version = await Token(self.payer.node, bill.asset).names()
         fake = await self.payer.deploy("CopycatToken", name, version)
 
@@ -262,7 +260,7 @@ class BaseCheckout:
         ]
 
     def list_failing_payments(self) -> Sequence[WrongPayment]:
-        """Return a right payment that fails in its block, because its payer holds nothing."""
+        """Return a right payment that fails in its block because its payer holds nothing."""
 
         async def penniless(bill: CheckoutRequest) -> str:
             poor = await self.payer.new_account()
@@ -275,12 +273,12 @@ class BaseCheckout:
         return [WrongPayment("failed in its block", penniless)]
 
     async def settle_with_memos(self, bill: CheckoutRequest, memos: Sequence[str]) -> str:
-        """Say that there is no such thing: an authorization has one nonce, and moves its own amount."""
+        """Raise, since an authorization has one nonce and moves its own amount."""
         del bill, memos
         raise Inconclusive("one transfer on Base carries one memo")
 
     async def submit(self, bill: CheckoutRequest) -> str:
-        """Hand a payment to the node, from an account that nobody else waits for; see `CheckoutPayer`."""
+        """Give a payment to the node, from a separate account; see `CheckoutPayer`."""
         sender = await self.payer.new_account(coin=True)
         return await self.payer.use(await self._authorize(bill), sender=sender, wait=False)
 

@@ -1,8 +1,4 @@
-"""Where the Base payer's money comes from: a simulated node's control verbs, or the operator's own account.
-
-The suite never signs an authorization with the operator's account: attacks empty accounts and use up their nonces, so
-each runs on a throw-away account that this module fills and, at the end, empties.
-"""
+"""Funds of the Base payer: the control verbs of a simulated node, or the operator's account."""
 
 from __future__ import annotations
 
@@ -24,11 +20,11 @@ _TRANSFER_GAS = 21_000
 
 
 class Home(NamedTuple):
-    """Where what is left goes back.
+    """Destination of the rest of the money.
 
     Attributes:
         address: The operator's account.
-        asset: USDC, which is all that he gave.
+        asset: USDC, the only asset that the operator gives.
     """
 
     address: str
@@ -49,20 +45,22 @@ class ControlFunds:
         return self._node.account()
 
     async def coin(self, account: Account, *, main: bool) -> None:
-        """Have the node give native coin."""
+        """Let the node give native coin."""
         amount = 10**20 if main else 10**18
         await self._node.control.carry_out("fund", address=account.address, amount=str(amount))
 
     async def token(self, address: str, asset: str, amount: int) -> None:
-        """Have the node give the token."""
+        """Let the node give the token."""
         await self._node.control.carry_out("mint", address=address, amount=str(amount), asset=asset)
 
     async def take_back(self, accounts: Iterable[Account]) -> None:
-        """Leave it: a simulated chain ends with its process."""
+        """Do nothing: a simulated chain ends with its process."""
 
 
+# The suite never signs an authorization with the operator's account: attacks empty accounts and use up their nonces.
+# Each attack runs on a throw-away account that is filled here and emptied at the end.
 class OperatorFunds:
-    """Money from an account of the operator by ordinary transfers, given back at the end."""
+    """Money from the operator's account by ordinary transfers, returned at the end."""
 
     _PURSE = 1_000_000
     _MAIN_WEI, _WEI = 10**15, 10**14
@@ -90,7 +88,7 @@ class OperatorFunds:
         await self._give(account.address, b"", amount, f"{amount} wei")
 
     async def token(self, address: str, asset: str, amount: int) -> None:
-        """Send USDC, which the token must be, from the operator's account."""
+        """Send USDC from the operator's account; any other token is refused."""
         token = Token(self._node, asset)
         await self._limit.take(asset, amount, token.decimals)
         data = token.transfer_call(address, amount)
@@ -112,6 +110,7 @@ class OperatorFunds:
 
     async def _return_coin(self, account: Account) -> None:
         fee = _TRANSFER_GAS * await self._node.gas_price()
+        # Twice the fee: the gas price may rise until the block.
         remainder = await self._node.wei(account.address) - fee * 2
         if remainder > 0:
             await self._node.send(account, self._funder.address, value=remainder, gas=_TRANSFER_GAS)
@@ -121,10 +120,10 @@ Funds: TypeAlias = ControlFunds | OperatorFunds
 
 
 def choose_funds(chain: BaseChain, node: BaseNode, names: Names, network: NodeNetwork, wallet: Wallet) -> Funds:
-    """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
+    """Return the source of money in the profile; control verbs have priority, since they cost nothing.
 
     Raises:
-        Inconclusive: The funder's key is no private key, or nothing limits what he gives.
+        Inconclusive: The funder's key is not a private key, or the profile has no spending limit.
     """
     if node.control.exists or chain.funder is None:
         return ControlFunds(node)
@@ -135,4 +134,4 @@ def choose_funds(chain: BaseChain, node: BaseNode, names: Names, network: NodeNe
     try:
         return OperatorFunds(node, node.account(bytes(Signer.from_key(text).key)), limit)
     except ValueError:
-        raise Inconclusive(f"[{table}] funder is no private key of 32 bytes in hexadecimal") from None
+        raise Inconclusive(f"[{table}] funder is not a private key of 32 bytes in hexadecimal") from None

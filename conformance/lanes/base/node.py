@@ -1,4 +1,4 @@
-"""One EVM node as the suite sees it: unmodified web3.py, and node trouble as one error."""
+"""EVM node: unmodified web3.py, with every fault of the node as `Inconclusive`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from conformance.target.lanes.base import BaseChain
 T = TypeVar("T")
 _FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 1.0, 1.5
 _SHORT = 300
-# What nodes answer if they have a transaction already, or its place in the account's order is taken by a block.
+# The answers of nodes that know a transaction already, or whose chain has used its nonce.
 _KNOWN_ANSWERS = ("already known", "already imported", "nonce too low")
-# What web3.py lets through when an answer is no answer of an Ethereum node.
+# The exceptions that web3.py lets through if an answer is not one of an Ethereum node.
 _STRANGE = (
     Web3Exception,
     aiohttp.ClientError,
@@ -42,18 +42,18 @@ _STRANGE = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Account:
-    """An account of the suite; its key shows in no text."""
+    """An account of the suite; its text does not contain its key."""
 
     address: str
     key: bytes = field(repr=False)
 
 
 class Refused(Inconclusive):
-    """The node refused a transaction, or it reverts; the text is the reason. Unexpected, it decides nothing."""
+    """A transaction that the node refused, or that reverts, with the reason. If unexpected, it decides nothing."""
 
 
 class BaseNode:
-    """Asks and submits; whatever else goes wrong is `Inconclusive` with a sentence that says so."""
+    """Client of one node: queries and submissions; every fault other than a refusal is `Inconclusive`."""
 
     def __init__(self, chain: BaseChain, budgets: Budgets, names: Names) -> None:
         self._budgets = budgets
@@ -70,7 +70,7 @@ class BaseNode:
         await self.control.close()
 
     def account(self, key: bytes | None = None) -> Account:
-        """Return the account of a private key, a new one without; the key from now on shows in no log."""
+        """Return the account of a private key, or a new account; the key is redacted in all logs."""
         signer = Signer.create() if key is None else Signer.from_key(key)
         for text in (bytes(signer.key).hex(), "0x" + bytes(signer.key).hex()):
             self._names.key(text, "PAYER_KEY", is_given=key is not None)
@@ -82,7 +82,7 @@ class BaseNode:
         """Return an answer of the node.
 
         Raises:
-            Refused: What was asked about reverts.
+            Refused: The call reverts.
             Inconclusive: The node could not be asked.
         """
         try:
@@ -97,22 +97,22 @@ class BaseNode:
             raise Inconclusive(f"the Base node could not be asked: {reason}") from fault
 
     async def chain_id(self) -> int:
-        """Return the chain id that the node tells."""
+        """Return the chain id that the node reports."""
         answer = await self.ask(self.web3.eth.chain_id)
         if not isinstance(answer, int):
-            raise Inconclusive("the Base node told no chain id")
+            raise Inconclusive("the Base node returned no chain id")
         return answer
 
     async def read_network(self) -> NodeNetwork:
-        """Return what network the node serves, by its chain id, and by its first block where that tells simulators."""
+        """Return the network of the node, by its chain id and, for a possible simulator, by its first block."""
         chain_id = await self.chain_id()
         if not self.control.exists:
-            # The chain id decides alone, and public nodes do not all keep their first block.
+            # Without control verbs the chain id decides alone, and not every public node keeps its first block.
             return NodeNetwork(f"eip155:{chain_id}")
         try:
             first = bytes((await self.ask(self.web3.eth.get_block(0)))["hash"])
         except (LookupError, TypeError, ValueError) as fault:
-            raise Inconclusive("the Base node told no hash of its first block") from fault
+            raise Inconclusive("the Base node returned no hash of its first block") from fault
         return NodeNetwork(f"eip155:{chain_id}", "0x" + first.hex())
 
     async def newest(self) -> Mapping[str, Any]:
@@ -124,22 +124,22 @@ class BaseNode:
         try:
             return int((await self.newest())["timestamp"])
         except (LookupError, TypeError, ValueError) as fault:
-            raise Inconclusive("the Base node told no time of its newest block") from fault
+            raise Inconclusive("the Base node returned no time of its newest block") from fault
 
     async def next_block_time(self) -> int:
-        """Return the time of the block that the node would make now.
-
-        A node that makes blocks only for transactions has an old newest block, and its next one is of the present.
-        """
+        """Return the time of the block that the node would make now."""
         newest = await self.block_time()
         try:
+            # A node that makes blocks only for transactions has an old newest block, although its next one is of the
+            # present.
             pending_block = await self.ask(self.web3.eth.get_block("pending"))
             return max(newest, int(pending_block["timestamp"]))
         except (Inconclusive, LookupError, TypeError, ValueError):
-            return newest  # many nodes have no pending block
+            # Many nodes have no pending block.
+            return newest
 
     async def wei(self, address: str) -> int:
-        """Return what an account holds of the native coin."""
+        """Return an account's balance of the native coin, in wei."""
         return int(await self.ask(self.web3.eth.get_balance(to_checksum_address(address))))
 
     # Submitting.
@@ -147,20 +147,22 @@ class BaseNode:
     async def send(
         self, sender: Account, to: str | None, data: bytes = b"", *, value: int = 0, gas: int | None = None
     ) -> str:
-        """Sign and submit a transaction and return its id; None as `to` makes a contract.
+        """Sign and submit a transaction and return its id; without `to` it creates a contract.
 
         Args:
             sender: Who signs and pays the gas.
-            to: Receiver, in any spelling of letters.
+            to: Receiver, in any case of letters.
             data: Call data.
             value: Wei that move with it.
-            gas: Gas limit; estimated when None, which refuses what reverts.
+            gas: Gas limit; if None, an estimate, which refuses a transaction that reverts.
 
         Raises:
             Refused: The node refuses it, or it would revert.
             Inconclusive: The node could not be asked.
         """
         call, limit, fees = await self._prepare(sender, to, data, value, gas)
+        # One transaction of a sender at a time: an EVM chain executes an account's nonces in order, so a gap would
+        # block all later transactions of the account.
         async with self._turns[sender.address]:
             nonce = await self._next_nonce(sender)
             tx_id, raw = await self._sign_fields(sender, {**call, **fees, "gas": limit, "nonce": nonce})
@@ -169,9 +171,7 @@ class BaseNode:
         return tx_id
 
     async def sign(self, sender: Account, to: str, data: bytes) -> tuple[str, bytes]:
-        """Sign a transaction without sending it; return its id and what a node takes.
-
-        The sender's next transaction has the same nonce until this one is sent.
+        """Sign a transaction without sending it; return its id and the bytes to send.
 
         Raises:
             Refused: It would revert.
@@ -188,7 +188,7 @@ class BaseNode:
         call: dict[str, Any] = {"from": sender.address, "data": data, "value": value}
         if to is not None:
             call["to"] = to_checksum(to)
-        # What others do before its block may make it dearer (a balance that is zero by then costs more to fill).
+        # Transactions before it in the block may raise its cost: filling a balance of zero, for example, costs more.
         limit = gas or 2 * await self._estimate_gas(call)
         return call, limit, await self._fees()
 
@@ -199,7 +199,7 @@ class BaseNode:
         return tx_id, bytes(transaction.raw_transaction)
 
     async def take(self, raw: bytes) -> None:
-        """Give the node a signed transaction; one that it knows already is no fault.
+        """Give the node a signed transaction; a transaction that it knows already is accepted.
 
         Raises:
             Refused: The node refuses it.
@@ -215,7 +215,7 @@ class BaseNode:
             raise Inconclusive(f"the Base node could not be given a transaction: {fault}"[:_SHORT]) from fault
 
     async def _estimate_gas(self, call: Any) -> int:
-        """Return the gas that a transaction needs; a node that tells an error has refused the transaction."""
+        """Return the gas that a transaction needs; an error of the node is a refusal of the transaction."""
 
         async def estimate() -> int:
             try:
@@ -243,16 +243,17 @@ class BaseNode:
         return int(await self.ask(self.web3.eth.get_transaction_count(to_checksum_address(sender.address), "pending")))
 
     async def gas_price(self) -> int:
-        """Return what a unit of gas costs, in wei."""
+        """Return the price of a unit of gas, in wei."""
         return int(await self.ask(self.web3.eth.gas_price))
 
     async def _fees(self) -> dict[str, int]:
         tip = int(await self.ask(self.web3.eth.max_priority_fee))
+        # Twice the base fee, which can rise by an eighth with each block, covers the next blocks.
         base = int((await self.newest()).get("baseFeePerGas") or 0)
         return {"maxFeePerGas": base * 2 + tip, "maxPriorityFeePerGas": tip}
 
     async def receipt(self, tx_id: str) -> Mapping[str, Any] | None:
-        """Return a transaction's receipt, None while it is in no block."""
+        """Return a transaction's receipt; None while it is in no block."""
         try:
             async with asyncio.timeout(self._budgets.request):
                 return await self.web3.eth.get_transaction_receipt(tx_id)  # type: ignore[arg-type]
@@ -262,7 +263,7 @@ class BaseNode:
             raise Inconclusive(f"the Base node could not be asked: {fault}"[:_SHORT]) from fault
 
     async def wait_for_blocks(self, count: int) -> None:
-        """Wait for so many new blocks.
+        """Wait for a number of new blocks.
 
         Raises:
             Inconclusive: They did not come within the budget.
@@ -308,11 +309,11 @@ class BaseNode:
 
 
 def to_checksum(address: str) -> str:
-    """Return an address in the spelling that the SDK wants.
+    """Return an address with its checksum, which the SDK demands.
 
     Raises:
         Inconclusive: It is not an address.
     """
     if not is_address(address):
-        raise Inconclusive(f"{address[:80]!r} is no EVM address, so nothing can be sent there")
+        raise Inconclusive(f"{address[:80]!r} is not an EVM address, so nothing can be sent there")
     return str(to_checksum_address(address))

@@ -1,4 +1,4 @@
-"""The Base payer: unmodified web3.py and eth-account, real keys, real signatures."""
+"""Base payer: unmodified web3.py and eth-account, real keys, real signatures."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _MOST_GIVEN = 2_000_000_000
 _UINT256 = 2**256
 _BATCH_SIZE = 40
 _LIFETIME, _SPARE, _A_DAY = 1800, 3600, 86_400
-# Blocks that public nodes let logs be asked of at once.
+# Public nodes answer a query for logs of at most about this many blocks.
 _LOG_BLOCKS = 450
 
 
 class BasePayer(FundedPayer[Account]):
-    """Pays and attacks on one EVM network. Node trouble becomes `Inconclusive`.
+    """Payer and attacker on one EVM network. Faults of the node become `Inconclusive`.
 
     Attributes:
         caip2: CAIP-2 name of the network by its chain id.
@@ -73,7 +73,7 @@ class BasePayer(FundedPayer[Account]):
         await self.close()
 
     async def close(self) -> None:
-        """Give back what is left of the operator's money, and close connections."""
+        """Return the rest of the operator's money, and close connections."""
         if self.has_open_payment:
             await self.node.close()
             return
@@ -85,15 +85,14 @@ class BasePayer(FundedPayer[Account]):
             await self.node.close()
 
     async def _return_tokens(self, home: Home) -> None:
-        """Give USDC back by authorizations that the paying account uses, since most accounts cannot pay for gas.
-
-        Their domain is the contract's own, not what some offer said of it.
-        """
+        """Return USDC to the operator, by authorizations that the paying account submits."""
         token, calls = Token(self.node, home.asset), list[tuple[str, bytes]]()
         with suppress(Inconclusive):
+            # The domain of the contract itself, and not the domain of an offer, which a hostile rail may have chosen.
             domain = Domain(*await token.names(), self.chain_id, token.address)
             for account in self._accounts:
                 if balance := await token.balance(account.address):
+                    # Authorizations, since most of these accounts have no native coin to pay for gas.
                     terms = Authorization(
                         account.address, home.address, balance, 0, _UINT256 - 1, os.urandom(32), domain, token=""
                     )
@@ -114,7 +113,7 @@ class BasePayer(FundedPayer[Account]):
         return await self.node.block_time()
 
     async def wait_for_blocks(self, count: int) -> None:
-        """Wait for so many new blocks; a node that can be told to makes them at once.
+        """Wait for a number of new blocks; a node with the verb `advance` makes them at once.
 
         Raises:
             Inconclusive: They did not come within the budget.
@@ -125,17 +124,17 @@ class BasePayer(FundedPayer[Account]):
             await self.node.wait_for_blocks(count)
 
     def token(self, entry: Mapping[str, Any]) -> Token:
-        """Return the token that an entry wants.
+        """Return the token of an entry.
 
         Raises:
-            Inconclusive: Its `asset` is no address.
+            Inconclusive: Its `asset` is not an address.
         """
         return Token(self.node, _address(entry, "asset"))
 
     # Accounts.
 
     async def new_account(self, *, coin: bool = False, asset: str | None = None, amount: int = 0) -> Account:
-        """Return a fresh account, with native coin for gas and `amount` atomic units of a token where asked."""
+        """Return a fresh account, on request with native coin for gas and `amount` atomic units of a token."""
         fresh = self.node.account() if self._accounts else self._funds.main_account()
         if coin:
             await self._funds.coin(fresh, main=not self._accounts)
@@ -146,13 +145,13 @@ class BasePayer(FundedPayer[Account]):
         return fresh
 
     async def give(self, address: str, asset: str, amount: int) -> None:
-        """Give an address `amount` atomic units of a token; what nobody could mean to pay is not given."""
+        """Give an address `amount` atomic units of a token; an absurd amount is not given."""
         if not 0 < amount <= _MOST_GIVEN:
             return
         await self._funds.token(address, asset, amount)
 
     async def set_aside(self, asset: str, amount: int) -> None:
-        """Fill the paying account for one more payment, so that any number at once find enough."""
+        """Fill the paying account for one more payment, and reserve its amount."""
         async with self._funding_lock:
             have = self._stock.get(asset, 0)
             if have < amount <= _MOST_GIVEN:
@@ -164,14 +163,14 @@ class BasePayer(FundedPayer[Account]):
     # Authorizations.
 
     async def pay(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """Sign what an `accepts` entry asks for: the nonce is keccak256 of the token (P-LN table, Base).
-
-        Nothing is sent to the chain: the rail settles.
+        """Sign the authorization of an `accepts` entry: the nonce is keccak256 of the token (P-LN table, Base).
 
         Raises:
-            Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
+            Inconclusive: The entry is malformed, or the node could not be asked.
         """
         authorization = await self.authorize(entry)
+        # With the operator's money, an authorization for another chain would be a payment there: a rail must not be
+        # able to ask for one.
         if self._funds.home is not None and authorization.domain.chain_id != self.chain_id:
             raise Inconclusive(
                 f"the entry is paid on eip155:{authorization.domain.chain_id}, and the node of [chains.{self.lane}] "
@@ -181,7 +180,7 @@ class BasePayer(FundedPayer[Account]):
         return authorization.proof()
 
     async def sign(self, entry: Mapping[str, Any]) -> SignedPayment:
-        """Sign the authorization that an entry asks for, which the rail sends; see `SignsEntries`."""
+        """Sign the authorization of an entry, which the rail sends; see `SignsEntries`."""
         proof = await self.pay(entry)
         token = self.token(entry)
         return SignedPayment(self.address, token.address, await token.balance(self.address), None, "", proof)
@@ -189,16 +188,12 @@ class BasePayer(FundedPayer[Account]):
     async def authorize(
         self, entry: Mapping[str, Any], payer: Account | None = None, *, key: bytes | None = None, **changes: Any
     ) -> Authorization:
-        """Return the authorization that an entry asks for, signed, with `changes` made before it was signed.
-
-        The window is open until an hour after the challenge has lapsed, so that a challenge's own lifetime decides. A
-        challenge that lasts for more than a day gets an authorization of a day: one without an end would be money that
-        its payee may take whenever it likes.
+        """Return the signed authorization of an entry, with `changes` made before it was signed.
 
         Args:
             entry: The `accepts` entry.
-            payer: Whose money; the paying account's when None.
-            key: Who signs; the payer when None.
+            payer: The account that pays; the paying account if None.
+            key: The signing key; the payer's if None.
             changes: Members of `Authorization`.
 
         Raises:
@@ -207,6 +202,8 @@ class BasePayer(FundedPayer[Account]):
         holder = payer or self.main
         token = _extra(entry, "payment_reference")
         lifetime = entry.get("maxTimeoutSeconds")
+        # The window ends an hour after the challenge, so that the challenge's lifetime decides. It is at most a day
+        # and an hour: an authorization without an end would let the payee take the money at any time.
         seconds = min(lifetime, _A_DAY) if isinstance(lifetime, int) and lifetime > 0 else _LIFETIME
         now = await self.block_time()
         authorization = Authorization(
@@ -222,7 +219,7 @@ class BasePayer(FundedPayer[Account]):
         return authorization.with_changes(**changes).sign(key or holder.key)
 
     async def sign_unfunded(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a proof for an entry that is right in everything but that its payer holds nothing.
+        """Return a proof for an entry that is right except that its payer holds nothing.
 
         Raises:
             Inconclusive: As `authorize`.
@@ -230,9 +227,7 @@ class BasePayer(FundedPayer[Account]):
         return (await self.authorize(entry, self.node.account())).proof()
 
     async def settlement(self, entry: Mapping[str, Any], proof: Mapping[str, Any]) -> str | None:
-        """Return the transaction that settled a proof of `pay`, found on the chain by its authorization.
-
-        Public nodes look only so far back, so the newest blocks alone are asked for.
+        """Return the transaction that settled a proof of `pay`, found by its authorization in the newest blocks.
 
         Raises:
             Inconclusive: The node could not be asked.
@@ -268,7 +263,7 @@ class BasePayer(FundedPayer[Account]):
         gas: int | None = None,
         wait: bool = True,
     ) -> str:
-        """Use an authorization on the chain, as anybody may who has seen it, and return the transaction's id.
+        """Use an authorization on the chain and return the transaction's id.
 
         Raises:
             Refused: It reverts.
@@ -278,7 +273,7 @@ class BasePayer(FundedPayer[Account]):
         return await self.send(authorization.domain.contract, data, sender=sender, gas=gas, wait=wait)
 
     async def cancel(self, payer: Account, authorization: Authorization) -> str:
-        """Take an authorization's nonce out of use, with the payer's signature, and return the transaction's id."""
+        """Cancel an authorization's nonce with the payer's signature, and return the transaction's id."""
         signature = cancellation(authorization.domain, payer.address, authorization.nonce, payer.key)
         data = Token(self.node, authorization.domain.contract).cancel_call(
             payer.address, authorization.nonce, signature
@@ -288,7 +283,7 @@ class BasePayer(FundedPayer[Account]):
     async def transfer(
         self, asset: str, to: str, amount: int, *, sender: Account | None = None, wait: bool = True
     ) -> str:
-        """Send a plain transfer, which welds nothing, and return its id."""
+        """Send a plain transfer, which is welded to no challenge, and return its id."""
         if not 0 <= amount < _UINT256:
             raise Inconclusive(f"{amount} is no amount that a token's transfer can carry")
         return await self.send(asset, Token(self.node, asset).transfer_call(to, amount), sender=sender, wait=wait)
@@ -303,11 +298,11 @@ class BasePayer(FundedPayer[Account]):
         return tx_id
 
     async def deploy(self, name: str, *arguments: Any) -> str:
-        """Deploy one of the suite's own contracts and return its address; its owner is the paying account."""
+        """Deploy a contract of the suite and return its address; its owner is the paying account."""
         tx_id = await self.node.send(self.main, None, encode_creation(name, arguments))
         address = (await self.node.wait_for_success(tx_id)).get("contractAddress")
         if not isinstance(address, str):
-            raise Inconclusive("the Base node told no address of the contract it created")
+            raise Inconclusive("the Base node returned no address of the contract that it created")
         return address
 
     async def batch(self, calls: Sequence[tuple[str, bytes]], *, suffix: bytes = b"") -> str:
@@ -315,13 +310,13 @@ class BasePayer(FundedPayer[Account]):
 
         Args:
             calls: Contracts and call data.
-            suffix: What follows the batcher's own call data, which it does not read.
+            suffix: Bytes after the call data, which the batcher ignores.
         """
         call_list = [(to_checksum_address(to), data) for to, data in calls]
         return await self.send(await self.batcher(), encode_own_call("Batcher", "run", call_list) + suffix)
 
     async def batcher(self) -> str:
-        """Return the address of the payer's batching contract, deploying it at first use."""
+        """Return the address of the payer's batching contract, which is deployed at first use."""
         async with self._deploying:
             if self._batcher is None:
                 self._batcher = await self.deploy("Batcher")
@@ -339,7 +334,7 @@ def _extra(entry: Mapping[str, Any], member: str) -> str:
 def _address(entry: Mapping[str, Any], member: str) -> str:
     text = str(entry.get(member, ""))
     if not is_address(text):
-        raise Inconclusive(f"the entry's {member} {text[:80]!r} is no EVM address")
+        raise Inconclusive(f"the entry's {member} {text[:80]!r} is not an EVM address")
     return str(to_checksum_address(text))
 
 

@@ -1,7 +1,4 @@
-"""Signed payments on an EVM chain: sending them, again where needed, and what became of them.
-
-An authorization that the rail sends has no transaction yet. Whether it was used shows in the token's contract.
-"""
+"""Sender of signed payments on an EVM chain, which also reads their state."""
 
 from __future__ import annotations
 
@@ -18,16 +15,16 @@ from conformance.lanes.signed_payment import Fate, NotAPayment, NotTaken, Signed
 from conformance.target import Budgets
 from conformance.target.lanes.base import BaseChain
 
-# After the end of an authorization, until a block that used it in time is no longer replaced by another.
+# Seconds after the end of an authorization until no block that used it in time can be replaced by another.
 _SETTLED_SECONDS: Final = 120
-# Blocks that public nodes let logs be asked of at once.
+# Public nodes answer a query for logs of at most about this many blocks.
 _LOG_BLOCKS: Final = 450
 _NONCE_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """What of an authorization says whether it was used: its contract, who signed it, its nonce and its end."""
+    """The parts of an authorization that identify its use: contract, authorizer, nonce and end."""
 
     contract: str
     authorizer: str
@@ -60,7 +57,7 @@ class BaseSender:
             raise NotTaken(str(refusal)) from refusal
 
     async def fate(self, payment: SignedPayment) -> Fate:
-        """Return what the node shows; see `PaymentSender`."""
+        """Return the state of a payment; see `PaymentSender`."""
         if payment.transaction:
             _raw(payment)
             receipt = await self.node.receipt(str(payment.tx_id))
@@ -69,8 +66,11 @@ class BaseSender:
         terms = _terms(payment)
         if terms is None:
             return Fate.UNSEEN
-        # The clock first: what is not used after its end was never used in time.
+        # The clock is read before the contract. In the other order, an authorization that is used between the two
+        # answers would count as lapsed.
         is_over = await self.node.block_time() > terms.valid_before + _SETTLED_SECONDS
+        # An authorization that the rail sends has no transaction id yet; the token's contract shows whether it was
+        # used.
         if await Token(self.node, terms.contract).is_used(terms.authorizer, terms.nonce):
             return Fate.LANDED
         return Fate.LAPSED if is_over else Fate.UNSEEN
@@ -94,14 +94,14 @@ def _raw(payment: SignedPayment) -> bytes:
     try:
         raw = bytes.fromhex(payment.transaction)
     except ValueError as fault:
-        raise NotAPayment("the signed transaction is no hexadecimal text") from fault
+        raise NotAPayment("the signed transaction is not hexadecimal") from fault
     if "0x" + keccak(raw).hex() != payment.tx_id:
         raise NotAPayment("the signed transaction is another one than its id says")
     return raw
 
 
 def _terms(payment: SignedPayment) -> _Terms | None:
-    """Return what of a payment's authorization the chain can be asked for, None where it has none.
+    """Return the terms of a payment's authorization; None if it has none.
 
     Raises:
         NotAPayment: It cannot be read, or is another account's.
@@ -113,7 +113,7 @@ def _terms(payment: SignedPayment) -> _Terms | None:
         nonce = bytes.fromhex(str(terms["nonce"]).removeprefix("0x"))  # type: ignore[index]
         terms_read = _Terms(payment.asset, str(terms["from"]), nonce, int(terms["validBefore"]))  # type: ignore[index]
     except (TypeError, ValueError, LookupError) as fault:
-        raise NotAPayment("the proof holds no authorization") from fault
+        raise NotAPayment("the proof contains no authorization") from fault
     if terms_read.authorizer != payment.payer or len(nonce) != _NONCE_BYTES or not is_address(payment.asset):
         raise NotAPayment("the authorization is another account's, or of no token")
     return terms_read

@@ -1,4 +1,4 @@
-"""The functions of an EIP-3009 token that a payer and its attacks call, and the suite's own contracts."""
+"""Calls of an EIP-3009 token, and the contracts of the suite."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ def _function(name: str, inputs: str, outputs: str = "", *, view: bool = False) 
 
 
 _AUTHORIZATION_TYPES = "address,address,uint256,uint256,uint256,bytes32"
+# The two overloads of FiatToken's transferWithAuthorization: v, r and s as three arguments, or the signature as
+# bytes.
 SPLIT, WHOLE = ",uint8,bytes32,bytes32", ",bytes"
 ABI = (
     _function("name", "", "string", view=True),
@@ -48,7 +50,7 @@ _USED = "0x" + keccak(text="AuthorizationUsed(address,bytes32)").hex()
 
 
 class Token:
-    """One token at one address; `…_call` gives call data for any transaction to it."""
+    """One token at one address; the methods `…_call` return call data for a transaction to it."""
 
     def __init__(self, node: BaseNode, address: str) -> None:
         self.address = to_checksum(address)
@@ -56,7 +58,7 @@ class Token:
         self._contract = node.web3.eth.contract(address=to_checksum_address(self.address), abi=ABI)
 
     async def balance(self, address: str) -> int:
-        """Return what an address holds, in atomic units."""
+        """Return the balance of an address, in atomic units."""
         return int(await self._node.ask(self._contract.functions.balanceOf(to_checksum(address)).call()))
 
     async def decimals(self) -> int:
@@ -74,7 +76,7 @@ class Token:
         return bool(await self._node.ask(called.call()))
 
     async def used_in(self, authorizer: str, nonce: bytes, first_block: int) -> str | None:
-        """Return the transaction that used an authorization in a block from `first_block` on, None where none did."""
+        """Return the transaction that used an authorization in a block from `first_block` on, or None."""
         topics = [_USED, "0x" + to_checksum(authorizer)[2:].lower().rjust(64, "0"), "0x" + nonce.hex()]
         sought = {"address": self.address, "fromBlock": hex(first_block), "toBlock": "latest", "topics": topics}
         logs = await self._node.ask(self._node.web3.eth.get_logs(sought))  # type: ignore[arg-type]
@@ -106,7 +108,7 @@ class Token:
 
 
 def load_artefact(name: str) -> dict[str, Any]:
-    """Return one of the suite's own contracts as it was compiled: `abi`, `bytecode`."""
+    """Return a compiled contract of the suite: `abi`, `bytecode`."""
     document: dict[str, Any] = json.loads(
         files("conformance.lanes.base").joinpath(f"contracts/{name}.json").read_bytes()
     )
@@ -114,13 +116,13 @@ def load_artefact(name: str) -> dict[str, Any]:
 
 
 def encode_creation(name: str, arguments: Sequence[Any] = ()) -> bytes:
-    """Return the data of a transaction that deploys one of the suite's own contracts."""
+    """Return the data of a transaction that deploys a contract of the suite."""
     contract_file = load_artefact(name)
     contract = Web3().eth.contract(abi=contract_file["abi"], bytecode=contract_file["bytecode"])
     return bytes.fromhex(str(contract.constructor(*arguments).data_in_transaction).removeprefix("0x"))
 
 
 def encode_own_call(name: str, function: str, *arguments: Any) -> bytes:
-    """Return call data for a function of one of the suite's own contracts."""
+    """Return call data for a function of a contract of the suite."""
     contract = Web3().eth.contract(abi=load_artefact(name)["abi"])
     return bytes.fromhex(str(contract.encode_abi(function, args=list(arguments))).removeprefix("0x"))

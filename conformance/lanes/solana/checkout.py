@@ -1,4 +1,4 @@
-"""Paying checkout links on Solana: a memo beside the transfer, to the derived token account (3.5)."""
+"""Checkout payer on Solana: a memo instruction with the transfer to the derived token account (3.5)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FAMILY = ("solana_mainnet", "solana_devnet")
 
 @dataclass(slots=True)
 class SolanaCheckout:
-    """Pays bills from the paying account of a Solana payer."""
+    """Payer of bills from the paying account of a Solana payer."""
 
     payer: SolanaPayer
 
@@ -61,7 +61,7 @@ class SolanaCheckout:
         return await self.settle(bill, way)
 
     async def list_other_shapes(self, way: str | None = None) -> Sequence[WrongPayment]:
-        """Return payments in the shapes of wallets' transactions; see `CheckoutPayer`."""
+        """Return payments in the transaction shapes of wallets; see `CheckoutPayer`."""
         del way
         shapes, guarded_shapes = await list_shapes(self.payer)
 
@@ -125,12 +125,12 @@ class SolanaCheckout:
         ]
 
     async def _pay_through_relay(self, bill: CheckoutRequest) -> str:
-        """Have the payer's own program call the memo program, so that no top-level instruction is a memo."""
+        """Let the payer's program call the memo program, so that no top-level instruction is a memo."""
         token_transfer, relay = await self._transfer(bill), await self.payer.relay()
         return await self._send([call_through(relay, self._memos(bill.memo.encode())[0]), token_transfer.instruction()])
 
     def list_short_payments(self) -> Sequence[WrongPayment]:
-        """Return payments of less, and of what the payee does not keep."""
+        """Return payments of less, and a payment that the payee does not keep."""
         return [
             *list_smaller_payments(self),
             pay_in_two(self),
@@ -141,13 +141,15 @@ class SolanaCheckout:
         me, mint = self.payer.main.key, pubkey(bill.asset, "asset")
         own = await self.payer.token_account(mint, me)
         token_transfer = await self._transfer(bill, destination=own)
+        # The transfer is reversed in the same transaction and the empty account handed over: a target that sums up
+        # transfers to the payee's accounts, and not the changes of balances, takes this for a payment.
         back = token_transfer.with_changes(source=own, destination=token_transfer.source, references=())
         ownership_change = hand_over(own, me, pubkey(bill.address, "address"))
         memos = self._memos(bill.memo.encode())
         return await self._send([*memos, token_transfer.instruction(), back.instruction(), ownership_change])
 
     def list_stray_payments(self) -> Sequence[WrongPayment]:
-        """Return payments to a token account of the payer's own, alone and with one unit to the payee."""
+        """Return payments to a token account of the payer, alone and with one unit to the payee."""
 
         async def itself(bill: CheckoutRequest, *, unit: bool) -> str:
             own = await self.payer.token_account(pubkey(bill.asset, "asset"), self.payer.main.key)
@@ -161,7 +163,7 @@ class SolanaCheckout:
         ]
 
     async def list_other_assets(self, bill: CheckoutRequest) -> Sequence[WrongPayment]:
-        """Return payments in native coin, in a mint of the payer's own and, on a simulated node, in other dollars."""
+        """Return payments in native coin, in a mint of the payer and, on a simulated node, in other USDC."""
         fake = await self.payer.create_mint()
         ways = [
             WrongPayment("native coin", self._coin),
@@ -183,12 +185,13 @@ class SolanaCheckout:
 
     async def _coin(self, bill: CheckoutRequest) -> str:
         payee = pubkey(bill.address, "address")
+        # Fewer lamports than the rent would make the transfer to a new account fail.
         amount = max(bill.amount, await self.payer.node.rent(0))
         params = TransferParams(from_pubkey=self.payer.main.key, to_pubkey=payee, lamports=amount)
         return await self._send([*self._memos(bill.memo.encode()), transfer_coin(params)])
 
     def list_failing_payments(self) -> Sequence[WrongPayment]:
-        """Return a right payment that a later instruction undoes, recorded by the chain with its error."""
+        """Return right payments that fail on the chain: undone by a later instruction, or from an empty account."""
 
         async def undone(bill: CheckoutRequest) -> str:
             token_transfer = await self._transfer(bill)
@@ -212,11 +215,11 @@ class SolanaCheckout:
         ]
 
     async def settle_with_memos(self, bill: CheckoutRequest, memos: Sequence[str]) -> str:
-        """Put several memo instructions beside one transfer; see `CheckoutPayer`."""
+        """Put several memo instructions before one transfer; see `CheckoutPayer`."""
         return await self._pay(bill, *(text.encode() for text in memos))
 
     async def submit(self, bill: CheckoutRequest) -> str:
-        """Hand a payment to the node; see `CheckoutPayer`."""
+        """Give a payment to the node; see `CheckoutPayer`."""
         return await self._pay(bill, wait=None)
 
     async def wait_for_success(self, tx_id: str) -> None:

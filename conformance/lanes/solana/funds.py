@@ -1,8 +1,4 @@
-"""Where the Solana payer's money comes from: a simulated node's control verbs, or the operator's own account.
-
-The suite never attacks from the operator's account: attacks hand token accounts to others and empty them, so each runs
-on a throw-away account that this module fills and, at the end, empties.
-"""
+"""Funds of the Solana payer: the control verbs of a simulated node, or the operator's account."""
 
 from __future__ import annotations
 
@@ -28,6 +24,7 @@ from conformance.lanes.spending import SpendingLimit, Wallet, derive_seed
 from conformance.outcome import Inconclusive
 from conformance.target.lanes.solana import SolanaChain
 
+# Lamports for one signature.
 _FEE = 5000
 
 
@@ -44,20 +41,22 @@ class ControlFunds:
         return self._node.account()
 
     async def coin(self, account: Account, *, main: bool) -> None:
-        """Have the node give native coin."""
+        """Let the node give native coin."""
         amount = 10**11 if main else 10**9
         await self._node.control.carry_out("fund", address=account.address, amount=str(amount))
 
     async def token(self, owner: Pubkey, mint: Pubkey, amount: int) -> None:
-        """Have the node give the token."""
+        """Let the node give the token."""
         await self._node.control.carry_out("mint", address=str(owner), amount=str(amount), asset=str(mint))
 
     async def take_back(self, accounts: Iterable[Account], mints: Iterable[Pubkey]) -> None:
-        """Leave it: a simulated chain ends with its process."""
+        """Do nothing: a simulated chain ends with its process."""
 
 
+# The suite never attacks from the operator's account: attacks hand token accounts to others and empty them. Each
+# attack runs on a throw-away account that is filled here and emptied at the end.
 class OperatorFunds:
-    """Money from an account of the operator by ordinary transfers, given back at the end."""
+    """Money from the operator's account by ordinary transfers, returned at the end."""
 
     _PURSE = 1_000_000
     _MAIN_LAMPORTS, _LAMPORTS = 60_000_000, 6_000_000
@@ -85,7 +84,7 @@ class OperatorFunds:
         await self._give([transfer(params)], f"{amount} lamports")
 
     async def token(self, owner: Pubkey, mint: Pubkey, amount: int) -> None:
-        """Send USDC, which the token must be, from the operator's associated account."""
+        """Send USDC from the operator's associated account; any other token is refused."""
         await self._limit.take(str(mint), amount, lambda: self._decimals(mint))
         account = create_idempotent_associated_token_account(self._funder.key, owner, mint)
         transfer_ = await self._transfer(mint, self._funder.key, owner, amount)
@@ -142,10 +141,10 @@ Funds: TypeAlias = ControlFunds | OperatorFunds
 
 
 def choose_funds(chain: SolanaChain, node: SolanaNode, names: Names, network: NodeNetwork, wallet: Wallet) -> Funds:
-    """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
+    """Return the source of money in the profile; control verbs have priority, since they cost nothing.
 
     Raises:
-        Inconclusive: The funder's key is no key pair, or nothing limits what he gives.
+        Inconclusive: The funder's key is not a key pair, or the profile has no spending limit.
     """
     if node.control.exists or chain.funder is None:
         return ControlFunds(node)
@@ -156,5 +155,5 @@ def choose_funds(chain: SolanaChain, node: SolanaNode, names: Names, network: No
     try:
         pair = Keypair.from_bytes(json.loads(text)) if text.startswith("[") else Keypair.from_base58_string(text)
     except (ValueError, TypeError, OverflowError):
-        raise Inconclusive(f"[{table}] funder is no key pair: a JSON array of 64 bytes, or base58") from None
+        raise Inconclusive(f"[{table}] funder is not a key pair: a JSON array of 64 bytes, or base58") from None
     return OperatorFunds(node, node.account(pair), limit)

@@ -1,4 +1,4 @@
-"""Signed Solana payments: sending them, again where needed, and what became of them."""
+"""Sender of signed Solana payments, which also reads their state."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from conformance.lanes.solana.refusals import Refused, UnknownBlockhash
 from conformance.target import Budgets
 from conformance.target.lanes.solana import SolanaChain
 
-# A blockhash is good for 150 blocks, which take about a minute. A node that is behind its neighbours does not know a
-# fresh one, so its word that one is over counts only after this time.
+# A blockhash is valid for 150 blocks, which take about a minute. A node that is behind its neighbours does not know a
+# fresh one, so its answer that a blockhash is invalid counts only after this time.
 _SURELY_OVER_SECONDS: Final = 150
 
 
@@ -49,11 +49,7 @@ class SolanaSender:
             raise NotTaken(str(refusal)) from refusal
 
     async def fate(self, payment: SignedPayment) -> Fate:
-        """Return what the node shows; see `PaymentSender`.
-
-        Nodes keep old statuses for a while only. That the paying account, which makes this transfer only, holds what it
-        held shows that the transfer never happened.
-        """
+        """Return the state of a payment; see `PaymentSender`."""
         transaction, message = read_signed(payment)
         is_over = time.time() > payment.signed_at + _SURELY_OVER_SECONDS and not await self.node.may_land(message)
         status = await self.node.status(str(transaction.signatures[0]))
@@ -64,12 +60,14 @@ class SolanaSender:
             return Fate.LANDED if is_final else Fate.SEEN
         if not is_over:
             return Fate.UNSEEN
+        # Nodes keep old statuses only for a while, so an unknown transaction may still have happened. The balance
+        # decides: the account makes only this transfer, and still holds what it held when it signed.
         place = associated_account(pubkey(payment.payer, "payer"), pubkey(payment.asset, "asset"))
         is_untouched = amount_in(await self.node.data(place)) >= payment.held > 0
         return Fate.LAPSED if is_untouched else Fate.SEEN
 
     async def transaction(self, payment: SignedPayment) -> str | None:
-        """Return the payment's own id, which was known when it was signed."""
+        """Return the payment's id, which was known when it was signed."""
         return payment.tx_id
 
 
@@ -77,14 +75,15 @@ def read_signed(payment: SignedPayment) -> tuple[VersionedTransaction, MessageV0
     """Return a signed transaction and its message.
 
     Raises:
-        NotAPayment: It cannot be read, is not paid by the payer, or has another id than the payment says.
+        NotAPayment: It cannot be read, is not paid by the payer, or does not have the payment's id.
     """
     try:
         transaction = VersionedTransaction.from_bytes(bytes.fromhex(payment.transaction))
         message = transaction.message
         tx_id, first = str(transaction.signatures[0]), str(message.account_keys[0])
-    except Exception as fault:  # the SDK raises whatever it meets in bytes that are no transaction
-        raise NotAPayment("the signed transaction is no Solana transaction") from fault
+    except Exception as fault:
+        # Broad, because the SDK raises any exception that it meets in bytes that are not a transaction.
+        raise NotAPayment("the signed transaction is not a Solana transaction") from fault
     if tx_id != payment.tx_id or first != payment.payer or not isinstance(message, MessageV0):
         raise NotAPayment("the signed transaction is another one than its id and payer say")
     return transaction, message
