@@ -18,6 +18,7 @@ from conformance.target.hub import ChainNames
 Entries = Sequence[Mapping[str, Any]]
 
 
+# A chain of one entry has no link that could be judged.
 _ENOUGH = 2
 
 
@@ -41,6 +42,7 @@ async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
         case.expect("CP-AUDIT-04", False, "entries of the trust changes", f"{len(log)} entries")
         return
     chain = hub.bindings.audit_chain
+    # With bound names the links are compared exactly; no guess is needed.
     if chain is not None and chain.prev is not None:
         fault_text = find_broken_link(log, chain)
         requirement, hint = "every entry linked to the one before it", binding_hints.of_chain(is_bound=True)
@@ -72,6 +74,7 @@ def find_broken_link(log: Entries, chain: ChainNames) -> str | None:
         if previous_mac is not None and entry.get(str(chain.prev)) != previous_mac:
             return f"entry {place + 1} does not name the one before it"
         previous_mac = own_mac
+    # Numbers without a gap reveal an entry that was removed from the end of a page, which the links do not.
     numbers = [entry.get(chain.seq) for entry in log] if chain.seq is not None else []
     return None if not numbers or numbers == list(range(1, len(log) + 1)) else "its numbers are not 1, 2, 3 …"
 
@@ -89,6 +92,7 @@ async def read_form(case: Case, log: Entries) -> tuple[audit_chain.Form, str]:
         text = secret.read()
     except ProfileError as fault:
         raise Inconclusive(f"[hub] audit_key: {fault}") from fault
+    # Registered before any use, so that no error message can contain the key.
     case.client.names.secret(text, "AUDIT_KEY")
     return choose_form(case, log, text), text
 

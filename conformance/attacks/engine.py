@@ -24,6 +24,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.challenges import cache_control, is_shareable
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
 
+# Replays in flight at the same time. Concurrency also finds rails that check a proof before they mark it as spent.
 _AT_ONCE = 16
 # By status, the row about shared caches: that of the stored answer of a paid call, and that of refusals.
 ROW_BY_STATUS: Final[Mapping[int, str]] = {200: "RAIL-PAY-16", 402: "RAIL-402-18", 409: "RAIL-402-18"}
@@ -63,10 +64,12 @@ def extract_receipts(answer: Answer) -> frozenset[str]:
 async def send_replay(case: Case, replay: Replay) -> Answer:
     """Send one replay."""
     names = case.client.names
+    # The header's text differs from run to run, so it is named before it is sent, and the report shows the name.
     names.name(replay.value, "X_PAYMENT")
     names.name(header_value(replay.proof), "X_PAYMENT")
     url = replay.url + (f"?{replay.query}" if replay.query else "")
     body = None if replay.body is None else json.dumps(replay.body, separators=(",", ":")).encode()
+    # As a list of pairs, because one axis sends the header twice, which a dictionary cannot.
     headers = [("content-type", "application/json"), *replay.headers]
     return await case.client.call(replay.method, url, body=body, headers=headers)
 
@@ -102,6 +105,7 @@ class Engine:
         live_tokens = [
             (await challenge(case, one)).reference(case.lane) for one in (operation, operation, *other_operations)
         ]
+        # Real other bodies first: a variation of the usual body may be refused as malformed, and then tests nothing.
         bodies = [*operation.other_bodies, *variations(operation.body)]
         spellings = [] if spell is None else spell(str(first.proof.get("tx_id", "")))
         foreign_tokens = _find_foreign_tokens(await challenge(case, operation), case.lane)
@@ -117,6 +121,7 @@ class Engine:
         replays = self._case.sample(
             plan_replays(self.captured, self.material, rng, least=LEAST_REPLAYS if is_full_run else 0), self._group_key
         )
+        # In batches, so that a target with a small queue does not drop calls, which would count as unanswered.
         for start in range(0, len(replays), _AT_ONCE):
             batch = replays[start : start + _AT_ONCE]
             await asyncio.gather(*(self._run_replay(one, outcome) for one in batch))
@@ -137,6 +142,7 @@ class Engine:
         except Unreachable as fault:
             outcome.unanswered_replays.append((replay, str(fault)))
             return
+        # The unchanged replay is kept, because the profile may state its answer (`[rail] replay`).
         if not replay.changes:
             outcome.same_answer = answer
         if (row := ROW_BY_STATUS.get(answer.status)) is not None:

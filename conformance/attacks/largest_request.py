@@ -70,6 +70,8 @@ async def _choose_first_accepted(case: Case, full: Operation, bodies: Callable[[
 async def _is_accepted(case: Case, operation: Operation) -> bool:
     """Return whether a request is quoted a price, and refused only for the lack of a payment."""
     try:
+        # A rail may quote a price and still report a fault of the body in the same answer, so the quote alone proves
+        # nothing.
         quote = await challenge(case, operation)
         if describe_refused_body(quote.answer) is not None:
             return False

@@ -14,8 +14,11 @@ from typing import Any, Final, TypeAlias
 
 Place: TypeAlias = tuple[str | int, ...]
 
+# Deep enough for every body of the interface, and a bound for one that nests without end.
 _DEPTH: Final = 6
+# For each kind of change. More places would cost calls, and only repeat what the first ones show.
 _MOST_PLACES: Final = 8
+# Characters. Only in longer texts a change in the middle adds something to the change at the end.
 _LONG: Final = 512
 # A text of letters only, which most members accept at their end, and longer than any length at which servers cut texts.
 _LETTERS: Final = "weldProof" * 490
@@ -55,6 +58,7 @@ def list_fine_changes(body: Any, usual_body: Any) -> list[FineChange]:
         *_change_numbers(body),
     )
     for change in changes:
+        # Some changes have no effect on some bodies, such as a reversed array of one member.
         if change.body != body:
             changes_by_name.setdefault(change.name, change)
     return list(changes_by_name.values())
@@ -147,10 +151,12 @@ def _change_texts(body: Any) -> Iterator[FineChange]:
         yield FineChange(
             f"the case of a letter of {where}",
             _replace_part(body, place, _swap_last_case(leaf)),
+            # The hexadecimal digits of a percent-encoding are equal in both cases (RFC 3986, 6.2.2.1).
             sure=place[-1] in _CASE_SENSITIVE and "%" not in leaf,
         )
         yield from (
             FineChange(f"{where} in {form}", _replace_part(body, place, unicodedata.normalize(form, leaf)), sure=False)
+            # Unicode normal forms look the same to a reader and differ in bytes, so a target may normalise them.
             for form in ("NFC", "NFD")
         )
     for place, leaf in texts[:1]:

@@ -8,6 +8,7 @@ from itertools import combinations
 
 from conformance.attacks.replay_changes import Change, Material, Replay, list_changes
 
+# Every single change is about half of this. Pairs of different axes fill up the rest.
 LEAST_REPLAYS = 200
 
 

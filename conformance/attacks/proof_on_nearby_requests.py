@@ -34,6 +34,7 @@ async def present_fine_changes(
         usual_body: The operation's usual body.
         original_answer: The answer to its own request, if it was redeemed already.
     """
+    # An unspent proof could buy the other request outright. A spent one could fetch the stored answer for it.
     state = "unspent" if original_answer is None else "spent"
     for change in list_fine_changes(operation.body, usual_body):
         answer = await present(case, replace(operation, body=change.body), proof)

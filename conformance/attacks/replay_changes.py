@@ -143,6 +143,7 @@ def _encode_with_escapes(proof: Mapping[str, Any]) -> str:
 # The same proof in other bytes. A rail that records spent proofs by the header's text serves such a spelling again.
 # Some are invalid, and must be refused or read as the same proof.
 ENCODINGS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    # The added member makes sure that the text has `-` and `_`, in which base64url differs from base64.
     "base64url": lambda proof: base64.urlsafe_b64encode(_encode_json({**proof, "memo": "?~>?~>"})).decode(),
     "without padding": lambda proof: encode_standard(proof).rstrip("="),
     "padding twice": lambda proof: encode_standard(proof) + "=",
@@ -160,6 +161,7 @@ ENCODINGS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "base64 twice": lambda proof: _encode_base64(encode_standard(proof).encode()),
     "hexadecimal": lambda proof: _encode_json(proof).hex(),
     "inside an array": lambda proof: _encode_base64(b"[" + _encode_json(proof) + b"]"),
+    # Parsers disagree on which of two equal members counts, so a guard and the redeemer may read different proofs.
     "duplicate members": lambda proof: _encode_base64(_encode_json(proof)[:-1] + b"," + _encode_json(proof)[1:]),
     "a trailing newline in the JSON": lambda proof: _encode_base64(_encode_json(proof) + b"\n"),
     "in lower case": lambda proof: encode_standard(proof).lower(),
@@ -227,9 +229,11 @@ def _change_body(material: Material) -> list[Change]:
 
 def _change_method_or_query() -> list[Change]:
     changes_found = []
+    # PURGE is no standard method. A router that treats unknown methods like POST serves it.
     for method in ("GET", "PUT", "PATCH", "DELETE", "HEAD", "PURGE"):
         name = f"method {method}"
         changes_found.append(Change(name, "method", "RAIL-WELD-10", _change_fields(name, method=method)))
+    # Among them are words by which servers switch off a payment or an effect.
     for query in ("x=1", "a=b&a=c", "%00", "dry_run=true", "x402=0", "&"):
         name = f"query {query}"
         changes_found.append(Change(name, "query", "RAIL-WELD-10", _change_fields(name, query=query)))
@@ -335,6 +339,7 @@ _AUTHORIZATION_EDITS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, An
     "the nonce in upper case": _change_letters(str.upper, "nonce"),
     "addresses in upper case": _change_letters(str.upper, "from", "to"),
     "addresses in lower case": _change_letters(str.lower, "from", "to"),
+    # Numbers of 20 and more digits stay texts, because a JSON parser may read them as floats.
     "numbers as integers": lambda given: {
         name: int(value) if str(value).isdecimal() and len(str(value)) < 20 else value for name, value in given.items()
     },
@@ -356,6 +361,7 @@ _EDITS: Mapping[str, Callable[[str], str]] = {
     "with a space before": lambda text: " " + text,
     "with a newline after": lambda text: text + "\n",
     "with NUL after": lambda text: text + "\0",
+    # Base32 and base64 decoders accept padding that the canonical form of an id does not have.
     "with padding": lambda text: text + "=" * (-len(text) % 8 or 4),
     "in lower case": str.lower,
     "in upper case": str.upper,
@@ -371,6 +377,7 @@ def _edit_member(name: str, member: str, edit: Callable[[str], str]) -> Callable
 
 def _change_header() -> list[Change]:
     changes_found = [Change("header twice", "header", "RAIL-WELD-11", _change_fields("header twice", copies=2))]
+    # Other names under which a server might read a proof, and then see it as a new one.
     for header in ("x-payment", "X-Payment-Proof", "PAYMENT-SIGNATURE", "Authorization", "X_PAYMENT"):
         name = f"in the header {header}"
         changes_found.append(Change(name, "header", "RAIL-WELD-11", _change_fields(name, header=header)))

@@ -43,6 +43,7 @@ async def judge_verdicts(
 
     `beyond` is the point that the interface leaves open (`Case.expect`). The reference's own profile settles it.
     """
+    # Concurrently, because a verifier must not let one message's verdict reach another's answer.
     answers = await run_concurrently(agent.verify(one) for one in subjects.values())
     for message_name, answer in zip(subjects, answers, strict=True):
         holds = is_positive(agent, answer) if valid else is_negative(agent, answer)

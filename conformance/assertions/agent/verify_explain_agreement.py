@@ -33,4 +33,5 @@ def compute_digests(body: bytes) -> list[str]:
 
 def is_readable(note: str) -> bool:
     """Return whether a note is a sentence for people: at least three words."""
+    # Codes and single words are not enough: the row requires a note for people.
     return len([word for word in note.split() if any(letter.isalpha() for letter in word)]) > 2

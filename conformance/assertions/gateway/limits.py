@@ -48,6 +48,7 @@ def read_retry_after(answer: Answer, at: float) -> float | None:
         at: The service's time in unix seconds. A date counts from it.
     """
     value = answer.headers.get("Retry-After", "")
+    # Seconds have no sign and no fraction (RFC 9110, 10.2.3).
     if re.fullmatch(r"[0-9]{1,9}", value):
         return float(value)
     retry_date, answer_date = _parse_date(value), _parse_date(answer.headers.get("Date", ""))

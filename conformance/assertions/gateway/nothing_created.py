@@ -36,6 +36,7 @@ async def judge_nothing_created(
         Inconclusive: The target answered neither way.
     """
     send = call or target_of(case)
+    # Another amount than the refused call's. If the key was stored, the server returns the old link or a conflict.
     body = {
         **refused_creation.body,
         **({"amount": payable(case.profile.gateway_bindings, HONEST_AMOUNT)} if refused_creation.path == LINKS else {}),

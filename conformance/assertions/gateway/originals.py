@@ -56,6 +56,7 @@ def judge_nothing_second(
 _LINK_IDENTITY = ("token", "checkout_url")
 
 
+# The terms of a link must not change in a repeat either: the payer has seen them.
 _LINK_TERMS = ("amount_microunits", "expires_at", "chain")
 
 
@@ -63,6 +64,7 @@ _LINK_TERMS = ("amount_microunits", "expires_at", "chain")
 _NAME_OF_ID = re.compile(r"(^|[._])(id|uuid|token|key|ref|reference|url|uri|slug)$|Id$")
 
 
+# Deep enough for every record of the interface, and a bound for answers that nest without end.
 _DEPTH = 4
 
 
@@ -94,6 +96,7 @@ def read_identity(path: str, answer: Answer, request_body: Mapping[str, Any]) ->
 def _is_identifier(name: str, value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         return False
+    # `asset_id` identifies the currency, and is the same for every link of a network.
     return _NAME_OF_ID.search(name) is not None and not name.endswith("asset_id")
 
 

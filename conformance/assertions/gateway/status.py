@@ -62,6 +62,7 @@ async def judge_same_status(
         case.mark_inconclusive(_ROW, "the page of a link says Paid, and its status does not", exchange=status_before)
         return
     status_after = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
+    # Both are compared as sent, because a second payment must not replace the transaction or its attestation.
     first_members, second_members = status_before.read_object(), status_after.read_object()
     changed_names = [name for name in _MEMBERS if first_members.get(name) != second_members.get(name)]
     finding = f"{status_after.status}, differing in {', '.join(changed_names) or 'nothing'}"

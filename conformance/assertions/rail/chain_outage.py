@@ -14,6 +14,7 @@ from conformance.http.client import Answer
 from conformance.lanes.node_control import Controlled
 from conformance.surfaces.rail.paid_answers import brief
 
+# Calls of the node that the fault affects: more than any check makes, so that it lasts until it is lifted.
 _CALLS = 10_000
 
 
@@ -22,6 +23,7 @@ async def list_node_faults(case: Case, node: Controlled) -> list[str]:
 
     If it has none, or cannot be made unavailable, the rows are documented.
     """
+    # Faults of submitted transactions concern settlements, which other checks judge.
     names = [name for name in await node.fault_names() if name not in SUBMISSION_FAULTS]
     if AWAY not in names:
         case.mark_documented("RAIL-WELD-16", "this node has no control verb that makes it unavailable")
@@ -41,6 +43,7 @@ async def judge_under_fault(
         fault: The fault.
         payments: Presents each payment, by its description.
     """
+    # The seed makes the fault fail the same calls when the run is replayed.
     async with node.fault(fault, seed=case.rng.randrange(2**16), count=_CALLS):
         answers = await run_concurrently(presented() for presented in payments.values())
         for answer, payment_name in zip(answers, payments, strict=True):
@@ -70,6 +73,8 @@ async def judge_nothing_served(case: Case, lane: type[QuotedPayment], node: Cont
             case, node, fault, {"a real payment": present_real, "an invented one": present_invented}
         )
         answer = await present_real()
+        # The payer has paid, and the outage is over. The row does not say for how long a proof stays valid, so this is
+        # only noted.
         if answer.status != 200:
             case.note(f"after the fault {fault} ended, the payment was answered {brief(answer)}: money was lost")
 

@@ -51,6 +51,7 @@ async def judge_owner_served(case: Case, row: str, invent: Callable[[bytes], str
         *({"tx_id": tx_id, "payment_reference": text} for text in _repeat_texts(forged_tokens, _FORGED_COUNT)),
     ]
     claims = [*((operation, quote.body, claim) for claim in wrong_proofs), *_claim_other_requests(case, quote, proof)]
+    # All claims before the owner's: a claim that wrongly binds the payment is then in place when the owner presents it.
     answers = await run_concurrently(_present_claim(case, *claim) for claim in claims)
     answer = await present(case, operation, proof, body=quote.body)
     served_claims = [claim for claim in answers if claim.status == 200]

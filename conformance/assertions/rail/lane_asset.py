@@ -19,6 +19,7 @@ async def judge_lane_offered(case: Case, row: str) -> None:
     if chain is not None and chain.network != main.key:
         case.mark_not_applicable(row, f"the profile binds {chain.network}, which does not have that asset")
         return
+    # Contract addresses may be written with a checksum, in capitals and small letters.
     usdc = _display_spelling(main.asset_id)
     for operation in case.session.catalog.operations:
         quote = await challenge(case, operation)

@@ -139,6 +139,7 @@ def _compare_claims(sale: Purchase, payer: Payer, claims: Mapping[str, Any]) -> 
     """Yield each claim that can be compared: its name, whether it is right, and the real value."""
     entry, terms = sale.challenge.entry(sale.lane), sale.proof.get("authorization")
     sender = terms.get("from") if isinstance(terms, Mapping) else payer.address
+    # The receipt's network may be in another spelling than the offer's, so lanes are compared.
     lane = lane_of(claims)
     if lane is not None:
         yield "network", lane == sale.lane, str(entry.get("network"))
@@ -177,6 +178,7 @@ class References:
 
     def add(self, sale: Purchase, settlement: Settlement, claims: Mapping[str, Any]) -> None:
         """Record the references of a receipt. Two payments in one transaction may share the transaction's."""
+        # Keyed by payment and not by receipt: the same payment may have several receipts with one reference.
         payments = {_UNIQUE_CLAIMS[0]: settlement.tx_id, _UNIQUE_CLAIMS[1]: sale.challenge.reference(sale.lane)}
         for name, payment in payments.items():
             if isinstance(claims.get(name), str) and payment is not None:

@@ -49,6 +49,7 @@ class QuotedPayment(ABC):
     async def present(self, tx_id: str, text: str | None = None) -> Answer:
         """Present a transaction and return the answer."""
         proof = self.proof(tx_id, text)
+        # Transaction and token differ from run to run, so the report shows names for them.
         name_live_values(self.case, proof)
         return await present(self.case, self.quote.operation, proof, body=self.quote.body)
 

@@ -27,6 +27,7 @@ async def judge_paid_proofs(case: Case, row: str) -> None:
     )
     second_answer = await present(case, sale.operation, dict(sale.proof), body=body)
     refusal = await present(case, other_operation, dict(sale.proof), body=other_body)
+    # The header as it was sent. An echo in another encoding is found as well, and reported by its form.
     sent_fields = [("X-PAYMENT", header_value(sale.proof))]
     for proof_name, answer in (("that pays", sale.answer), ("again", second_answer), ("on another request", refusal)):
         echo = next(find_echoes(sent_fields, answer.headers, answer.body, case.client.names), None)

@@ -12,6 +12,7 @@ from conformance.surfaces.rail.purchase import Challenge, pay, present, redeem
 
 # Base64 of an empty object: a readable proof without a payment.
 _NO_PROOF = "e30="
+# Faults that act on transactions which are being submitted, and not on queries.
 SUBMISSION_FAULTS = frozenset({"withhold", "reject_late", "early_finality"})
 
 

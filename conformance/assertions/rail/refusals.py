@@ -24,6 +24,7 @@ async def judge_challenged_again(
     """Send the values as X-PAYMENT headers; judge that the answer is 402 with accepts and hands nothing over."""
     for value in values:
         case.client.names.name(value, "X_PAYMENT")
+    # Several values are sent as several header fields, which servers and proxies combine differently.
     headers = [("X-PAYMENT", value) for value in values]
     answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
     at = case.profile.rail_bindings.result_at
@@ -49,6 +50,7 @@ async def require_honest_payment_served(case: Case, operation: Operation) -> Map
     Raises:
         Inconclusive: It is not served.
     """
+    # A real payment for each check, because a proof can be redeemed only once.
     proof = await pay(case, await challenge(case, operation), case.lane)
     assert_control_is_served(await redeem(case, operation, proof))
     return proof
@@ -113,6 +115,7 @@ def _judge_refusal(
         payment_name = where.get("payment", "it")
         case.note(f"{row}: {payment_name} was answered {answer.status}, although its node is available")
     finding = brief(answer) + (f" with {', '.join(goods)}" if goods else "")
+    # A redirect or an error without goods is a refusal, whatever its status: the interface leaves the status open here.
     holds = answer.status >= 300 and not goods
     case.expect(row, holds, "not served", finding, exchange=answer, where=where, beyond=beyond)
 
@@ -123,6 +126,7 @@ def judge_outage(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
     If the node does not answer at all, RAIL-WELD-16 names the statuses, and another status than the profile's only
     warns. A payer that is asked to pay again by mistake pays twice. 409 is for a payment in progress.
     """
+    # Without goods to compare: while the node has a fault, any status below 300 counts as served.
     _judge_refusal(case, "RAIL-WELD-13", answer, (), where)
     down_statuses = case.profile.rail_bindings.chain_down_status
     if where["fault"] == AWAY:

@@ -38,6 +38,7 @@ async def judge_served_calls(case: Case, operation: Operation, keys: list[Ed2551
     other_bodies = () if operation.is_guess else operation.other_bodies[:1]
     for body in (operation.body, *other_bodies):
         await _judge_served_call(case, replace(operation, body=body), keys, rows)
+    # One operation is enough: whether a query is welded does not depend on the operation.
     if operation == case.session.catalog.operations[0]:
         await _judge_query_call(case, operation.with_query(QUERY), rows)
 

@@ -82,6 +82,8 @@ async def judge_ordinary_client(
     case: Case, quote: Challenge, payloads: Sequence[Mapping[str, Any]], **where: str
 ) -> None:
     """Judge that the payments of an ordinary x402 client, in both headers, buy nothing (RAIL-WELD-14)."""
+    # The names of x402 version 1 and 2. A rail that verifies such a payload by its signature alone has received no
+    # money.
     for header in ("X-PAYMENT", "PAYMENT-SIGNATURE"):
         for payload in payloads:
             value = header_value(payload)

@@ -146,6 +146,7 @@ def _contains_address(value: object, url: str) -> bool:
     if documents.mentions(value, url):
         return True
     host, _, port = url.partition("://")[2].rpartition(":")
+    # A registration may have host and port as separate members, and the port as a number or a text.
     whole = isinstance(value, dict) and port in {str(member) for member in value.values()}
     return whole and documents.mentions(value, host)
 
@@ -315,8 +316,8 @@ async def _judge_following(running_addon: _RunningAddon, rows: tuple[str, ...]) 
         # A service may follow the trust set by atb-keys.json instead of /v1/issuer-pks.
         if not await hub.is_pulled_again((PKS, ATB_KEYS), seconds=_budget(case), after=hub.last):
             reason = (
-                f"unbound: it pulled the trust set once; give [addons.{running_addon.subject.name}] issuers_at, where its "
-                "health reports how many issuers it trusts"
+                f"unbound: it pulled the trust set once; give [addons.{running_addon.subject.name}] issuers_at, where "
+                "its health reports how many issuers it trusts"
             )
             for row in rows:
                 case.mark_inconclusive(row, reason)

@@ -16,6 +16,7 @@ from conformance.surfaces.control_plane.services import HEALTH
 from conformance.surfaces.control_plane.starting import AddonSubject, bundled_names, started_addon, subjects
 from conformance.target.hub import PORTS
 
+# Seconds. Generous, because a slow machine may need long for a first start.
 ANSWERS_SECONDS = 100.0
 _COMMAND = re.compile(r"([a-z0-9]+)((?:-[a-z0-9]+)+)")
 # The interface's names of the bundled services, and the word by which a console command has to identify each.

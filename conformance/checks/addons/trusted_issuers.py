@@ -161,6 +161,7 @@ async def _judge_conditions(
         "a min_score of 0": {"min_score": 0},
         "a min_score of 0.5": {"min_score": 0.5},
         "another issuer expected": {"expected_issuer": "did:web:another.example"},
+        # A fixed year that no valid passport of this run reaches.
         "a time after its end": {"now": "2099-01-01T00:00:00Z"},
     }
     for condition_name, conditions in unmet_conditions.items():

@@ -56,6 +56,7 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
         ("tasks/get", {"id": "00000000-0000-4000-8000-000000000000"}),
         ("no/such/method", {}),
     ]
+    # The methods take turns, so that every id meets some method without multiplying the calls.
     for n, call_id in enumerate(_IDS):
         method, params = calls[n % len(calls)]
         _judge(case, method, call_id, await json_rpc.call(case, base + A2A, method, params, call_id=call_id))
@@ -65,6 +66,7 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
         case.expect("AGENT-A2A-03", fault is None, requirement, fault, exchange=answer, where=where)
     for method, answer in (await json_rpc.call_optional_methods(case, base + A2A, "one")).items():
         _judge(case, method, "one", answer)
+    # The interface names no skill for verify over A2A, so only the reference is judged by it.
     if case.profile.is_reference:
         await _judge_skills(case, base)
 

@@ -35,6 +35,7 @@ async def only_what_is_covered_counts(case: Case) -> None:
     equal = signed(case, fields=(*FIELDS, ("X-List", "a"), ("X-List", "a")), components=cover)
     changes = {
         "method": subject.with_changes(method="PUT"),
+        # Methods are case-sensitive (RFC 9110, 9.1), so this is another method.
         "method in lower case": subject.with_changes(method="post"),
         "authority": subject.with_changes(authority="api.example.com"),
         "authority with a port": subject.with_changes(authority="api.example.org:8443"),
@@ -105,6 +106,7 @@ async def the_content_is_compared(case: Case) -> None:
         }
     subjects |= _covered_by_parameters(case)
     cover = ("@method", "content-digest")
+    # An empty body's digest is constant, so a verifier that digests the wrong thing may accept it.
     empty = (("Content-Digest", digest_value(b"", "sha-256")),)
     subjects["the digest of an empty body"] = signed(case, fields=empty, algorithm=None, components=cover)
     two_digests = digest_value(BODY, "sha-256") + ", " + digest_value(b"other", "sha-512")

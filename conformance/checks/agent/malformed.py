@@ -23,6 +23,7 @@ _TYPES: Mapping[str, Any] = {"a number": 7, "null": None, "an array": [], "an ob
 
 MISSING_BODIES: Mapping[str, tuple[bytes | None, dict[str, str]]] = {
     "no body": (None, {}),
+    # Some frameworks parse nothing if the length is zero, and pass an empty value on.
     "no body under a JSON media type": (None, _JSON),
     "an empty body": (b"", _JSON),
 }
@@ -31,6 +32,7 @@ NON_JSON_BODIES: Mapping[str, bytes] = {
     "a word": b"hello",
     "a form": b"method=GET&path=%2F",
     "single quotes": b"{'method':'GET'}",
+    # Lenient JSON parsers accept this and single quotes, and then read a body that the caller did not mean.
     "a trailing comma": b'{"method":"GET",}',
     "bytes that are not text": b"\xff\xfe\xfa",
     "white space": b"  \n",
@@ -41,6 +43,7 @@ NON_OBJECT_BODIES: Mapping[str, bytes] = {
     "an array of an object": b"[{}]",
     "a text": b'"method"',
     "a number": b"1",
+    # Zero, null and an empty array are false in many languages, and a test for truth takes them for a missing body.
     "zero": b"0",
     "true": b"true",
     "null": b"null",

@@ -40,6 +40,7 @@ async def verification_needs_no_network(case: Case) -> None:
     agent = (await agent_of(case)).at(offline_url)
     extra_labels = {} if agent.is_reference else {ON_WORD: "the agent at [agent] offline_url can reach no network"}
     owner, other_signer = signer(case), signer(case)
+    # Key ids that invite a lookup: a document of did:web, an address, and a key inside the id itself.
     names = ("test-key", "did:web:keys.example.org#1", "https://keys.example.org/1", keys.did_key(raw_public(owner)))
     for name in names:
         subject = signed(case, owner, parameters={"keyid": name})

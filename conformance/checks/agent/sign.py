@@ -33,6 +33,7 @@ _FIX = (
     "Generate a key pair for every call, sign the given request, and return its header fields, the base and the public "
     "key. Forget the private key, and read no key from the request."
 )
+# Concurrent calls for one request: a pool of prepared keys may give one key to two of them.
 _CALLS = 6
 _HOUR = 3600
 # The fields that signing adds to a request, or changes in it.
@@ -94,6 +95,7 @@ class Demo:
         """Return the faults that the suite's own verifier finds under a key; times are not judged."""
         if self.message is None:
             return ["no signed request"]
+        # A demo request without a body needs no digest; AGENT-SIGN-09 judges digests of bodies.
         policy = judgement.Policy(require_digest=False)
         # `now` is the signature's own time, so that neither clock nor age can make it invalid.
         judgement_result = judgement.judge(self.message, VerifyingKey((ED25519,), key), policy, now=self._moment())
@@ -423,7 +425,9 @@ def build_offered_keys(case: Case) -> tuple[dict[str, dict[str, Any]], bytes, di
     d = encode_base64url(raw)
     forms = {"hex": raw.hex(), "base64": base64.b64encode(raw).decode(), "base64url": d, "PEM": line}
     jwk = {**ed25519_jwk(raw_public(key)), "d": d}
+    # NaCl's form of a secret key: seed and public key together.
     pair = raw.hex() + raw_public(key).hex()
+    # Registered as secrets, so that no report contains a private key, even one made for this test.
     for text in forms.values():
         case.client.names.secret(text, "OFFERED_PRIVATE_KEY")
     members: dict[str, dict[str, Any]] = {

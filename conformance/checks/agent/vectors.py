@@ -33,8 +33,10 @@ _VERIFY_ROWS = (
     *("AGENT-VERIFY-10", "AGENT-VERIFY-11", "AGENT-VERIFY-12", "AGENT-VERIFY-13", "AGENT-VERIFY-14"),
 )
 _EXPLAIN_ROWS = ("AGENT-EXPLAIN-02", "AGENT-EXPLAIN-06", "AGENT-EXPLAIN-11", "AGENT-EXPLAIN-12")
+# Vectors in flight. Each is sent to verify and to explain.
 _AT_ONCE = 8
 _OK, _UNPROCESSABLE = 200, 422
+# Fewer different notes over all vectors would mean that the notes do not depend on the fault.
 _KINDS_OF_NOTES = 5
 # Vectors with this pin decide another target as well, if it takes a field's lines as an array.
 _LINES_PIN = ("profile 6.2 headers as arrays",)

@@ -158,6 +158,7 @@ def _list_wrong_credentials(hub: Hub, case: Case) -> Iterator[tuple[str, str]]:
     yield "the token without its beginning", f"Bearer {hub.token[1:]}"
     if hub.token.swapcase() != hub.token:
         yield "the token in other case", f"Bearer {hub.token.swapcase()}"
+    # A server that looks only for the token in the field accepts it under any scheme.
     for scheme in _OTHER_SCHEMES:
         yield f"the token as {scheme}", f"{scheme} {hub.token}"
 
@@ -227,6 +228,7 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
         service = await play_service(case, stack, "registered")
         answer = await hub.register_service(service)
         case.expect("CP-SVC-01", is_success(answer), "success", answer.status, exchange=answer)
+        # The suite leaves no service behind, because a shared hub would call its address for ever.
         await hub.remove_service(service)
 
 

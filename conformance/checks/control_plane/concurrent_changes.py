@@ -25,6 +25,7 @@ from conformance.surfaces.control_plane.access import (
 )
 from conformance.surfaces.control_plane.log_reading import entries_about, read_log
 
+# Enough writers that several of them read the end of the log at the same moment.
 _ISSUERS = 8
 _KEYS = 6
 _ENOUGH = 2

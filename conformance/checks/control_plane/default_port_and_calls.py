@@ -98,6 +98,7 @@ async def only_health_addresses_are_called(case: Case) -> None:
     """
     async with AsyncExitStack() as stack:
         healthy_service = await play_service(case, stack, "well", OK_REPLY)
+        # A redirect is the simplest way to make a careless client call an address that was never registered.
         elsewhere = Reply(302, (("Location", f"http://{_NOWHERE[0]}:8080/health"),))
         redirecting_service = await play_service(case, stack, "redirecting", elsewhere)
         # The form of a registration cannot be discovered inside the enclosure, so it is taken from the running control
@@ -111,6 +112,7 @@ async def only_health_addresses_are_called(case: Case) -> None:
         hub = hub if running_hub is None else replace(hub, bindings=running_hub.bindings)
         await _register_planted(hub, case)
         for service in (healthy_service, redirecting_service):
+            # If the hub refuses the additional members, the plain registration has to do.
             body = {**hub.service_body(service), "callback": f"http://{_NOWHERE[1]}:8080/", "jku": _plant_address(case)}
             if not is_success(await hub.admin("POST", "/v1/services", json_body=body)):
                 await hub.register_service(service)

@@ -78,6 +78,7 @@ async def the_token_is_made_on_the_first_run(case: Case) -> None:
                 refused_answer.status,
                 exchange=refused_answer,
             )
+            # Group and others must not read the token; write bits are not judged, because the row speaks of reading.
             mode = stat.S_IMODE((first / TOKEN_FILE).stat().st_mode)
             case.expect("CP-AUTH-10", not mode & 0o044, "no read permission for others", f"mode {mode:04o}")
         async with started_hub(case, first) as instance:
@@ -201,6 +202,7 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
             await instance.hub.revoke(issuer.did)
             log = await read_log(instance.hub)
         try:
+            # The operator names the file. Where the key is stored is not in the interface.
             text = (folder / key_file).read_text("utf-8")
         except OSError as fault:
             raise Inconclusive(f"[hub] audit_key_file: no {key_file} in the data directory") from fault
@@ -235,6 +237,7 @@ def _replace_everywhere(folder: Path, text: str, replacement: str) -> bool:
         if _read_head(path) != _SQLITE:
             change_count += _replace_in_text(path, text, replacement)
             continue
+        # The first context closes the connection, and the second commits the change.
         with closing(sqlite3.connect(path)) as database, database:
             for table, column in _list_columns(database):
                 change_count += database.execute(

@@ -12,6 +12,7 @@ from conformance.surfaces.control_plane.access import Hub, ask_until, hub_of, js
 from conformance.surfaces.control_plane.services import HEALTH, play_service
 
 _ROWS = {"issuers": "CP-HEALTH-02", "services": "CP-HEALTH-03"}
+# Three, because another client's change during one try is likely on a shared hub, and during all three is not.
 _TRIES = 3
 
 

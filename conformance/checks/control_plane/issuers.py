@@ -12,6 +12,7 @@ from conformance.oracles import falcon_making
 from conformance.oracles.strict_json import values_of
 from conformance.surfaces.control_plane.access import ISSUERS, PKS, Issuer, hub_of, is_client_error, is_success
 
+# Readers during the rotation: a trust set with two keys of one DID may exist only for a moment.
 _READS = 6
 # Lengths in bytes: none, an Ed25519 key's 32, a Falcon-512 key's 897, one too few, one too many, and a private key's
 # 2305.

@@ -32,9 +32,11 @@ class _Spelling:
 def _list_spellings() -> Iterator[_Spelling]:
     yield _Spelling("a slash at the end", after="/")
     yield _Spelling("two slashes", before="/")
+    # Some routers ignore letter case, while the guard in front of them does not.
     yield _Spelling("capitals", capitals=True)
     yield _Spelling("by way of /health", before=f"{HEALTH}/..")
     yield _Spelling("a dot segment", before="/.")
+    # A guard that searches the whole URL for an open path finds it here.
     yield _Spelling("an open path in the query", after=f"?next={PKS}")
     yield _Spelling("a parameter", after=f";{HEALTH}")
     # A guard that trusts local callers believes such fields, although any client can send them.

@@ -74,6 +74,7 @@ async def _judge_log(case: Case, hub: Hub, before: list[audit_chain.Entry], late
     )
     finding = "as it was, and goes on" if is_continued else "another, or it does not go on"
     case.expect("CP-CONF-05", is_continued, "the log as it was, and an entry more", finding)
+    # A hub that starts a new chain after a restart hides everything that was removed before it.
     chain = hub.bindings.audit_chain
     if chain is not None and chain.prev is not None:
         fault = find_broken_link(log, chain)

@@ -139,6 +139,7 @@ async def a_service_that_moved_is_called_where_it_is(case: Case) -> None:
     """
     async with _register_played(case, first=OK_REPLY) as (hub, services), AsyncExitStack() as stack:
         await services["first"].stop()
+        # The same name at another address: a hub that keys by name must replace the address.
         moved_service = replace(await play_service(case, stack, "moved"), name=services["first"].name)
         answer = await hub.register_service(moved_service)
         if answer.status < _SERVER_FAULT and not is_success(answer):

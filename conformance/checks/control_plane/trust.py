@@ -44,6 +44,7 @@ async def the_trust_set_maps_dids_to_keys(case: Case) -> None:
 
 def _judge_shape(case: Case, answer: Answer, empty_reason: str) -> None:
     try:
+        # A usual parser keeps the last of two equal members, and so hides a DID that has two keys.
         value, fault = strict_json(answer.body), None
     except JsonTextFault as reason:
         value, fault = None, str(reason)
@@ -140,6 +141,7 @@ async def _read_again(
     """Request documents with the tags that they had, judge the answers by the keys in them, and return the answers."""
     answers: dict[str, Answer] = {}
     for path, before in earlier_answers.items():
+        # A hub may send no ETag. Then the request has no condition, and the answer must be complete anyway.
         tag = before.headers.get("ETag")
         answer = answers[path] = await hub.call("GET", path, headers={} if tag is None else {"If-None-Match": tag})
         document = drop_revoked(json_of(before if answer.status == 304 else answer))
@@ -148,6 +150,7 @@ async def _read_again(
         where = {"document": path, "issuer": change}
         judged_row = row if path == PKS else "CP-TRUST-06"
         hub.case.expect(judged_row, holds(keys), f"the issuer {change}", finding, exchange=answer, where=where)
+        # 304 means that the earlier document is still valid, so that one is judged again.
         if answer.status == 304:
             answers[path] = before
     return answers

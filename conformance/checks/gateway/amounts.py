@@ -46,7 +46,9 @@ NOT_NUMBERS = (
 )
 # Texts of digits. The interface does not say whether a server may read them as numbers, so accepting them only warns.
 SPELLED_OUT = frozenset({'"8.41"', '"1e2"'})
+# `1e999` is a valid JSON number and infinite as a float; `-0` equals zero and has a sign.
 NOT_POSITIVE = ("0", "0.0", "0e9", "-1", "-0.01", "-8.41", "-0.000001", "-0", "1e999", "-1e999")
+# Not JSON at all, but several parsers accept these words as numbers.
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _FIX = "Read the literal text of the JSON number as a decimal and multiply by 1,000,000; never go through a float."
 # A placeholder that the JSON text of the body contains only once, so that the literal can replace it.

@@ -15,6 +15,7 @@ from conformance.surfaces import binding_hints
 from conformance.surfaces.gateway.calls import CHECKOUT, is_refused, new_text, short
 from conformance.surfaces.gateway.orders import OpenedLink, Order, create_order, look, odd_amount, read_opened_link
 
+# Characters. One character would be a guess from a label, and no service can bind a payment by it.
 _SHORTEST_MEMO = 2
 
 

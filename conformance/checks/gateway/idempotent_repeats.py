@@ -36,6 +36,7 @@ from conformance.surfaces.gateway.orders import (
     read_order,
 )
 
+# Characters: the longest key by P-ID-01, whose length is the suite's own default. So a refusal passes.
 _LONGEST = 255
 _SAME_BODY_IS_OPEN = "which spellings of a JSON are the same body is this suite's default (P-ID-03)"
 _OTHER_CLIENT = "order-service/2.0 (retry)"

@@ -43,10 +43,12 @@ from conformance.surfaces.gateway.calls import (
 )
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
+# One call more than the burst of 60 and the 300 of a minute together.
 BURST, CALLS_IN_A_MINUTE = 60, 361
 # A burst and nine rounds of 34 calls, six seconds apart: 366 calls in 54 seconds. A limiter that lets all of them pass
 # refills at least 5.67 calls a second, and so more than the 5 that are allowed.
 _ROUNDS, _ROUND_SIZE, _APART = 9, 34, 6.0
+# As many as the burst, so that the suite's own concurrency never spreads the burst over time.
 _AT_ONCE = 60
 _SAMPLE_SIZE = 3
 _HOUR_SECONDS = 3600.0
