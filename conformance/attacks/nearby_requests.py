@@ -159,6 +159,7 @@ def _change_texts(body: Any) -> Iterator[FineChange]:
             # Unicode normal forms look the same to a reader and differ in bytes, so a target may normalise them.
             for form in ("NFC", "NFD")
         )
+    # One text is enough here: trimming of white space is done for all members or for none.
     for place, leaf in texts[:1]:
         yield FineChange(f"a space behind {_join_place(place)}", _replace_part(body, place, leaf + " "), sure=False)
 

@@ -47,6 +47,7 @@ def find_unexplained(change_names: Sequence[tuple[str, ...]]) -> list[int]:
         change_names: The names of the changes of each breach.
     """
     name_sets = [frozenset(names) for names in change_names]
+    # A proper subset of the changes explains a breach; an equal set is the breach itself.
     return [place for place, names in enumerate(name_sets) if not any(other < names for other in name_sets)]
 
 

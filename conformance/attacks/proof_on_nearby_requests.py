@@ -81,6 +81,7 @@ async def _judge(
 async def _receipts_differ(case: Case, operation: Operation, other_body: Any) -> bool:
     """Return whether the receipts of the two requests, each paid for, name different requests."""
     try:
+        # Both requests are paid for honestly, so this costs two prices, and only happens after a suspicious answer.
         hashes = [
             _request_hash(await purchase(case, operation, case.lane, body=body))
             for body in (operation.body, other_body)

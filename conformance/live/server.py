@@ -18,6 +18,7 @@ from aiohttp import web
 
 from conformance.live.page_messages import MessageFeed
 
+# Only this address is bound, so no other machine can read what a target answered.
 _HOST: Final = "127.0.0.1"
 _NAMES: Final = frozenset({"127.0.0.1", "localhost"})
 # Seconds. An idle stream sends a comment, because only a failed write reveals that the page was closed.

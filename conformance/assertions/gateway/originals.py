@@ -85,6 +85,7 @@ def read_identity(path: str, answer: Answer, request_body: Mapping[str, Any]) ->
     members = dict(_leaves("", answer.read_object(), 0))
     if path == LINKS:
         return {name: members.get(name) for name in _LINK_IDENTITY}
+    # Values that the request sent identify nothing: a server echoes them for a new resource as well.
     sent_values = {repr(value) for _, value in _leaves("", request_body, 0)}
     own_id = answer.headers.get(REQUEST_ID)
     new_members = {name: value for name, value in members.items() if repr(value) not in sent_values and value != own_id}

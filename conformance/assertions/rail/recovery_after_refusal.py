@@ -33,6 +33,7 @@ def judge_recovery(
         where={"payment": payment_name},
         hint=binding_hints.of_spent(answer.status, allowed_statuses) if allowed_statuses == spent_statuses else None,
     )
+    # Tokens of this refusal are old for the next one.
     seen_tokens |= new_tokens
 
 

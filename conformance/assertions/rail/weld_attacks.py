@@ -68,6 +68,7 @@ async def judge_stray_transfers(case: Case, lane: type[QuotedPayment]) -> None:
 
     async def for_operation(operation: Operation) -> None:
         await require_honest_payment_served(case, operation)
+        # A transfer before the challenge: a rail that searches the chain by amount and address finds it first.
         before = await (await lane.ask(case, operation)).send_unwelded()
         challenge = await lane.ask(case, operation)
         after = await challenge.send_unwelded()
@@ -113,6 +114,7 @@ async def judge_recovery_from_refusals(
     open_challenge = await lane.ask(case, operation)
     seen_tokens = {open_challenge.token, first_challenge.token}
     tx_ids = await send_wrong(open_challenge)
+    # Each proof is wrong in one way, so that each refusal has to offer new terms by itself.
     proofs: dict[str, object] = {
         _UNKNOWN: open_challenge.proof(open_challenge.invented_id()),
         **{payment_name: open_challenge.proof(tx_id) for payment_name, tx_id in tx_ids.items()},

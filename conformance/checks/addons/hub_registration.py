@@ -113,6 +113,7 @@ async def _judge_joining(running_addon: _RunningAddon) -> None:
         "it came" if trust_pull else "none came",
         pull_exchange,
     )
+    # A call without the token is not a registration, but it is shown as the evidence.
     registrations = [arrival for arrival, _ in hub.registrations]
     call_exchange = (
         None if service_call is None else hub.record_call(registrations[0] if registrations else service_call)
@@ -302,6 +303,7 @@ async def _judge_following(running_addon: _RunningAddon, rows: tuple[str, ...]) 
     if await hub.wait_for_call(PKS, seconds=_budget(case)) is None:
         judge(False, f"GET {PKS} on its start", "none came")
         return
+    # First the number at the start, then with one more: a constant in the health is wrong one time.
     for expected_count in (len(hub.trust_set), len(hub.trust_set) + 1):
         if expected_count > len(hub.trust_set):
             issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("later")

@@ -18,6 +18,7 @@ from conformance.target.hub import PORTS
 
 # Seconds. Generous, because a slow machine may need long for a first start.
 ANSWERS_SECONDS = 100.0
+# Lower-case words joined by hyphens; the first one is the service word.
 _COMMAND = re.compile(r"([a-z0-9]+)((?:-[a-z0-9]+)+)")
 # The interface's names of the bundled services, and the word by which a console command has to identify each.
 _SERVICE_WORDS = {"federation_validator": "federation", "zkp_receipt": "receipt", "atb_verifier": "credential"}
@@ -46,6 +47,7 @@ async def bundled_services_have_their_ports(case: Case) -> None:
 
 async def _judge_default_port(case: Case, subject: AddonSubject, hub: PlayedHub) -> None:
     port, program = PORTS[subject.name], subject.program.without_port_settings
+    # The default data directory, because the operator's own setting names a folder outside of the enclosure.
     environment = {name: value.replace("{data_dir}", "/app/data") for name, value in program.environment.items()}
     joining_program = Program(program.words, environment, port, program.title).with_environment(
         S2_HUB_URL=f"http://127.0.0.1:{hub.receiver.port}",

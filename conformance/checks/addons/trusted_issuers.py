@@ -157,6 +157,7 @@ async def _judge_conditions(
     case.expect(
         "CP-TRUST-07", is_taken, "accepted", _describe_acceptance(is_taken), exchange=own_answer, where=condition
     )
+    # Each question fails by one condition only, and the passport is the one that was just accepted.
     unmet_conditions: Mapping[str, Mapping[str, object]] = {
         "a min_score of 0": {"min_score": 0},
         "a min_score of 0.5": {"min_score": 0.5},
@@ -221,6 +222,7 @@ async def bundled_services_follow_the_trust_set(case: Case) -> None:
             case.mark_inconclusive(row, "unbound: the question to a service; give [addons.NAME.question]")
     for subject in askable_subjects:
         async with played_hub(case) as hub:
+            # A first issuer is trusted from the start, so that the set is never empty.
             first = await _issue_subject(case, subject, "first")
             hub.trust_set = {first.did: first.key}
             async with started_addon(case, subject, hub.url, hub.token) as addon:

@@ -138,6 +138,7 @@ def _columns(value: Any) -> Iterator[list[str]]:
 
 def shows_components(document: Any, components: tuple[str, ...]) -> bool:
     """Return whether a list in an answer, or a text of one line, has the components in this order."""
+    # The form of an inner list of Signature-Input, with or without parameters behind each name.
     inner = re.compile(r"\(\s*" + r"\s+".join(f'"{re.escape(name)}"[^ )]*' for name in components) + r"\s*\)")
     for _, value in answer_reader.leaves(document):
         if list(components) in _columns(value):
@@ -248,6 +249,7 @@ async def explanations_recompute_the_digest(case: Case) -> None:
         untried_trial = f"binary content, since [agent] verify_body cannot carry {lost_part}"
         case.mark_not_applicable("AGENT-EXPLAIN-05", "the agent's body is text", skipped_trial=untried_trial)
     if agent.is_reference:
+        # Only for the reference: elsewhere an agent may show no digest if the message has none.
         subjects["no digest"] = signed(case, algorithm=None, fields=FIELDS, components=("@method",))
         subjects["no content"] = signed(case, body=b"", components=("@method",))
     for message_name, subject in subjects.items():
@@ -265,6 +267,7 @@ async def explanations_recompute_the_digest(case: Case) -> None:
 
 def _digest_of(agent: Agent, answer: Answer, expected_digests: list[str]) -> str | None:
     """Return the digest at the bound place, without its label. Unbound, return an expected one found in any text."""
+    # With a bound place only that place counts: the digest may also be in the echoed request.
     place = agent.bindings.digest_at
     if place is not None:
         value = answer_reader.at(answer.read_object(), place)

@@ -104,6 +104,7 @@ async def nobody_needs_a_credential(case: Case) -> None:
         A2A: {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "none"}},
     }
 
+    # All operations with all credentials at the same time, because they do not depend on each other.
     async def judge_call(method: str, path: str, credentials: dict[str, str]) -> None:
         body = bodies.get(path) if method == "POST" else None
         answer = await agent.call(method, path, json_body=body, headers=credentials)

@@ -35,6 +35,7 @@ async def verification_needs_no_network(case: Case) -> None:
     if offline_url is None:
         case.mark_documented("AGENT-VERIFY-20", _REASON)
         return
+    # The agent's usual address has a network, so a verdict from there would prove nothing.
     if same_address(offline_url, case.profile.surfaces["agent"].url):
         raise Inconclusive("[agent] offline_url is the agent's own address: give that of one that can reach no network")
     agent = (await agent_of(case)).at(offline_url)

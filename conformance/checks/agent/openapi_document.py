@@ -12,6 +12,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import OPERATIONS
 from conformance.surfaces.openapi_documents import published_answer
 
+# Members of a path item that are operations; it may also have parameters, servers and a description.
 _METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 
 

@@ -51,12 +51,14 @@ def build_requests() -> dict[str, Message]:
         "a POST with a body": Message(
             "POST", "api.example.org", "https", "/orders", content_type, None, b'{"order":7}'
         ),
+        # With a port in the authority and a body that is not JSON, because an agent may assume the usual ones.
         "a PUT of bytes": Message("PUT", "shop.example:8443", "https", "/a/b?c", content_type, None, b"text, not JSON"),
     }
 
 
 def build_field_requests() -> dict[str, Message]:
     """Return requests with several header fields, some with names like those of the fields that signing adds."""
+    # The names begin or end like those of signature fields, so an agent that removes fields by a pattern drops them.
     fields = (("Accept", "text/plain"), ("Content-Digest-Note", "of an order"), ("X-Signature", "by hand"))
     return {
         "a GET with several fields": Message("GET", "api.example.org", "https", "/orders", fields),
@@ -430,6 +432,7 @@ def build_offered_keys(case: Case) -> tuple[dict[str, dict[str, Any]], bytes, di
     # Registered as secrets, so that no report contains a private key, even one made for this test.
     for text in forms.values():
         case.client.names.secret(text, "OFFERED_PRIVATE_KEY")
+    # The names under which services usually take private keys.
     members: dict[str, dict[str, Any]] = {
         "private_key": {"private_key": raw.hex()},
         "private_key_hex": {"private_key_hex": raw.hex()},

@@ -306,6 +306,7 @@ def _judge_digest(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> N
     shown_digest = answer_reader.at(vector_answers.explain_answer.read_object(), agent.bindings.digest_at or "")
     digests = compute_digests(message.body)
     requirement = f"sha-256 or sha-512 of the content: {', '.join(digests)}"
+    # If the field names sha-512, either digest of the content is right.
     has_512 = "sha-512" in (message.field(FIELD) or "")
     holds = shown_digest in (digests if has_512 else digests[:1])
     case.expect(

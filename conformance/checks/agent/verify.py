@@ -115,6 +115,7 @@ async def wrong_signatures_are_not_valid(case: Case) -> None:
     raw = _read_signature(subject)
     # The valid message first: a cached verdict about it must not make a changed signature valid.
     await agent.verify(subject)
+    # Bits of both halves: R is in the first 32 bytes of an Ed25519 signature, and S in the last 32.
     wrong_signatures = {f"bit {bit} turned": _flip_bit(raw, bit) for bit in (0, 7, 255, 256, 400, 500)}
     other_signature = _read_signature(signed(case, key, target="/orders/8"))
     wrong_signatures |= {"another message's": other_signature, "halves exchanged": raw[32:] + raw[:32]}

@@ -91,6 +91,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
         return
     fault = _attestation_fault(members)
     case.expect("GW-CHK-19", fault is None, "the settlement attestation, twice the same", fault, exchange=paid_answer)
+    # Showing the paying transaction again is idempotent: a page that is reloaded does so (P-CK-06).
     verify_answer = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
     verify_members = verify_answer.read_object()
     holds = verify_answer.status == 200 and verify_members.get("status") == "paid"

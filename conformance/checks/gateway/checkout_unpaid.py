@@ -51,6 +51,7 @@ async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequ
     """
     is_claimed = "gateway.checkout" in case.profile.claims.options
     ways = [wrong_way for wrong_way in ways if is_claimed or not wrong_way.needs_checkout_claim]
+    # Without a bound way to carry the memo a payment may fail for that reason, so such ways are left out.
     usable_ways = [
         wrong_way for wrong_way in ways if memo_carrier(case) is not None or not wrong_way.needs_pinned_binding
     ]

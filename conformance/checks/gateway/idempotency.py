@@ -46,6 +46,7 @@ _FIX = (
 _REPEATS = 3
 # Amounts at which a service may begin to require an Idempotency-Key.
 _LARGER_AMOUNTS = (250.5, 5000.5, 75000.5)
+# More calls than a usual pool has connections, so that some wait and some run at the same moment.
 _AT_ONCE = 20
 _ROUNDS = 3
 _NEXT_SECOND = 1.05

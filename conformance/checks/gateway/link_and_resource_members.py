@@ -29,6 +29,7 @@ from conformance.surfaces.gateway.calls import (
 )
 from conformance.text.times import utc_time
 
+# 32 random bytes in base64url without padding.
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 # One label of plain letters, and one beyond ASCII with a zero-width joiner, which a cleaning server would drop.
 _LABELS = ("Order 7, two of three", "Größe 7 · 👩\u200d💻")
@@ -164,6 +165,8 @@ def _malformed_names(members: Mapping[str, Any]) -> list[str]:
 
 def _is_uuid(value: object) -> bool:
     try:
+        # Python's parser also accepts braces, URNs and missing hyphens, so the text is compared with the canonical
+        # form.
         return isinstance(value, str) and str(uuid.UUID(value)) == value.lower()
     except ValueError:
         return False
@@ -190,6 +193,7 @@ async def resources_keep_their_limits(case: Case) -> None:
         {"resource_id": new_text(case, "resource").ljust(_WIDEST_ID, "x")},
         {"resource_id": f"{new_text(case, 'resource')}._:-"},
     ]
+    # Values at each limit and one beyond it, and values of other types that a loose schema would convert.
     outside: list[Mapping[str, Any]] = [
         *({"amount_microunits": amount} for amount in (0, -1, 1.5, "1", True, None)),
         *({"access_ttl_secs": seconds} for seconds in (0, -1, 31_536_001, "60")),

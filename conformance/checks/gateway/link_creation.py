@@ -39,6 +39,7 @@ from conformance.vocabulary.profile_claims import TENANTS
 _AT_ONCE = 10
 # With fewer networks there is only one order, and the default network cannot be wrong.
 _NETWORKS_WITH_AN_ORDER = 2
+# At least two parts joined by hyphens, and no colon as in a CAIP-2 id.
 _HYPHEN_FORM = re.compile(r"[^-\s:]+(-[^-\s:]+)+")
 
 
@@ -177,6 +178,7 @@ def address_parts(base: str, url: str) -> tuple[bool, str | None]:
 
 
 def _default_port(scheme: str) -> int:
+    # An address may name the default port or leave it out.
     return {"http": 80, "https": 443}.get(scheme, 0)
 
 

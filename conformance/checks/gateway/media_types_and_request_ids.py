@@ -31,6 +31,7 @@ from conformance.surfaces.gateway.calls import (
 )
 from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoke_faults, provoke_size_refusals
 
+# Some contain the letters `json`. A comparison by prefix, suffix or substring accepts those.
 OTHER_MEDIA_TYPES = (
     "text/plain",
     "text/json",

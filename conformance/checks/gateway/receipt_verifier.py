@@ -17,7 +17,9 @@ from conformance.receipts.reports import code_member, leaves
 from conformance.receipts.verifier import Verifier, describe, find_verifier, needs_platform
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, envelope_fault, is_refused, target_of
 
+# The interface leaves open whether verification needs a credential.
 _NOT_WITHOUT_CREDENTIALS = frozenset({401, 403})
+# A few vectors of each verdict, because each is sent three times within the limit of 120 a minute.
 _STATELESS = (
     "a third party's, its key set supplied",
     "a third party's, no key set",

@@ -28,6 +28,7 @@ async def resources_exist(case: Case) -> None:
     Posts an empty object, objects with unknown members and, if one is bound, a valid body, as each tenant of the
     profile. Expects any answer but 404 and 405.
     """
+    # Each tenant, because an endpoint may be enabled for some of them only.
     tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
     for tenant in tenants:
         bodies: list[Mapping[str, Any]] = [{}, {"name": "x"}, {"unknown": {"deep": [1]}}]

@@ -17,6 +17,7 @@ from conformance.surfaces.gateway.orders import odd_amount, open_link, pay_right
 from conformance.vocabulary.network import LOCAL_ENDING
 
 _MILLIONTHS = 1_000_000
+# The least amount that shows that the allowance is used up; the trial's links are as small.
 _CENT = 0.01
 
 
@@ -45,6 +46,7 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     """
     admin, networks = administrator(case), _test_and_main(case)
     test_network, main_network = networks
+    # The payout addresses of existing tenants, because the suite can pay there.
     payout = {name: case.session.tenants.find_first_on(name).payout[name] for name in networks}
     tenant = await admin.create_tenant("Weldproof trial", payout)
     await _judge_link_request(case, "GW-TEN-01", tenant, test_network, is_allowed=True, stage="on trial")

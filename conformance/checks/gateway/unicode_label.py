@@ -24,6 +24,7 @@ async def a_label_comes_through(case: Case) -> None:
     white space at both ends. Expects the same code points in the event. If the target refuses U+200D and U+200C, pays a
     label without them.
     """
+    # The sales are shared with the webhook checks, so this check makes no payment itself.
     unicode_sales = [sale for sale in await paid_links(case) if not sale.label.isascii()]
     if not unicode_sales:
         raise Inconclusive("no link was made with such a label; a note says why")

@@ -38,6 +38,7 @@ class AlgorandQuote(QuotedPayment):
 
     async def send_unwelded(self) -> str:
         """Send the transfer without a note."""
+        # On Algorand the weld is in the note, so a payment without a weld is one with an empty note.
         return await self.send(note=b"")
 
     def invented_id(self) -> str:

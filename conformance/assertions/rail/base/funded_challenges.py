@@ -187,12 +187,14 @@ class FundedChallenges:
 
     async def audit(self) -> None:
         """Judge, some blocks later, that no money left the accounts of refused proofs."""
+        # Challenges whose proof may be served are judged where they are presented, so the audit leaves them out.
         refused_challenges = [stake for stake in self._challenges if stake.judged_rows]
         if not refused_challenges:
             return
         await self.payer.wait_for_blocks(_BLOCKS_LATER)
         for stake in refused_challenges:
             loss = await stake.measure_loss()
+            # One balance for several payments: the account cannot show which of them was cashed, so all are reported.
             for row, payment_name in stake.judged_rows:
                 self._case.expect(
                     row,

@@ -73,6 +73,7 @@ async def judge_delayed_payment(
 ) -> None:
     """Judge a payment whose settlement is finally in a block; `control` is an unpaid challenge of the same age."""
     answer = await judge_served_once(case, stake, authorization, payment_name)
+    # The control has the same age and was never cashed. If it is refused, the challenge is simply too old.
     if (await control.redeem(case, await control.sign())).status == 200:
         judge_cashed(case, answer, await stake.measure_loss(), payment_name)
     else:
@@ -157,6 +158,7 @@ async def judge_wide_windows(
 
 def _is_final(answer: Answer) -> bool:
     """Return whether an answer refuses a payment for good: neither "later", nor that the service is unavailable."""
+    # Retry-After turns a refusal into "later", whatever its status.
     return 400 <= answer.status < 500 and answer.status not in _WAIT_STATUSES and read_retry_after(answer) is None
 
 

@@ -74,6 +74,7 @@ class Quoted(QuotedPayment):
 
     async def send_unwelded(self) -> str:
         """Send the transfer without a reference."""
+        # On Solana the weld is a reference account of the transfer, so this leaves it out.
         return await self.send(references=())
 
     def invented_id(self) -> str:
