@@ -164,7 +164,7 @@ class Idempotency:
             raise refusals.idempotency_in_progress() from fault
 
     async def _replay(self, scope: Scope | None, call: Call) -> Reply | None:
-        """Return the first answer of a key, or None if there is none yet.
+        """Return the first answer of a key, or None if it has no answer yet.
 
         Raises:
             Refused: 409, it answered another body.

@@ -99,7 +99,7 @@ class Receipts:
         if entry.payment.reversed_at is not None:
             return Receipt(_build_members(entry), "", {}, {})
         attestation = await self._attestor.of(entry.payment)
-        # The receipt is verified anew each time it is shown, so that a tenant sees if a key was withdrawn since.
+        # The receipt is verified each time it is shown, so that a tenant sees if a key was withdrawn since.
         report = verify_receipt(
             jws=attestation.jws, jwks=None, expected_payment_hash=None, platform_keys=self._platform_keys()
         )

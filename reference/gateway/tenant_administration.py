@@ -117,7 +117,7 @@ class TenantAdministration:
         """Return a link of a tenant with its state.
 
         Raises:
-            Refused: 404, there is none, or it is another tenant's.
+            Refused: 404, the link is unknown, or it is another tenant's.
         """
         entry = await self._links.of_tenant_by_id(tenant_id, link_id)
         if entry is None:

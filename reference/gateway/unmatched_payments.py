@@ -71,7 +71,7 @@ class UnmatchedPayments:
             tenant_id: The tenant that it must belong to, None for any.
 
         Raises:
-            Refused: 404, there is none; 409, it was given back already or has paid something meanwhile.
+            Refused: 404, the payment is unknown; 409, it was given back already or has paid something meanwhile.
             Unprocessable: The text is not another transaction id of its network.
         """
         payment = await self._payments.find_unmatched(payment_id, tenant_id=tenant_id)

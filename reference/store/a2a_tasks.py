@@ -1,4 +1,4 @@
-"""A2A tasks, each for a while: its newest version, changed by compare-and-set, bounded by opener (P-RA-10)."""
+"""A2A tasks: the newest version of each, changed by compare and set, bounded for each client (P-RA-10)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ADD = insert(tasks).values({column.name: bindparam(column.name) for column in _
 _OF_OPENER = select(_ROW.place).where(_ROW.opener == bindparam("by"))
 _NEWEST_OVER = _OF_OPENER.order_by(_ROW.place.desc()).limit(1).offset(bindparam("most")).scalar_subquery()
 _EVICT = delete(tasks).where(_ROW.opener == bindparam("by"), _ROW.place <= _NEWEST_OVER)
-# How much an opener's tasks hold from the smallest on, at each of them. The large ones go first: payers behind one
-# address share an opener, and a neighbour's large orders must not push out a small one that is paid for already. A
-# blob's length is read without the blob.
+# Running sum of the sizes of an opener's tasks, from the smallest on. So the large ones are evicted first: payers
+# behind one address share an opener, and large orders of one must not evict a small, paid order of another. The length
+# of a blob is read without the blob.
 _SIZE = func.length(_ROW.data)
 _SIZES = (
     select(_ROW.place, func.sum(_SIZE).over(order_by=(_SIZE, _ROW.place.desc())).label("held"))
@@ -44,23 +44,23 @@ class Tasks:
         self._newest = 0
 
     async def get(self, task_id: str, *, now: int) -> bytes | None:
-        """Return a task as it was stored, or None when it is not known or not kept any longer."""
+        """Return a task as it was stored, or None if it is unknown or expired."""
         rows = await self._database.rows(_GET, task_id=task_id, now=now)
         return bytes(rows[0][0]) if rows else None
 
     async def add(
         self, task_id: str, data: bytes, *, opener: str, version: int, expires_at: int, most: int, most_bytes: int
     ) -> None:
-        """Store a new task; of its opener's, the oldest beyond `most` go, and the largest beyond `most_bytes`.
+        """Store a new task. The oldest tasks beyond `most` and the largest beyond `most_bytes` go.
 
         Args:
             task_id: Its id.
             data: The task.
             opener: The client that opened it, 64 characters.
             version: Its version.
-            expires_at: Unix seconds from which it is not known any more.
+            expires_at: Unix seconds of its expiry.
             most: How many tasks one opener may have.
-            most_bytes: How many bytes they may hold together; the new one stays whatever it holds.
+            most_bytes: How many bytes they may hold together. The new one stays in any case.
         """
         self._newest = max(self._newest + 1, time.time_ns())
         new = {"id": task_id, "opener": opener, "place": self._newest, "expires_at": expires_at}
@@ -71,12 +71,12 @@ class Tasks:
         )
 
     async def replace(self, task_id: str, data: bytes, *, version: int, now: int) -> bool:
-        """Store a task in place of the version before; False when that is not the one which is stored."""
+        """Store a task in place of its previous version, or return False if another version is stored."""
         changed = await self._database.change(
             _REPLACE, task_id=task_id, now=now, before=version - 1, after=version, content=data
         )
         return changed == 1
 
     async def forget(self, *, now: int) -> None:
-        """Delete the tasks that are past their time."""
+        """Delete the expired tasks."""
         await self._database.change(_FORGET, now=now)

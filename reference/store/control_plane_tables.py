@@ -1,4 +1,4 @@
-"""Tables of the control plane. The unique number of an audit entry decides which caller changes the trust set next."""
+"""Tables of the control plane. The unique number of an audit entry decides which worker changes the trust set next."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ audit = Table(
     Column("prev_mac", String(64), nullable=False),
     Column("mac", String(64), nullable=False),
 )
-# Written out, so that a query with the same words is answered from the index.
+# The condition is written as text, because SQLite uses a partial index only for a query with the same words.
 of_the_trust_set: ColumnElement[bool] = literal_column("substr(action, 1, 7) = 'issuer.'", Boolean)
 Index("control_plane_trust_changes", audit.c.seq, sqlite_where=of_the_trust_set)

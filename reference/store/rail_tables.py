@@ -1,4 +1,4 @@
-"""Tables of the rail. Every race is decided by a unique index here, never by a lock in a process."""
+"""Tables of the rail. Unique indexes decide every race between workers; no process holds a lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TERMS_MEMBERS = {"caip2": 96, "asset": 128, "amount": 32, "pay_to": 128}
 redemptions = Table(
     "rail_redemptions",
     METADATA,
-    # Made by the application, growing with time: SQLite keeps such a table in this order, without a further index.
+    # Assigned by the application and growing with time. SQLite stores the table in this order, without another index.
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
     Column("token", String(128), nullable=False),
     Column("payment_key", String(256), nullable=False),
@@ -34,7 +34,8 @@ redemptions = Table(
     Column("recheck_at", BigInteger),
     Column("held_until", BigInteger),
     Column("transfer_key", String(160)),
-    # One claim a token and payment; among paid and spent rows each token and each payment is used once.
+    # One claim for each token and payment (step 13). The partial indexes below are stricter: among paid and spent rows
+    # each token, each payment and each transfer occurs once (step 14b).
     Index("rail_claim", "token", "payment_key", unique=True),
 )
 _is_paid = redemptions.c.paid_at.isnot(None)
@@ -48,9 +49,9 @@ Index(
     sqlite_where=_one_of_several,
 )
 Index("rail_by_payment", redemptions.c.payment_key)
-# The few rows that were not served: first claims without a time of payment, then paid ones.
+# The few rows that were not served: claims without a time of payment come first, then paid ones.
 Index("rail_unserved", redemptions.c.paid_at, sqlite_where=redemptions.c.spent_at.is_(None))
-# Those whose answer is kept still, by the time of which it is forgotten: a day of all that were ever served.
+# The rows whose answers are still kept, by the time from which their retention counts: those of about one day.
 Index("rail_kept_answers", redemptions.c.spent_at, sqlite_where=redemptions.c.answer.isnot(None))
 _has_recheck = redemptions.c.recheck_at.isnot(None)
 Index("rail_recheck", redemptions.c.recheck_at, sqlite_where=_has_recheck)
@@ -72,10 +73,11 @@ def _claim_id_column() -> Column[int]:
     return Column("claim_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False)
 
 
-# Requests that were not served yet, so that an operator can have them served without the payer.
+# Requests of claims that were not served yet, so that an operator can have them served without the payer (0048).
 kept_requests = Table("rail_orders", METADATA, _claim_id_column(), Column("request", LargeBinary, nullable=False))
 
-# Payments that an operator gave back. Such a row of the ledger has a time at which it was spent, and no answer.
+# Payments that an operator gave back. Their rows in the ledger are spent and have no answer: the column that decides
+# whether an answer may be stored also decides this (decision 0048).
 refunds = Table(
     "rail_refunds",
     METADATA,
@@ -84,12 +86,12 @@ refunds = Table(
     Column("refunded_at", BigInteger, nullable=False),
 )
 
-# Answers that an operator had made and no payer has seen: their time begins when one comes for them.
+# Answers that an operator had served and the payer has not fetched. Their retention begins when the payer comes.
 unfetched_answers = Table(
     "rail_unfetched_answers", METADATA, _claim_id_column(), Column("made_at", BigInteger, nullable=False)
 )
 
-# Payments that reached the payee and were refused, one row for each, so that the operator can refund them.
+# Payments that reached the payee and were refused, one row for each, so that the operator can refund them (0067).
 refused_payments = Table(
     "rail_refused_payments",
     METADATA,
@@ -106,7 +108,7 @@ refused_payments = Table(
     Index("rail_refused_by_time", "noted_at"),
 )
 
-# When a lane's node was down, or (network "*") no worker ran: challenges of that time may be presented later.
+# Outages: a lane's node was down, or (network "*") no worker ran. Challenges of that time may be presented later.
 absences = Table(
     "rail_absences",
     METADATA,
@@ -130,7 +132,7 @@ generations = Table(
     Column("until", BigInteger),
 )
 
-# The terms that are in force now, one row for each service and lane. The worker that changed it last decides.
+# The terms that are in force now, one row for each service and lane. `place` counts the changes, for compare and set.
 terms_in_force = Table(
     "rail_terms_in_force",
     METADATA,
@@ -140,7 +142,7 @@ terms_in_force = Table(
     *(Column(name, String(most), nullable=False) for name, most in TERMS_MEMBERS.items()),
 )
 
-# What workers of one rail have in common, by name.
+# Facts that all workers of one rail share, by name.
 facts = Table(
     "rail_facts",
     METADATA,
@@ -148,7 +150,7 @@ facts = Table(
     Column("value", String(256), nullable=False),
 )
 
-# What the rail itself sent to a chain, one row for each nonce. The worker that inserts it owns the nonce (P-LN-07).
+# Transactions of the rail itself, one row for each nonce. The worker that inserts the row owns the nonce (P-LN-07).
 settlements = Table(
     "rail_settlements",
     METADATA,
@@ -169,11 +171,12 @@ settlements = Table(
     Column("closed_at", BigInteger),
 )
 _is_open = settlements.c.fate == "open"
+# One open settlement for each token: a second one would pay for the same challenge twice (P-ST-08).
 Index("rail_open_settlement", settlements.c.token, unique=True, sqlite_where=_is_open)
 Index("rail_failed_settlements", settlements.c.payer, settlements.c.closed_at)
 Index("rail_closed_settlements", settlements.c.closed_at)
 
-# A2A tasks. Their order is of the time at which they were opened, so that an opener's oldest can go.
+# A2A tasks. `place` grows with the time of opening, so that the oldest tasks of a client can be evicted.
 tasks = Table(
     "rail_tasks",
     METADATA,

@@ -1,4 +1,4 @@
-"""What a tenant has been paid: payments with the links that they paid, and totals by network."""
+"""Received payments of tenants: payments with the links that they paid, and totals by network."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class ReceivedPayment:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """What the paid links of a network asked for, without those whose payment the chain has undone.
+    """The sum of the amounts of the paid links of a network, without those whose payment the chain has undone.
 
     Attributes:
         network: Network key.
         count: How many links were paid.
-        microunits: What they asked for together.
-        recent_microunits: Those of them whose payment was seen since a moment.
+        microunits: The sum of their amounts.
+        recent_microunits: The part of it whose payments were seen since a moment.
     """
 
     network: str
@@ -60,7 +60,8 @@ _NEWEST = (
     .order_by(payments.c.seen_at.desc(), payments.c.id)
     .limit(bindparam("most"))
 )
-# The payments that one search for a text reads: the newest of the days, or those behind the payment `after`.
+# The payments that one search for a text reads. A limit inside the subquery bounds the rows that are compared, which a
+# limit on the result would not.
 _SCAN = (
     select(*(payments.c[name] for name in _PAYMENT))
     .where(_IS_OF_TENANT, _IS_PAID, in_days(payments.c))
@@ -82,7 +83,7 @@ def _select_matches(scan: Select[Any]) -> Select[Any]:
     )
 
 
-# By whether they follow a payment.
+# By whether the page follows another payment.
 _PAGES = {False: _NEWEST, True: _NEWEST.where(_IS_BEHIND)}
 _MATCHES = {False: _select_matches(_SCAN), True: _select_matches(_SCAN.where(_IS_BEHIND))}
 _LAST_SCANNED = {
@@ -106,7 +107,7 @@ _TOTALS = (
 
 
 class ReceivedPayments:
-    """Questions about what tenants were paid; each names the tenant."""
+    """Queries of received payments. Each names the tenant."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -114,7 +115,7 @@ class ReceivedPayments:
     async def list_page(
         self, tenant_id: str, *, most: int, after: str | None = None, search: PaymentSearch = ALL_PAYMENTS
     ) -> Sequence[ReceivedPayment]:
-        """Return payments, the newest first: the first ones, or those behind the payment of an id.
+        """Return a page of payments, the newest first, from behind the payment `after`.
 
         A search for a text reads `SCAN_ROWS` payments; `last_scanned` returns where the next search continues.
         """
@@ -126,7 +127,7 @@ class ReceivedPayments:
         return [_read_received(row) for row in rows]
 
     async def last_scanned(self, tenant_id: str, *, after: str | None, search: PaymentSearch) -> str | None:
-        """Return the id of the last payment that a search for a text read, None if it read all there are."""
+        """Return the id of the last payment that a search for a text read, or None if it read all of them."""
         values = {"tenant_id": tenant_id, "before": SCAN_ROWS - 1, **_behind(after), **search.days}
         rows = await self._database.rows(_LAST_SCANNED[after is not None], **values)
         return str(rows[0][0]) if rows else None

@@ -1,4 +1,4 @@
-"""Tables of tenants and of what they store at the gateway. Every race is decided by a unique index here."""
+"""Tables of tenants, their keys, answers and resources. Unique indexes decide every race between workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ payouts = Table(
     Column("payout_address", String(128), nullable=False),
 )
 
-# What workers of one gateway have in common, by name.
+# Facts that all workers of one gateway share, by name.
 facts = Table(
     "gateway_facts",
     METADATA,
@@ -35,7 +35,7 @@ facts = Table(
     Column("value", String(256), nullable=False),
 )
 
-# Keys are known by their SHA-256 alone (P-AU-02).
+# Keys are stored under their SHA-256 only (P-AU-02), so a stolen database contains no key.
 api_keys = Table(
     "gateway_api_keys",
     METADATA,
@@ -58,7 +58,7 @@ admin_keys = Table(
     Column("created_at", BigInteger, nullable=False),
 )
 
-# The stored answer of a call with an Idempotency-Key. The worker that inserts the row executed the call (P-ID-05).
+# The stored answer of a call with an Idempotency-Key. The worker that inserts the row has executed the call (P-ID-05).
 answers = Table(
     "gateway_answers",
     METADATA,

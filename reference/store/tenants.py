@@ -19,7 +19,7 @@ class Tenant:
     Attributes:
         id: UUID.
         name: For people.
-        kyc_status: `trial`, `approved` or `rejected`.
+        kyc_status: The state of its verification, `trial`, `approved` or `rejected`.
         plan: `trial` or `paid`.
         trial_started_at: Unix seconds.
         trial_ends_at: Unix seconds.
@@ -43,7 +43,7 @@ class ApiKey:
         mode: `test` or `live`, for ever (P-AU-03).
         digest: SHA-256 of its text, bare hex.
         created_at: Unix seconds.
-        valid_until: Unix seconds from which it is no longer accepted, once it was rotated.
+        valid_until: Unix seconds from which a rotated key is no longer accepted, or None.
         revoked_at: When it was deleted.
     """
 
@@ -76,7 +76,8 @@ _PAYOUTS = (
     .where(payouts.c.tenant_id == bindparam("tenant_id"))
     .order_by(payouts.c.place)
 )
-# A caller that replaces data of a tenant waits for another caller that does.
+# An update that changes nothing, as a lock of the tenant's row. Callers that replace a list of a tenant run one after
+# another. Otherwise the rows of two lists could be mixed.
 _HOLD = update(tenants).where(tenants.c.id == bindparam("owner")).values(name=tenants.c.name)
 _CLEAR_PAYOUTS = delete(payouts).where(payouts.c.tenant_id == bindparam("owner"))
 _ADD_PAYOUT = insert(payouts).values(
@@ -116,11 +117,11 @@ class Tenants:
         self._database = database
 
     async def prepare(self) -> None:
-        """Create the tables that are missing, those of stored answers and resources too."""
+        """Create the missing tables, also those of stored answers and resources."""
         await self._database.create(METADATA)
 
     async def ping(self) -> None:
-        """Ask the database for something.
+        """Ask the database for a constant.
 
         Raises:
             DatabaseUnavailable: It does not answer.
@@ -128,7 +129,7 @@ class Tenants:
         await self._database.rows(select(1))
 
     async def add(self, tenant: Tenant, key: ApiKey, *, write: Write | None = None) -> None:
-        """Add a tenant with a first key; `write` may carry it out with more in the same transaction."""
+        """Add a tenant with a first key. `write` may add changes to the transaction."""
         write = write or self._database.change_all
         await write(Change(_ADD, _members(tenant, _TENANT)), Change(_ADD_KEY, _members(key, _KEY)))
 
@@ -138,7 +139,7 @@ class Tenants:
         return Tenant(*rows[0]) if rows else None
 
     async def list_page(self, *, most: int, after: str | None = None) -> Sequence[Tenant]:
-        """Return tenants, the newest first: the first ones, or those behind the tenant of an id."""
+        """Return a page of tenants, the newest first, from behind the tenant `after`."""
         rows = await (
             self._database.rows(_NEWEST, most=most)
             if after is None
@@ -147,7 +148,7 @@ class Tenants:
         return [Tenant(*row) for row in rows]
 
     async def judge(self, tenant_id: str, *, kyc_status: str, plan: str) -> None:
-        """Set what was decided about a tenant."""
+        """Set the decision about a tenant."""
         await self._database.change(_JUDGE, tenant_id=tenant_id, status=kyc_status, new_plan=plan)
 
     async def payouts(self, tenant_id: str) -> dict[str, str]:
@@ -171,15 +172,15 @@ class Tenants:
         return [ApiKey(*row) for row in await self._database.rows(_KEYS, tenant_id=tenant_id)]
 
     async def add_key(self, key: ApiKey, *, write: Write | None = None) -> None:
-        """Add a key; `write` as for `add`."""
+        """Add a key. `write` as in `add`."""
         write = write or self._database.change_all
         await write(Change(_ADD_KEY, _members(key, _KEY)))
 
     async def rotate_key(self, key_id: str, fresh: ApiKey, *, until: int, write: Write | None = None) -> bool:
-        """Let a key lapse and add another one of its tenant in one step; `write` as for `add`.
+        """Let a key lapse and add another one of its tenant, in one transaction. `write` as in `add`.
 
         Returns:
-            False when there is no such key, or it is lapsing or deleted already; then nothing was added.
+            False if the key is unknown, lapsing or deleted. Then nothing was added.
         """
         lapse = Change(_LAPSE, {"owner": fresh.tenant_id, "key_id": key_id, "until": until}, is_needed=True)
         try:
@@ -189,7 +190,7 @@ class Tenants:
         return True
 
     async def revoke_key(self, tenant_id: str, key_id: str, *, now: int) -> bool:
-        """Delete a key at once, a lapsed one too; False when there is no such key, or it is deleted already."""
+        """Delete a key at once, also a lapsed one. Return False if it is unknown or deleted already."""
         return await self._database.change(_REVOKE, owner=tenant_id, key_id=key_id, now=now) == 1
 
     async def bearer(self, digest: str, *, now: int) -> tuple[ApiKey, Tenant] | None:
@@ -205,13 +206,13 @@ class Tenants:
             return
 
     async def scopes(self, digest: str) -> frozenset[str] | None:
-        """Return what an administrator's key may do, or None when there is no such key."""
+        """Return the scopes of an administrator's key, or None if it is unknown."""
         rows = await self._database.rows(_SCOPES, digest=digest)
         return frozenset(str(rows[0][0]).split(",")) if rows else None
 
 
 def build_lock(tenant_id: str) -> tuple[Mapping[str, str], Change]:
-    """Return the value that names an owner, and the change that begins whatever replaces something of that tenant."""
+    """Return the parameters that name a tenant, and the change that locks its row for a replacement."""
     owner = {"owner": tenant_id}
     return owner, Change(_HOLD, owner)
 

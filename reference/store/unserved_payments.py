@@ -1,4 +1,4 @@
-"""What was presented or paid and not served, and the payments that an operator gave back: the list and its acts."""
+"""Unserved payments: what was presented or paid and not served, and what an operator gave back (0048, 0067)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Unserved:
         is_held: Whether a worker has its lease; that worker may have died.
         has_order: Whether the request is kept.
         refund_tx_id: The transaction that gave it back.
-        refunded_at: Unix seconds of when that was noted.
+        refunded_at: Unix seconds of when that was recorded.
         code: The code with which its proof was refused, if it was.
     """
 
@@ -84,9 +84,9 @@ class Unserved:
 
     @property
     def name(self) -> str | None:
-        """What an operator names it by: its number, or the transaction that moved it and has no claim.
+        """The name for an operator: the redemption's number, or the transaction if no claim is left.
 
-        None while something without a claim is on its way, as nothing can be done about it.
+        None while a settlement without a claim is open, as nothing can be done about it.
         """
         if self.id is not None:
             return str(self.id)
@@ -113,7 +113,7 @@ _STATE = case(
     (_is_in(kept_claims), _word(UnservedState.WAITING_FOR_NODE)),
     else_=_word(UnservedState.WAITING),
 ).label("state")
-# The newest transaction that was sent for a claim, and whose authorization it is.
+# The newest transaction that was sent for a claim, and the payer of its authorization.
 _SENT_HASHES = select(_SENT.hashes).where(_OF_THE_CLAIM, _OPEN).correlate(redemptions).scalar_subquery()
 _SENT_PAYER = select(_SENT.payer).where(_OF_THE_CLAIM, _OPEN).correlate(redemptions).scalar_subquery()
 _FACTS = (_ROW.id, _ROW.claimed_at, _ROW.network, _ROW.service_id, _ROW.amount, _ROW.tx_id, _ROW.payer, _ROW.paid_at)
@@ -130,7 +130,7 @@ _REFUNDS = (
     .limit(bindparam("most"))
 )
 _HAS_CLAIM = exists().where(_OF_THE_CLAIM).correlate(settlements)
-# Whichever token it was for: an authorization moves its money once (`rail_paid_payment`).
+# For any token: an authorization moves its money once, and buys once (index `rail_paid_payment`).
 _IS_PAID = exists().where(_ROW.payment_key == _SENT.payment_key, _ROW.paid_at.isnot(None)).correlate(settlements)
 _MOVED_ALONE = and_(_HAS_MOVED, _SENT.closed_at > bindparam("since"), ~_IS_PAID)
 _UNCLAIMED = or_(and_(_OPEN, ~_HAS_CLAIM), _MOVED_ALONE)
@@ -143,7 +143,7 @@ _SENT_ALONE = (
     .order_by(_SENT.sent_at)
     .limit(bindparam("most"))
 )
-# One that was served after all, or is settled by the rail and so listed already, is not listed as refused.
+# A payment that was served after all, or was settled by the rail and is listed as such, is not listed as refused.
 _SERVED_AFTER_ALL = exists().where(_ROW.payment_key == _NOTED.payment_key, _ROW.paid_at.isnot(None))
 _SETTLED_TOO = exists().where(_SENT.payment_key == _NOTED.payment_key, _HAS_MOVED)
 _IS_REFUSED = and_(
@@ -163,7 +163,7 @@ _COUNTED_REFUNDS = select(_ROW.network, func.count()).join(refunds, _REFUND.clai
 _COUNTED_ALONE = select(_SENT.fate, _SENT.caip2, func.count()).where(_UNCLAIMED).group_by(_SENT.fate, _SENT.caip2)
 _GIVE_BACK = build_move(RedemptionEvent.GIVEN_BACK).values(lease=None, lease_counter=_ROW.lease_counter + 1)
 _NOTE = insert(refunds).values({name: bindparam(name) for name in ("claim_id", "tx_id", "refunded_at")})
-# A row of the ledger for what has none: a payment that is paid and over.
+# The row of the ledger that a refund adds for a payment without one: paid and over, without an answer.
 _ROW_MEMBERS = (
     *("id", "token", "payment_key", "request_hash", "service_id", "network", "tx_id", "amount", "pay_to"),
     *("claimed_at", "claim_order", "expires_at", "lease_counter", "payer", "paid_at", "spent_at"),
@@ -179,7 +179,7 @@ class UnservedPayments:
         self._database = database
 
     async def list_oldest(self, *, now: int, most: int) -> Sequence[Unserved]:
-        """Return what was presented, sent or paid and is neither served nor given back, the oldest first."""
+        """Return the payments that are neither served nor given back, the oldest first."""
         rows = [_read_claim(row) for row in await self._database.rows(_CLAIMS, most=most)]
         sent_rows = await self._database.rows(_SENT_ALONE, since=now - LISTED_SECONDS, most=most)
         refused_rows = await self._database.rows(_PAID_REFUSED, since=now - LISTED_SECONDS, most=most)
@@ -200,7 +200,7 @@ class UnservedPayments:
         return str(rows[0][0]) if rows else None
 
     async def request_of(self, row_id: int) -> bytes | None:
-        """Return what a payment was made for, as canonical JSON, or None when it is not kept."""
+        """Return the request of a payment, as canonical JSON, or None if it is not kept."""
         return await request_of(self._database, row_id)
 
     async def count_by_state(self, *, now: int) -> Mapping[tuple[UnservedState, str], int]:
@@ -219,9 +219,9 @@ class UnservedPayments:
         return counts
 
     async def record_refund(self, row_id: int, tx_id: str, *, now: int) -> bool:
-        """Mark a payment that was not served as given back, in one transaction: from then on it cannot be served.
+        """Mark a payment that was not served as given back, in one transaction. From then on it cannot be served.
 
-        It ends the row as an answer would. If a worker makes an answer at the same time, only one of the two succeeds.
+        It ends the row in the same way as an answer. Of a refund and an answer at the same moment, one succeeds.
 
         Returns:
             Whether it was marked. False if it is not paid, was served or given back already, or no longer exists.
@@ -236,19 +236,18 @@ class UnservedPayments:
         return True
 
     async def record_unclaimed_refund(self, moved_by: str, tx_id: str, *, now: int) -> bool:
-        """Mark what is `moved_unclaimed` or `paid_refused` as given back, in one transaction: it can pay no claim then.
-
-        It gets the row that it lacks, paid, over and without an answer. Of this and a worker that marks its claim as
-        paid, the index of paid payments lets only one come first.
+        """Mark a `moved_unclaimed` or `paid_refused` payment as given back at once. It can pay no claim then.
 
         Args:
             moved_by: The transaction that it is listed with.
-            tx_id: The one that gave it back.
+            tx_id: The transaction that gave it back.
             now: Unix seconds.
 
         Returns:
-            Whether it was. Not when none is listed with that transaction, or it was claimed meanwhile.
+            Whether it was marked. False if no payment is listed with that transaction, or it was claimed meanwhile.
         """
+        # The payment gets the row that it lacks. The index of paid payments decides between this and a worker that
+        # marks a claim of the same payment as paid (decision 0048).
         moved_rows = await self._database.rows(_EACH_MOVED, since=now - LISTED_SECONDS)
         settlement = next((row for row in moved_rows if _newest(row[0]) == moved_by), None)
         if settlement is not None:
@@ -276,7 +275,7 @@ class UnservedPayments:
 def _build_row_of_settlement(settlement: Row, now: int) -> dict[str, Any]:
     """Return the row of a payment that has none, from the settlement that moved it.
 
-    Its token may have bought something by another payment, so the row does not have it; what was asked for is unknown.
+    The row gets a token of its own kind, as the real one may have bought something by another payment.
     """
     hashes, caip2, settler, nonce, payment_key, payer, authorization = settlement
     terms = orjson.loads(authorization)
@@ -293,7 +292,7 @@ def _build_row_of_settlement(settlement: Row, now: int) -> dict[str, Any]:
 
 
 def _build_row_of_refused(note: Mapping[str, Any], now: int) -> dict[str, Any]:
-    """Return the row of a payment that was refused; its token may have been paid by another payment."""
+    """Return the row of a refused payment. It gets a token of its own kind, as in `_build_row_of_settlement`."""
     row = _build_paid_row(now)
     copied_columns = {name: note[name] for name in ("payment_key", "network", "tx_id", "amount", "pay_to", "payer")}
     return {**row, **copied_columns, "token": f"refused:{row['id']}"}

@@ -1,7 +1,7 @@
-"""Transfers that have bought something, whichever surface sold it: each counts once for an operator (0045).
+"""Used transfers: each transfer buys one thing of an operator, at any surface (decision 0045).
 
 Surfaces that share a database share this table. A row is inserted in the very transaction that marks a redemption paid
-or ends a link as paid, and its primary key decides between all that want the transfer at once.
+or ends a link as paid, and its primary key decides between all that take the transfer at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EARLIER_SALES_SECONDS = 30 * 86_400
 
 
 class UsedBy(StrEnum):
-    """What a transfer has bought, or that it was refunded and buys nothing."""
+    """The use of a transfer: a call, a link, or a refund."""
 
     CALL = "call"
     LINK = "link"
@@ -57,7 +57,7 @@ _OF_TRANSACTION = select(_ROW.ordinal).where(
 
 
 def build_use(network: str, tx_id: str, ordinal: int, used_by: UsedBy, user_id: str, *, now: int) -> Change:
-    """Return the change that uses a transfer; one that is used already is refused as `DuplicateKey`.
+    """Return the change that marks a transfer as used. A used one is refused as `DuplicateKey`.
 
     Args:
         network: Network key.
@@ -78,7 +78,7 @@ def is_unlisted(network: Any, tx_id: Any, user_id: Any) -> ColumnElement[bool]:
 
 
 async def list_earlier_sales(database: Database, sales: Select[Any], **values: Any) -> None:
-    """Create the table if it is missing and list earlier sales, which old workers may still make without it.
+    """Create the table if it is missing, and list earlier sales, which old workers may still make without it.
 
     Args:
         database: The database.
@@ -94,7 +94,7 @@ async def list_earlier_sales(database: Database, sales: Select[Any], **values: A
 
 @lru_cache(maxsize=8)
 def _build_listing(sales: Select[Any]) -> tuple[Select[Any], Insert]:
-    """Return what selects one of what was sold, and what lists all of it; a database keeps both compiled."""
+    """Return a query for one unlisted sale, and the insertion of all. Databases keep both compiled."""
     return sales.limit(1), insert(used_transfers).from_select(list(_NAMES), sales)
 
 

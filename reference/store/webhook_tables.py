@@ -1,4 +1,4 @@
-"""Tables of webhooks: destinations, events, deliveries and their attempts. Every race is decided by a key here."""
+"""Tables of webhooks: destinations, events, deliveries and attempts. Unique keys decide every race between workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ destinations = Table(
     METADATA,
     Column("id", String(36), primary_key=True),
     Column("tenant_id", String(36), nullable=False),
-    # Its place among the tenant's nine. The request that inserts a place has it (P-WH-11).
+    # Its place among the tenant's nine. The unique index gives each place to one request (P-WH-11).
     Column("place", Integer, nullable=False),
     Column("url", Text, nullable=False),
     Column("sealed_secret", LargeBinary, nullable=False),

@@ -194,7 +194,7 @@ class LinkSettlement:
 
         Raises:
             LinkEnded: This very transaction has paid the link.
-            TransferUsed: There is none.
+            TransferUsed: Every fitting transfer is used.
         """
         used = await self.payments.of_transaction(link.network, tx_id)
         # A watcher or another call was faster.

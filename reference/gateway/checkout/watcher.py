@@ -69,9 +69,9 @@ class SearchResult:
     """The result of one search of a payout address.
 
     Attributes:
-        complete: Whether it reached the head, and every transaction told what it is.
-        held: Ids of links whose payment is on its way, with its transaction.
-        unfinished: The oldest block with a transaction that is to be looked at again.
+        is_complete: Whether it reached the head, and every transaction could be read.
+        links_on_the_way: Ids of links whose payment is on its way, with its transaction.
+        oldest_unfinished: The oldest block with a transaction that is to be looked at again.
     """
 
     is_complete: bool

@@ -141,7 +141,7 @@ def find_row(rows: Sequence[Mapping[str, Any]], name: str, row_id: str) -> Mappi
     """Return the row of an id.
 
     Raises:
-        Refused: 404, there is none.
+        Refused: 404, no row has the id.
     """
     for row in rows:
         if row[name] == row_id:

@@ -59,7 +59,7 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Somebody has signed in.
+    """A new session.
 
     Attributes:
         headers: What tells the browser.
@@ -150,7 +150,7 @@ class SignIn:
 
 
 def _cookie(request: Request, name: str) -> str | None:
-    """Return the cookie of a name, None when there is none of the right form."""
+    """Return the value of a cookie, or None if it is missing or has another form."""
     # The cookies of this gateway are ASCII. Cookies of other services on the same host may contain anything.
     cookies = "; ".join(request.headers.get("cookie", ())).encode("ascii", "ignore").decode()
     value = parse_cookie(cookies).get(name, "")

@@ -41,7 +41,7 @@ class SignedInRequest:
         return self.visitor.home if self.visitor.tenant_id is not None else f"{ROOT}/tenants/{self.tenant_id}"
 
     def read_parameter(self, name: str, longest: int = 64) -> str | None:
-        """Return a parameter of the query, None when there is none.
+        """Return a parameter of the query, or None if it is missing.
 
         Raises:
             Refused: 400, it is there several times, or is no text that an id may be.
