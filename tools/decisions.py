@@ -20,7 +20,7 @@ from typing import Final
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "decisions"
 INDEX: Final = "README.md"
 # Numbers that no record ever had, in any commit, and why.
-UNUSED: Final[Mapping[str, str]] = {"0040": "never used"}
+UNUSED_NUMBERS: Final[Mapping[str, str]] = {"0040": "never used"}
 _NAME: Final = re.compile(r"(\d{4})-[a-z0-9]+(-[a-z0-9]+)*\.md")
 _HEAD: Final = re.compile(r"# (\d{4}): (\S.*)\n\n((?:\* [A-Z][a-z]+: .+\n)+)\n")
 _LINK: Final = re.compile(r"\[(\d{4})\]\(((\d{4})-[a-z0-9-]+\.md)\)")
@@ -61,8 +61,8 @@ def read(path: Path) -> Record:
     Raises:
         WrongRecord: Its name, its title or the lines below are of another form.
     """
-    named, head = _NAME.fullmatch(path.name), _HEAD.match(path.read_text("utf-8"))
-    if named is None or head is None or head[1] != named[1]:
+    name_match, head = _NAME.fullmatch(path.name), _HEAD.match(path.read_text("utf-8"))
+    if name_match is None or head is None or head[1] != name_match[1]:
         raise WrongRecord(
             f"{path.name}: NNNN-title.md begins with '# NNNN: Title', an empty line, '* Date:', '* Status:'"
         )
@@ -73,7 +73,7 @@ def read(path: Path) -> Record:
         date = dt.date.fromisoformat(lines["Date"])
     except ValueError as fault:
         raise WrongRecord(f"{path.name}: Date is written YYYY-MM-DD") from fault
-    earlier = {number: word for word in _RELATIONS.values() for number in _linked(path, lines.get(word, ""))}
+    earlier = {number: word for word in _RELATIONS.values() for number in _check_links(path, lines.get(word, ""))}
     return Record(path.name, head[1], head[2], date, lines["Status"], _later(path, lines["Status"]), earlier)
 
 
@@ -83,13 +83,13 @@ def _later(path: Path, status: str) -> Mapping[str, str]:
     word = next((word for word in _RELATIONS if status.startswith(f"{word} [")), None)
     if word is None:
         raise WrongRecord(f"{path.name}: Status is accepted, or amended by or superseded by with links")
-    return dict.fromkeys(_linked(path, status.removeprefix(word)), _RELATIONS[word])
+    return dict.fromkeys(_check_links(path, status.removeprefix(word)), _RELATIONS[word])
 
 
-def _linked(path: Path, text: str) -> Sequence[str]:
+def _check_links(path: Path, text: str) -> Sequence[str]:
     links = _LINK.findall(text)
-    for number, name, told in links:
-        if number != told or not (path.parent / name).is_file():
+    for number, name, link_number in links:
+        if number != link_number or not (path.parent / name).is_file():
             raise WrongRecord(f"{path.name}: [{number}]({name}) leads nowhere")
     if _LINK.sub("", text).strip(", "):
         raise WrongRecord(f"{path.name}: records are named by links, [0018](0018-title.md), with commas between")
@@ -102,30 +102,30 @@ def records(folder: Path = FOLDER) -> Sequence[Record]:
     Raises:
         WrongRecord: One is of another form, a number is there twice or missing, or a relation is said by one side only.
     """
-    found = [read(path) for path in sorted(folder.glob("*.md")) if path.name != INDEX]
-    by_number = {one.number: one for one in found}
+    all_records = [read(path) for path in sorted(folder.glob("*.md")) if path.name != INDEX]
+    by_number = {one.number: one for one in all_records}
     for number in (f"{place:04}" for place in range(1, int(max(by_number, default="0")) + 1)):
-        if (number in by_number) == (number in UNUSED) or sum(one.number == number for one in found) > 1:
+        if (number in by_number) == (number in UNUSED_NUMBERS) or sum(one.number == number for one in all_records) > 1:
             raise WrongRecord(f"{number}: one record has it, or UNUSED says why none has")
-    said = {(one.number, later, word) for one in found for later, word in one.later.items()}
-    answered = {(earlier, one.number, word) for one in found for earlier, word in one.earlier.items()}
-    for earlier, later, word in sorted(said ^ answered):
+    statements = {(one.number, later, word) for one in all_records for later, word in one.later.items()}
+    answers = {(earlier, one.number, word) for one in all_records for earlier, word in one.earlier.items()}
+    for earlier, later, word in sorted(statements ^ answers):
         raise WrongRecord(f"{later} {word.lower()} {earlier}: both records say so, or neither")
-    return found
+    return all_records
 
 
-def index(found: Sequence[Record]) -> str:
+def index(all_records: Sequence[Record]) -> str:
     """Return the table of records, in Markdown."""
-    return _HEAD_OF_TABLE + "".join(row + "\n" for _, row in sorted((*_listed(found), *_unlisted())))
+    return _HEAD_OF_TABLE + "".join(row + "\n" for _, row in sorted((*_record_rows(all_records), *_unused_rows())))
 
 
-def _listed(found: Sequence[Record]) -> Iterator[tuple[str, str]]:
-    for one in found:
-        yield one.number, f"| [{one.number}]({one.name}) | {one.title} | {one.date} | {one.status} |"
+def _record_rows(all_records: Sequence[Record]) -> Iterator[tuple[str, str]]:
+    for record in all_records:
+        yield record.number, f"| [{record.number}]({record.name}) | {record.title} | {record.date} | {record.status} |"
 
 
-def _unlisted() -> Iterator[tuple[str, str]]:
-    for number, why in UNUSED.items():
+def _unused_rows() -> Iterator[tuple[str, str]]:
+    for number, why in UNUSED_NUMBERS.items():
         yield number, f"| {number} | | | {why} |"
 
 

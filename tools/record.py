@@ -27,15 +27,15 @@ from conformance.ledger.derived_files import ROOT
 from tools import sound_looks
 
 FOLDER: Final = ROOT / "conformance/recorded"
-PRINTED: Final = "printed.json"
+PRINTED_FILE: Final = "printed.json"
 _EXAMPLE_SECONDS: Final = "3600"
 
 Commands = Iterator[Sequence[str]]
 
 
 def _typical(folder: Path) -> Commands:
-    run = ("conformance", "run", "--reference", "--seed", "1", "--report", "json", "--report-dir", str(folder))
-    yield run
+    run_command = ("conformance", "run", "--reference", "--seed", "1", "--report", "json", "--report-dir", str(folder))
+    yield run_command
     yield "tools.typical", str(folder / "events.ndjson.gz")
 
 
@@ -44,12 +44,12 @@ def _examples(folder: Path) -> Commands:
     yield "tools.examples", _EXAMPLE_SECONDS
 
 
-def _reached(folder: Path) -> Commands:
+def _reached_commands(folder: Path) -> Commands:
     del folder
     yield "tools.mutants", "generated", "--record", "--stack", "every"
 
 
-def _killed(folder: Path) -> Commands:
+def _killed_commands(folder: Path) -> Commands:
     yield "tools.mutants", "generated", "--tidy"
     yield "tools.mutants", "generated", "--again", "--keep", "--stack", "every", "--folder", str(folder)
 
@@ -57,15 +57,15 @@ def _killed(folder: Path) -> Commands:
 def _looks(folder: Path) -> Commands:
     seed = str(max(sound_looks.load().seeds, default=-1) + 1)
     yield "conformance", "selftest", "--chameleon", "--seeds", "1", "--from", seed, "--json"
-    yield "tools.sound_looks", str(folder / PRINTED)
+    yield "tools.sound_looks", str(folder / PRINTED_FILE)
 
 
 # Each part with the files that it writes, below the folder.
 PARTS: Final[Mapping[str, tuple[str, Callable[[Path], Commands]]]] = {
     "typical": ("typical_seconds.json", _typical),
     "examples": ("examples.json", _examples),
-    "reached": ("reached/*.json", _reached),
-    "killed": ("killed/*.json", _killed),
+    "reached": ("reached/*.json", _reached_commands),
+    "killed": ("killed/*.json", _killed_commands),
     "looks": ("sound_looks.json", _looks),
 }
 
@@ -78,21 +78,21 @@ def main(parts: Sequence[str]) -> None:
         click.echo(f"recording: {part}")
         with tempfile.TemporaryDirectory(prefix="recording-") as name:
             for words in PARTS[part][1](Path(name)):
-                _run(words, Path(name))
+                _run_module(words, Path(name))
 
 
-def _run(words: Sequence[str], folder: Path) -> None:
+def _run_module(words: Sequence[str], folder: Path) -> None:
     """Run a module with its arguments; if it prints JSON, into a file of the folder.
 
     Raises:
         SystemExit: It could not do its work. Exit code 1 says that something was found, such as a mutant that survives.
     """
     output = subprocess.PIPE if "--json" in words else None
-    done = subprocess.run([sys.executable, "-m", *words], cwd=ROOT, stdout=output, check=False)  # noqa: S603 - ours
+    process = subprocess.run([sys.executable, "-m", *words], cwd=ROOT, stdout=output, check=False)  # noqa: S603 - ours
     if "--json" in words:
-        (folder / PRINTED).write_bytes(done.stdout)
-    if done.returncode not in {0, 1}:
-        sys.exit(f"python -m {' '.join(words)} ended with {done.returncode}")
+        (folder / PRINTED_FILE).write_bytes(process.stdout)
+    if process.returncode not in {0, 1}:
+        sys.exit(f"python -m {' '.join(words)} ended with {process.returncode}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def seconds_of(log: Path) -> Mapping[str, float]:
     return {one["check"]: round(one["seconds"], 1) for one in read_log(log) if one["event"] == "check.finished"}
 
 
-def kept(before: Mapping[str, float], now: Mapping[str, float]) -> Mapping[str, float]:
+def merge_seconds(before: Mapping[str, float], now: Mapping[str, float]) -> Mapping[str, float]:
     """Return the seconds to keep: a check has its old figure unless it takes half as long again, or half as long.
 
     Runs differ by that much, so that the file changes only where a check did. A check that is gone is left out.
@@ -37,9 +37,9 @@ def _alike(before: float | None, now: float) -> bool:
 
 def main() -> None:
     """Write the file, a check a line."""
-    seconds = kept(typical_seconds(), seconds_of(Path(sys.argv[1])))
-    encoded = orjson.dumps(seconds, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
-    (ROOT / "conformance" / FILE).write_bytes(encoded + b"\n")
+    seconds = merge_seconds(typical_seconds(), seconds_of(Path(sys.argv[1])))
+    content = orjson.dumps(seconds, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+    (ROOT / "conformance" / FILE).write_bytes(content + b"\n")
 
 
 if __name__ == "__main__":

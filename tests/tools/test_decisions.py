@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.decisions import FOLDER, UNUSED, WrongRecord, index, records
+from tools.decisions import FOLDER, UNUSED_NUMBERS, WrongRecord, index, records
 
 FIRST = "0001-first.md"
 SECOND = "0002-second.md"
@@ -33,8 +33,8 @@ def test_the_records_of_this_project_have_the_right_form() -> None:
 
 def test_the_index_names_what_was_never_used() -> None:
     """A number that no record has is in the table, too."""
-    assert "0040" in UNUSED
-    assert re.findall(r"^\| (\d{4}) \|", index(records()), re.MULTILINE) == list(UNUSED)
+    assert "0040" in UNUSED_NUMBERS
+    assert re.findall(r"^\| (\d{4}) \|", index(records()), re.MULTILINE) == list(UNUSED_NUMBERS)
 
 
 def test_every_link_of_a_record_leads_somewhere() -> None:

@@ -11,7 +11,7 @@ from tests import prepared
 from tools.mutation import reach
 from tools.mutation.reach import Reach, Reached
 from tools.record import FOLDER, PARTS
-from tools.typical import kept
+from tools.typical import merge_seconds
 
 
 def test_each_recorded_file_belongs_to_one_part() -> None:
@@ -38,7 +38,7 @@ def test_a_check_keeps_its_figure_unless_it_changed() -> None:
     """Noise of a run changes nothing; new checks are added, and a check that is gone is left out."""
     before = {"same": 4.0, "short": 0.1, "slower": 4.0, "faster": 8.0, "gone": 1.0}
     now = {"same": 5.5, "short": 0.6, "slower": 6.5, "faster": 3.0, "new": 2.0}
-    assert kept(before, now) == {"same": 4.0, "short": 0.1, "slower": 6.5, "faster": 3.0, "new": 2.0}
+    assert merge_seconds(before, now) == {"same": 4.0, "short": 0.1, "slower": 6.5, "faster": 3.0, "new": 2.0}
 
 
 def test_a_new_check_rewrites_no_line_of_a_function_that_it_does_not_reach(tmp_path: Path) -> None:

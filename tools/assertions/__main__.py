@@ -21,7 +21,7 @@ from conformance.outcome import SOUND
 from conformance.processes.interrupt import make_interruptible
 from conformance.processes.own_stack import StackFault
 from tools.assertions import unreached
-from tools.assertions.judging import Judged, judged
+from tools.assertions.judging import Judged, judge_checks
 from tools.assertions.places import Place, places
 from tools.assertions.rounds import rounds
 
@@ -36,7 +36,7 @@ EXIT_GREEN, EXIT_NO_VERDICT, EXIT_INTERRUPTED = 1, 3, 130
 def main(rows: tuple[str, ...], seed: int, part: str, as_json: bool) -> None:
     """Do what the help says."""
     try:
-        sys.exit(asyncio.run(make_interruptible(_all(" ".join(rows), seed, parse_shard(part), as_json=as_json))))
+        sys.exit(asyncio.run(make_interruptible(_negate_all(" ".join(rows), seed, parse_shard(part), as_json=as_json))))
     except StackFault as fault:
         click.echo(f"assertions: {fault}", err=True)
         sys.exit(EXIT_NO_VERDICT)
@@ -44,39 +44,39 @@ def main(rows: tuple[str, ...], seed: int, part: str, as_json: bool) -> None:
         sys.exit(EXIT_INTERRUPTED)
 
 
-async def _all(rows: str, seed: int, part: tuple[int, int], *, as_json: bool) -> int:
+async def _negate_all(rows: str, seed: int, part: tuple[int, int], *, as_json: bool) -> int:
     every = places()
-    plain = await judged(every, seed, rows=rows)
+    plain = await judge_checks(every, seed, rows=rows)
     unsound = [f"{row}: {verdict.value}" for row, verdict in plain.verdicts.items() if verdict not in SOUND]
     if unsound and not rows:
         click.echo(f"the reference as it is: {', '.join(unsound)}", err=True)
         return EXIT_NO_VERDICT
     series = rounds(plain.checks)[part[0] - 1 :: part[1]]
     faults: dict[str, str] = {}
-    for number, some in enumerate(series, start=1):
-        checks = {check for place in some for check in plain.checks[place]}
-        found = await judged(every, seed, negated=some, only=checks, rows=rows)
-        faults |= dict(_faults(some, found))
+    for number, negated_places in enumerate(series, start=1):
+        checks = {check for place in negated_places for check in plain.checks[place]}
+        judgements = await judge_checks(every, seed, negated_places=negated_places, only=checks, rows=rows)
+        faults |= dict(_faults(negated_places, judgements))
         if not as_json:
-            click.echo(f"round {number} of {len(series)}: {len(some)} places, {len(checks)} checks")
+            click.echo(f"round {number} of {len(series)}: {len(negated_places)} places, {len(checks)} checks")
     if not rows:
         faults |= dict(_unknown(every, plain))
-    tried = sum(len(some) for some in series)
+    count = sum(len(negated_places) for negated_places in series)
     if as_json:
-        told = {"places": len(every), "reached": len(plain.checks), "negated": tried, "faults": faults}
-        click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
+        summary = {"places": len(every), "reached": len(plain.checks), "negated": count, "faults": faults}
+        click.echo(orjson.dumps(summary, option=orjson.OPT_INDENT_2))
     else:
         for place, fault in faults.items():
             click.echo(f"{place}  {every[place].file}:{every[place].first}  {every[place].condition}\n    {fault}")
-        click.echo(f"{len(every)} places, {len(plain.checks)} reached, {tried} negated, {len(faults)} faults")
+        click.echo(f"{len(every)} places, {len(plain.checks)} reached, {count} negated, {len(faults)} faults")
     return EXIT_GREEN if faults else 0
 
 
-def _faults(negated: Sequence[str], found: Judged) -> Iterator[tuple[str, str]]:
-    for place in negated:
-        if place not in found.rows:
+def _faults(negated_places: Sequence[str], judgements: Judged) -> Iterator[tuple[str, str]]:
+    for place in negated_places:
+        if place not in judgements.rows:
             yield place, "reached in the first run, and not when it was to be negated"
-        elif green := found.green(place):
+        elif green := judgements.green(place):
             yield place, f"negated, and still sound: {', '.join(sorted(green))}"
 
 

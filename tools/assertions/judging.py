@@ -42,8 +42,13 @@ class Judged:
         return {row for row in self.rows.get(place, ()) if self.verdicts.get(row, Verdict.FAIL) not in red}
 
 
-async def judged(
-    places: Mapping[str, Place], seed: int, *, negated: Collection[str] = (), only: Collection[str] = (), rows: str = ""
+async def judge_checks(
+    places: Mapping[str, Place],
+    seed: int,
+    *,
+    negated_places: Collection[str] = (),
+    only: Collection[str] = (),
+    rows: str = "",
 ) -> Judged:
     """Run checks against our own stack, with each lane, and return what they did.
 
@@ -57,42 +62,44 @@ async def judged(
     Raises:
         StackFault: The stack did not come up.
     """
-    chosen = tuple(load().select(rows.split()))
+    selected_rows = tuple(load().select(rows.split()))
     options = [word for lane in LANES for word in ("--lane", lane)]
     log = EventLog()
-    async with start_own_stack([*options, *list_surface_options(chosen)]) as stack:
+    async with start_own_stack([*options, *list_surface_options(selected_rows)]) as stack:
         budgets = stack.profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
         profile = stack.profile.model_copy(update={"budgets": budgets})
-        checks = tuple(check for check in select_checks(chosen, profile) if not only or check.id in only)
-        with _watched(places, negated) as found:
-            await Run(Plan(chosen, checks, seed=seed, workers=profile.pace.workers), profile, log).execute_whole()
+        checks = tuple(check for check in select_checks(selected_rows, profile) if not only or check.id in only)
+        with _watch_judges(places, negated_places) as found:
+            await Run(
+                Plan(selected_rows, checks, seed=seed, workers=profile.pace.workers), profile, log
+            ).execute_whole()
     found.verdicts = {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}
     return found
 
 
 @contextmanager
-def _watched(places: Mapping[str, Place], negated: Collection[str]) -> Iterator[Judged]:
+def _watch_judges(places: Mapping[str, Place], negated_places: Collection[str]) -> Iterator[Judged]:
     """Note who judges where, and turn some judgements round, until this is left."""
     by_line = {
         (str(_ROOT / place.file), line): place.id
         for place in places.values()
         for line in range(place.first, place.last + 1)
     }
-    found, expect = Judged(), Case.expect
+    judgements, expect = Judged(), Case.expect
 
-    def watched(self: Case, row_id: str, holds: bool, *words: Any, **named: Any) -> bool:
+    def expect_and_note(self: Case, row_id: str, holds: bool, *words: Any, **options: Any) -> bool:
         caller = sys._getframe(1)  # noqa: SLF001 - whose judgement it is stands nowhere else
         place = by_line.get((caller.f_code.co_filename, caller.f_lineno))
         if place is None:
-            return expect(self, row_id, holds, *words, **named)
-        found.checks.setdefault(place, set()).add(self.check.id)
-        if place not in negated:
-            return expect(self, row_id, holds, *words, **named)
-        found.rows.setdefault(place, set()).add(row_id)
-        return expect(self, row_id, not holds, *words, **named)
+            return expect(self, row_id, holds, *words, **options)
+        judgements.checks.setdefault(place, set()).add(self.check.id)
+        if place not in negated_places:
+            return expect(self, row_id, holds, *words, **options)
+        judgements.rows.setdefault(place, set()).add(row_id)
+        return expect(self, row_id, not holds, *words, **options)
 
-    Case.expect = watched  # type: ignore[method-assign]
+    Case.expect = expect_and_note  # type: ignore[method-assign]
     try:
-        yield found
+        yield judgements
     finally:
         Case.expect = expect  # type: ignore[method-assign]

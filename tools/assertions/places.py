@@ -41,22 +41,22 @@ def places(folder: Path = _SUITE) -> Mapping[str, Place]:
 def _of(path: Path) -> Iterator[Place]:
     name = path.relative_to(_ROOT).with_suffix("").as_posix()
     count: Counter[str] = Counter()
-    for function, call in _judging(ast.parse(path.read_text("utf-8")), ()):
+    for function, call in _judging_calls(ast.parse(path.read_text("utf-8")), ()):
         count[function] += 1
         where = path.relative_to(_ROOT).as_posix()
         last = call.end_lineno or call.lineno
         yield Place(f"{name}:{function}#{count[function]}", where, call.lineno, last, ast.unparse(call.args[1]))
 
 
-def _judging(node: ast.AST, within: tuple[str, ...]) -> Iterator[tuple[str, ast.Call]]:
+def _judging_calls(node: ast.AST, within: tuple[str, ...]) -> Iterator[tuple[str, ast.Call]]:
     """Yield each call of `expect` with the dotted name of the function that it stands in, as the source has them."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield from _judging(child, (*within, child.name))
+            yield from _judging_calls(child, (*within, child.name))
             continue
         if isinstance(child, ast.Call) and _judges(child):
             yield ".".join(within), child
-        yield from _judging(child, within)
+        yield from _judging_calls(child, within)
 
 
 def _judges(call: ast.Call) -> bool:

@@ -16,14 +16,17 @@ def rounds(checks: Mapping[str, Collection[str]]) -> Sequence[Sequence[str]]:
     Returns:
         The places of each round; together they are all, each once.
     """
-    taken: list[set[str]] = []
-    found: list[list[str]] = []
+    checks_by_round: list[set[str]] = []
+    places_by_round: list[list[str]] = []
     # Those that most checks come by have the fewest rounds to choose from.
     for place in sorted(checks, key=lambda name: (-len(checks[name]), name)):
-        free = next((number for number, some in enumerate(taken) if some.isdisjoint(checks[place])), len(taken))
-        if free == len(taken):
-            taken.append(set())
-            found.append([])
-        taken[free].update(checks[place])
-        found[free].append(place)
-    return found
+        free = next(
+            (number for number, some in enumerate(checks_by_round) if some.isdisjoint(checks[place])),
+            len(checks_by_round),
+        )
+        if free == len(checks_by_round):
+            checks_by_round.append(set())
+            places_by_round.append([])
+        checks_by_round[free].update(checks[place])
+        places_by_round[free].append(place)
+    return places_by_round

@@ -15,8 +15,8 @@ def load(path: Path = _FILE) -> Mapping[str, str]:
     Raises:
         ValueError: A place without a reason.
     """
-    found: dict[str, str] = tomllib.loads(path.read_text("utf-8"))
-    bare = [name for name, reason in found.items() if not reason.strip()]
+    reasons: dict[str, str] = tomllib.loads(path.read_text("utf-8"))
+    bare = [name for name, reason in reasons.items() if not reason.strip()]
     if bare:
         raise ValueError(f"places without a reason: {', '.join(bare)}")
-    return found
+    return reasons

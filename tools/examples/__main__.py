@@ -14,13 +14,13 @@ import orjson
 import conformance
 from conformance.ledger import load
 from conformance.ledger.example_breaches import FILE, Example, examples
-from tools.examples.recording import Recording, chosen, jobs
+from tools.examples.recording import Recording, choose_mutants, jobs
 
 
-def encoded(found: Iterable[Example]) -> bytes:
+def encode(all_examples: Iterable[Example]) -> bytes:
     """Return examples as their file contains them: a row a line, in the order of the ledger."""
     order = {row.id: place for place, row in enumerate(load())}
-    lines = (orjson.dumps(one) for one in sorted(found, key=lambda one: order[one.row]))
+    lines = (orjson.dumps(one) for one in sorted(all_examples, key=lambda one: order[one.row]))
     return b"[\n" + b",\n".join(lines) + b"\n]\n"
 
 
@@ -36,22 +36,22 @@ def main(seconds: float, ids: tuple[str, ...], *, again: bool, apart: bool) -> N
 
 def record(ids: Iterable[str], seconds: float, *, again: bool, apart: bool) -> None:
     """Record examples of the rows that have none, and keep each as soon as it is there."""
-    path, kept = Path(conformance.__file__).parent / FILE, dict(examples())
-    wanted = [row.id for row in load().select(ids) if again or row.id not in kept]
-    listed = jobs(wanted, apart=apart)
-    sys.stdout.write(f"{sum(len(one.rows) for one in listed)} rows, {len(listed)} mutants\n")
+    path, examples_by_row = Path(conformance.__file__).parent / FILE, dict(examples())
+    rows = [row.id for row in load().select(ids) if again or row.id not in examples_by_row]
+    planned_jobs = jobs(rows, apart=apart)
+    sys.stdout.write(f"{sum(len(one.rows) for one in planned_jobs)} rows, {len(planned_jobs)} mutants\n")
 
-    def add(one: Example) -> None:
-        kept[one.row] = one
-        path.write_bytes(encoded(kept.values()))
+    def add(example: Example) -> None:
+        examples_by_row[example.row] = example
+        path.write_bytes(encode(examples_by_row.values()))
 
     def tell(line: str) -> None:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
-    recording = Recording(add, tell, time.monotonic() + seconds)
-    asyncio.run(recording.whole(listed))
-    tell(f"{len(kept)} of {len(chosen())} rows; missed {recording.misses}")
+    recorder = Recording(add, tell, time.monotonic() + seconds)
+    asyncio.run(recorder.whole(planned_jobs))
+    tell(f"{len(examples_by_row)} of {len(choose_mutants())} rows; missed {recorder.misses}")
 
 
 if __name__ == "__main__":

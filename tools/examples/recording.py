@@ -21,14 +21,14 @@ from conformance.report.exchange import Exchange
 from conformance.selftest.kill_lists import BREACHES, KillList, load_kill_lists
 from reference.variants.mutants.catalog import CATALOG
 from tools.examples.stable import Stable
-from tools.mutation.stand import NoStart, Stand, standing
+from tools.mutation.stand import NoStart, Stand, start_stand
 
 LAUNCHER: Final = "reference.variants.mutants"
 _SEED: Final = 1
 _LONGEST_SECONDS: Final = 90.0
 # Characters of a body that are shown, and of what was found.
 _BODY: Final = 700
-_FOUND: Final = 300
+_TEXT_LENGTH: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,18 @@ class Job:
         return self.surfaces, self.kill.lanes
 
 
-def chosen() -> Mapping[str, KillList]:
+def choose_mutants() -> Mapping[str, KillList]:
     """Return the mutant of each row's example: one that the row was named for, else one that it sees too.
 
     Of several the one that the fewest other rows see.
     """
-    found: dict[str, KillList] = {}
+    kill_lists: dict[str, KillList] = {}
     for kill in sorted(load_kill_lists(), key=lambda one: (len(one.also), len(one.lanes), one.lanes != ("algorand",))):
-        found.setdefault(kill.caught_by, kill)
+        kill_lists.setdefault(kill.caught_by, kill)
     for kill in sorted(load_kill_lists(), key=lambda one: len(one.also)):
         for row in kill.also:
-            found.setdefault(row, kill)
-    return found
+            kill_lists.setdefault(row, kill)
+    return kill_lists
 
 
 def jobs(wanted: Iterable[str], *, apart: bool) -> list[Job]:
@@ -74,23 +74,23 @@ def jobs(wanted: Iterable[str], *, apart: bool) -> list[Job]:
         wanted: Ids of rows; those that no mutant breaks are passed over.
         apart: Whether every mutant gets a stack of its own.
     """
-    mutants, rows = chosen(), dict[str, list[str]]()
+    mutants, rows = choose_mutants(), dict[str, list[str]]()
     for row in wanted:
         if row in mutants:
             rows.setdefault(mutants[row].mutant, []).append(row)
     kills = {one.mutant: one for one in load_kill_lists()}
-    made = [
+    planned_jobs = [
         Job(kills[name], tuple(ids), _surfaces(ids), apart or "addons" in CATALOG[name].surface)
         for name, ids in rows.items()
     ]
-    return sorted(made, key=lambda one: (one.apart, one.surfaces, one.kill.lanes))
+    return sorted(planned_jobs, key=lambda one: (one.apart, one.surfaces, one.kill.lanes))
 
 
 def _surfaces(ids: Sequence[str]) -> tuple[str, ...]:
     words = list_surface_options(load().select(ids))
-    named = {word for word in words if word in SURFACES}
-    webhooks = {"webhooks"} if "gateway" in named else set[str]()
-    return tuple(sorted(named | webhooks))
+    surfaces = {word for word in words if word in SURFACES}
+    webhooks = {"webhooks"} if "gateway" in surfaces else set[str]()
+    return tuple(sorted(surfaces | webhooks))
 
 
 @dataclass
@@ -109,19 +109,19 @@ class Recording:
     def _over(self) -> bool:
         return time.monotonic() >= self.ends
 
-    async def whole(self, listed: Sequence[Job]) -> None:
+    async def whole(self, planned_jobs: Sequence[Job]) -> None:
         """Record the examples of these jobs, in their order."""
-        waiting = list(listed)
-        while waiting and not self._over:
-            if waiting[0].apart:
-                await self._apart(waiting.pop(0))
+        queue = list(planned_jobs)
+        while queue and not self._over:
+            if queue[0].apart:
+                await self._apart(queue.pop(0))
                 continue
-            surfaces, lanes = waiting[0].stand
-            async with standing(surfaces, lanes, companions="gateway" in surfaces) as stand:
-                while waiting and waiting[0].stand == (surfaces, lanes) and not waiting[0].apart and not self._over:
+            surfaces, lanes = queue[0].stand
+            async with start_stand(surfaces, lanes, companions="gateway" in surfaces) as stand:
+                while queue and queue[0].stand == (surfaces, lanes) and not queue[0].apart and not self._over:
                     if not stand.fresh:
                         break
-                    await self._warm(stand, waiting.pop(0))
+                    await self._warm(stand, queue.pop(0))
 
     async def _warm(self, stand: Stand, job: Job) -> None:
         try:
@@ -130,7 +130,7 @@ class Recording:
             self.tell(f"{job.kill.mutant}: {fault}")
             return
         checks = [one for one in stand.checks() if set(one.rows) & set(job.rows)]
-        self._keep(job, await stand.logged(checks, _SEED, seconds=_LONGEST_SECONDS))
+        self._keep(job, await stand.run_checks(checks, _SEED, seconds=_LONGEST_SECONDS))
 
     async def _apart(self, job: Job) -> None:
         rows, log = load().select(job.rows), EventLog()
@@ -147,31 +147,33 @@ class Recording:
         self._keep(job, log)
 
     def _keep(self, job: Job, log: EventLog) -> None:
-        found = {one.row: one for one in examples(job, log.events)}
-        for one in found.values():
-            self.add(one)
-        missed = [row for row in job.rows if row not in found]
-        self.misses += missed
-        self.tell(f"{job.kill.mutant}: {', '.join(found) or 'nothing'}{f'; not {missed}' if missed else ''}")
+        examples_by_row = {example.row: example for example in examples(job, log.events)}
+        for example in examples_by_row.values():
+            self.add(example)
+        missing_rows = [row for row in job.rows if row not in examples_by_row]
+        self.misses += missing_rows
+        self.tell(
+            f"{job.kill.mutant}: {', '.join(examples_by_row) or 'nothing'}{f'; not {missing_rows}' if missing_rows else ''}"
+        )
 
 
 def examples(job: Job, events: Sequence[Event]) -> Iterator[Example]:
     """Return the first breach of each row of a job for which the log has an exchange."""
     exchanges = {event["n"]: event for event in events if event["event"] in {"exchange", "arrival"}}
-    started = next((int(event["started_at"]) for event in events if event["event"] == "run.started"), 0)
+    start_time = next((int(event["started_at"]) for event in events if event["event"] == "run.started"), 0)
     breaches = {verdict.value for verdict in BREACHES}
-    seen: set[str] = set()
+    seen_rows: set[str] = set()
     for event in events:
-        if event["event"] != "judgement" or event["verdict"] not in breaches or event["row"] in seen:
+        if event["event"] != "judgement" or event["verdict"] not in breaches or event["row"] in seen_rows:
             continue
         exchange = exchanges.get(event["exchange"])
         if event["row"] in job.rows and exchange is not None:
-            seen.add(event["row"])
-            yield _example(job, event, Exchange.of(exchange), Stable(event["row"], started))
+            seen_rows.add(event["row"])
+            yield _example(job, event, Exchange.of(exchange), Stable(event["row"], start_time))
 
 
 def _example(job: Job, event: Event, exchange: Exchange, stable: Stable) -> Example:
-    sent, answered = (stable.text(text) for text in (exchange.sent(_BODY), exchange.answered(_BODY)))
+    request_text, answer_text = (stable.text(text) for text in (exchange.sent(_BODY), exchange.answered(_BODY)))
     headings = exchange.headings
     return Example(
         row=event["row"],
@@ -179,7 +181,7 @@ def _example(job: Job, event: Event, exchange: Exchange, stable: Stable) -> Exam
         check=event["check"],
         verdict=event["verdict"],
         expected=stable.text(event["expected"]),
-        found=None if event["found"] is None else stable.text(event["found"])[:_FOUND],
-        exchange=((headings[0], sent), (headings[1], answered)),
+        found=None if event["found"] is None else stable.text(event["found"])[:_TEXT_LENGTH],
+        exchange=((headings[0], request_text), (headings[1], answer_text)),
         where={name: stable.text(str(value)) for name, value in event["where"].items()},
     )

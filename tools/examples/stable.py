@@ -13,9 +13,9 @@ from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final
 
 # When a recorded run begins, on every page.
-BEGINNING: Final = int(dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC).timestamp())
+FIRST_SECOND: Final = int(dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC).timestamp())
 _LONGEST_WORD: Final = 64
-_KEPT: Final = 32
+_LONGEST_TEXT: Final = 32
 # So far from its beginning a number of that size is a time of the run: its clock may be moved by days.
 _NEAR_SECONDS: Final = 400 * 86_400
 
@@ -48,33 +48,37 @@ class Stable:
         text = _HTTP_DATE.sub(lambda found: self._http(found[0]), text)
         text = _ISO.sub(lambda found: self._iso(found[0]), text)
         text = _UNIX.sub(lambda found: self._unix(found[0]), text)
-        return _LONG.sub(lambda found: f"{found[0][:_KEPT]}…", text)
+        return _LONG.sub(lambda found: f"{found[0][:_LONGEST_TEXT]}…", text)
 
     def _stand_in(self, value: str) -> str:
         """Return other hexadecimal digits of the same length and case; the fixed digits of a UUID stay."""
         digits = ""
         while len(digits) < len(value):
             digits += hashlib.sha256(f"{self._row}:{len(self._ids)}:{len(digits)}".encode()).hexdigest()
-        fixed = {8, 13, 14, 18, 19, 23} if "-" in value else frozenset[int]()
-        made = "".join(
-            old if place in fixed else new for place, (old, new) in enumerate(zip(value, digits, strict=False))
+        fixed_places = {8, 13, 14, 18, 19, 23} if "-" in value else frozenset[int]()
+        stand_in = "".join(
+            old if place in fixed_places else new for place, (old, new) in enumerate(zip(value, digits, strict=False))
         )
-        return made.upper() if value.isupper() else made
+        return stand_in.upper() if value.isupper() else stand_in
 
-    def _moved(self, moment: float) -> float | None:
+    def _shift(self, moment: float) -> float | None:
         """Return a moment as seconds after the page's beginning; None for a number that is no time of the run."""
         after = moment - self._started_at
-        return BEGINNING + after if abs(after) < _NEAR_SECONDS else None
+        return FIRST_SECOND + after if abs(after) < _NEAR_SECONDS else None
 
     def _iso(self, text: str) -> str:
-        moved = self._moved(dt.datetime.fromisoformat(f"{text}+00:00").timestamp())
-        return text if moved is None else f"{dt.datetime.fromtimestamp(moved, dt.UTC):%Y-%m-%dT%H:%M:%S}"
+        shifted_time = self._shift(dt.datetime.fromisoformat(f"{text}+00:00").timestamp())
+        return text if shifted_time is None else f"{dt.datetime.fromtimestamp(shifted_time, dt.UTC):%Y-%m-%dT%H:%M:%S}"
 
     def _http(self, text: str) -> str:
-        moved = self._moved(parsedate_to_datetime(text).timestamp())
-        return text if moved is None else format_datetime(dt.datetime.fromtimestamp(moved, dt.UTC), usegmt=True)
+        shifted_time = self._shift(parsedate_to_datetime(text).timestamp())
+        return (
+            text
+            if shifted_time is None
+            else format_datetime(dt.datetime.fromtimestamp(shifted_time, dt.UTC), usegmt=True)
+        )
 
     def _unix(self, text: str) -> str:
-        seconds, rest = text[:10], text[10:]
-        moved = self._moved(int(seconds))
-        return text if moved is None else f"{int(moved)}{rest}"
+        seconds, fraction = text[:10], text[10:]
+        shifted_time = self._shift(int(seconds))
+        return text if shifted_time is None else f"{int(shifted_time)}{fraction}"

@@ -17,7 +17,7 @@ from conformance.processes.interrupt import make_interruptible
 from conformance.processes.own_stack import StackFault
 from localnet.processes import ChildFault
 from tools.mutants import generated, in_tests, named
-from tools.mutants.choice import Choice, Mutant, T, choosing
+from tools.mutants.choice import Choice, Mutant, T, add_choice_options
 from tools.mutants.data import EditFault
 from tools.mutants.results import EXIT_INTERRUPTED, EXIT_NO_VERDICT, Results, Unjudged, conclude
 from tools.mutants.scratch import ROOT
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 @main.command("named")
-@choosing
+@add_choice_options
 def run_named(choice: Choice) -> None:
     """Run named mutants of the reference: each kill list must be exact."""
     mutants = choice.draw(choice.match(named.load()))
@@ -47,7 +47,7 @@ def run_named(choice: Choice) -> None:
 
 
 @main.command("generated")
-@choosing
+@add_choice_options
 @click.option(
     "--stack",
     type=click.Choice([*sorted(STACKS), generated.EVERY]),
@@ -64,33 +64,35 @@ def run_named(choice: Choice) -> None:
 @click.option(
     "--check", "checks", multiple=True, help="With --record: only this check, in addition to what is recorded."
 )
-def run_generated(choice: Choice, *, stack: str, tests: tuple[str, ...], tidy: bool, record: bool, **rest: Any) -> None:
+def run_generated(
+    choice: Choice, *, stack: str, tests: tuple[str, ...], tidy: bool, record: bool, **options: Any
+) -> None:
     """Run mutants made by rule from the reference: a row must fail, unless the mutant was judged.
 
     Results are kept in report-generated without --folder. A sample is drawn from what the stack reaches.
     """
     stacks = generated.stacks_of(stack)
     if record:
-        _guard(lambda: _wait(generated.record(stacks, choice.seed, rest["checks"])))
+        _guard(lambda: _wait(generated.record(stacks, choice.seed, options["checks"])))
         return
     if tidy:
         generated.tidy()
         return
-    mutants = generated.choose(choice, stacks, again=rest["again"])
+    mutants = generated.choose(choice, stacks, again=options["again"])
     if tests:
         _execute(choice, generated.KIND, mutants, lambda some, results: generated.run_tests(some, tests, results))
     _list(choice, mutants)
     results = Results(choice.folder or Path("report-generated"), quiet=choice.as_json)
-    chosen = [one.data for one in mutants]
-    run = generated.run_rows(chosen, stacks, choice.seed, results, whole=rest["whole"])
-    decisive = _guard(lambda: _wait(run))
-    if rest["keep"]:
+    mutant_data = [one.data for one in mutants]
+    trial_run = generated.run_rows(mutant_data, stacks, choice.seed, results, whole=options["whole"])
+    decisive = _guard(lambda: _wait(trial_run))
+    if options["keep"]:
         generated.keep(stacks, results)
     sys.exit(conclude(decisive, as_json=choice.as_json))
 
 
 @main.command("second")
-@choosing
+@add_choice_options
 @click.option("--new", "only_new", is_flag=True, help="Only mutants without recorded verdicts.")
 @click.option("--pages", is_flag=True, help="Only write the pages from the recorded verdicts.")
 def run_second(choice: Choice, *, only_new: bool, pages: bool) -> None:
@@ -105,7 +107,7 @@ def run_second(choice: Choice, *, only_new: bool, pages: bool) -> None:
 
 
 @main.command("tests")
-@choosing
+@add_choice_options
 @click.option("--root", type=click.Path(path_type=Path, exists=True), default=ROOT, help="Another checkout to change.")
 def run_tests(choice: Choice, *, root: Path) -> None:
     """Run mutants of the product against the project's tests: a test must fail."""
@@ -114,12 +116,12 @@ def run_tests(choice: Choice, *, root: Path) -> None:
 
 
 def _execute(
-    choice: Choice, kind: str, mutants: Sequence[Mutant[T]], run: Callable[[Sequence[T], Results], None]
+    choice: Choice, kind: str, mutants: Sequence[Mutant[T]], run_mutants: Callable[[Sequence[T], Results], None]
 ) -> NoReturn:
     """List the mutants, or run those that have no result yet; end the program with its exit code."""
     _list(choice, mutants)
     results = Results(choice.folder, quiet=choice.as_json)
-    _guard(lambda: run(results.missing(kind, mutants), results))
+    _guard(lambda: run_mutants(results.mutants_without_result(kind, mutants), results))
     sys.exit(conclude(results.of(kind, mutants), as_json=choice.as_json))
 
 
@@ -128,10 +130,12 @@ def _list(choice: Choice, mutants: Sequence[Mutant[Any]]) -> None:
     if not choice.only_list:
         return
     if choice.as_json:
-        click.echo(orjson.dumps([{"id": one.id, "place": one.place, "breaks": one.breaks} for one in mutants]))
+        click.echo(
+            orjson.dumps([{"id": mutant.id, "place": mutant.place, "breaks": mutant.breaks} for mutant in mutants])
+        )
     else:
-        for one in mutants:
-            click.echo(f"{one.id}  {one.place}  {one.breaks}")
+        for mutant in mutants:
+            click.echo(f"{mutant.id}  {mutant.place}  {mutant.breaks}")
     sys.exit(0)
 
 

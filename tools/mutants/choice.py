@@ -63,15 +63,15 @@ class Choice:
         Raises:
             UsageError: No mutant is left.
         """
-        matching = [
+        matches = [
             mutant
             for mutant in mutants
             if not self.patterns
             or any(fnmatchcase(text, pattern) for text in (mutant.id, mutant.place) for pattern in self.patterns)
         ]
-        if not matching:
+        if not matches:
             raise click.UsageError(f"no mutant matches {', '.join(self.patterns)}")
-        return matching
+        return matches
 
     def draw(self, mutants: Sequence[Mutant[T]]) -> list[Mutant[T]]:
         """Return the sample of some mutants, and of this the part."""
@@ -103,12 +103,12 @@ _OPTIONS = (
 )
 
 
-def choosing(function: Callable[..., Any]) -> Callable[..., Any]:
+def add_choice_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the shared options; the function receives them as a `Choice`."""
 
     @wraps(function)
     def command(**options: Any) -> Any:
-        shared = {one.name: options.pop(one.name) for one in fields(Choice)}
-        return function(Choice(**shared), **options)
+        choice_options = {one.name: options.pop(one.name) for one in fields(Choice)}
+        return function(Choice(**choice_options), **options)
 
     return reduce(lambda decorated, option: option(decorated), reversed(_OPTIONS), command)

@@ -35,7 +35,7 @@ class EditedMutant:
         """The first file that it changes."""
         return self.edits[0].file
 
-    def edited(self, root: Path) -> dict[str, str]:
+    def edited_texts(self, root: Path) -> dict[str, str]:
         """Return the text of each file that it changes, with its edits.
 
         Args:

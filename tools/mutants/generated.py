@@ -23,10 +23,10 @@ from tools.mutants.results import Result, Results, Unjudged
 from tools.mutants.scratch import scratch_copy
 from tools.mutation import judged, killed, reach
 from tools.mutation.places import PACKAGES, Mutant, mutants
-from tools.mutation.reach import STARTING, Reach
-from tools.mutation.recording import recorded
+from tools.mutation.reach import START_CHECK, Reach
+from tools.mutation.recording import record as recorded
 from tools.mutation.stacks import STACKS
-from tools.mutation.stand import RUNNER, Judged, NoStart, Stand, standing, written
+from tools.mutation.stand import RUNNER, Judged, NoStart, Stand, start_stand, write_module
 
 KIND = "generated"
 # Most mutants are noticed by checks that take no longer on the reference as it is, which therefore come first.
@@ -38,7 +38,7 @@ _BREAKDOWN = re.compile(r"\b50[0-9]\b")
 EVERY = "every"
 # What came of a mutant on several stacks: the first of these that any of them found.
 _DECISIVE = ("killed", "no-start", "warned", "unsettled", "survived", "unreached")
-_CAUGHT = frozenset({"killed", "unreached", "no-start"})
+_CAUGHT_OUTCOMES = frozenset({"killed", "unreached", "no-start"})
 
 
 @dataclass(slots=True)
@@ -68,34 +68,42 @@ async def _run_on(mutants: Sequence[Mutant], trial: Trial, results: Results) -> 
         NoStart: The stack did not come up.
     """
     reach = trial.reach
-    waiting = []
+    queue = []
     for mutant in mutants:
         if reach.checks(mutant):
-            waiting.append(mutant)
+            queue.append(mutant)
         else:
             results.add(_result(mutant, trial, "unreached"))
-    needed = {check for mutant in waiting for check in reach.checks(mutant)}
-    while waiting:
-        async with standing(reach.surfaces, reach.lanes) as stand:
-            known = {check.id: check for check in stand.checks()}
-            clean = [*known.values()] if STARTING in needed else [known[one] for one in sorted(needed) if one in known]
+    needed_checks = {check for mutant in queue for check in reach.checks(mutant)}
+    while queue:
+        async with start_stand(reach.surfaces, reach.lanes) as stand:
+            checks_by_id = {check.id: check for check in stand.checks()}
+            clean = (
+                [*checks_by_id.values()]
+                if START_CHECK in needed_checks
+                else [checks_by_id[one] for one in sorted(needed_checks) if one in checks_by_id]
+            )
             if unknown := [one for one in clean if one.id not in trial.typical]:
                 trial.typical.update(await _clean(stand, unknown, trial.seed))
-            while waiting and stand.fresh:
-                mutant = waiting.pop(0)
-                results.add(await _tried(stand, mutant, _chosen(reach, mutant, known, trial.typical), trial))
+            while queue and stand.fresh:
+                mutant = queue.pop(0)
+                results.add(
+                    await _try_mutant(stand, mutant, _choose_checks(reach, mutant, checks_by_id, trial.typical), trial)
+                )
 
 
-def _chosen(reach: Reach, mutant: Mutant, known: Mapping[str, Check], typical: Mapping[str, float]) -> list[Check]:
+def _choose_checks(
+    reach: Reach, mutant: Mutant, checks_by_id: Mapping[str, Check], typical: Mapping[str, float]
+) -> list[Check]:
     """Return the checks to run: those that reach it, and with them what is quick where a service does at its start.
 
     What a service prepares then, such as a document, is read by others than those that reach the line.
     """
-    wanted = reach.checks(mutant)
-    found = [check for name, check in known.items() if name in wanted]
-    if STARTING not in wanted:
-        return found
-    return [*found, *(one for one in known.values() if one not in found and _is_quick(one, typical))]
+    check_ids = reach.checks(mutant)
+    checks = [check for name, check in checks_by_id.items() if name in check_ids]
+    if START_CHECK not in check_ids:
+        return checks
+    return [*checks, *(one for one in checks_by_id.values() if one not in checks and _is_quick(one, typical))]
 
 
 def _is_quick(check: Check, typical: Mapping[str, float]) -> bool:
@@ -104,28 +112,28 @@ def _is_quick(check: Check, typical: Mapping[str, float]) -> bool:
 
 async def _clean(stand: Stand, checks: Sequence[Check], seed: int) -> Mapping[str, float]:
     """Return for how many seconds each check runs on the reference as it is, which all of them must pass."""
-    judged = await stand.judge(checks, seed)
-    unsound = {row: judged.reasons.get(row, "") for row, verdict in judged.rows.items() if verdict not in SOUND}
+    judgements = await stand.judge(checks, seed)
+    unsound = {row: judgements.reasons.get(row, "") for row, verdict in judgements.rows.items() if verdict not in SOUND}
     if unsound:
         raise Unjudged("; ".join(f"{row}: {reason}" for row, reason in unsound.items()))
-    return judged.checks
+    return judgements.checks
 
 
-async def _tried(stand: Stand, mutant: Mutant, checks: Sequence[Check], trial: Trial) -> Result:
-    started = time.perf_counter()
-    with written(mutant.source()) as path:
+async def _try_mutant(stand: Stand, mutant: Mutant, checks: Sequence[Check], trial: Trial) -> Result:
+    start_time = time.perf_counter()
+    with write_module(mutant.source()) as path:
         try:
             await stand.renew([RUNNER, "replace", mutant.module, str(path)])
         except NoStart as fault:
-            return _result(mutant, trial, "no-start", seconds=_since(started), unsettled={"": str(fault)[-300:]})
-        found: list[Judged] = []
-        for some in _in_parts(checks, trial.typical, whole=trial.whole):
-            wanted = _LEAST_SECONDS + _PATIENCE * sum(trial.typical.get(one.id, 0.0) for one in some)
-            seconds = min(_MOST_SECONDS, wanted)
-            found.append(await stand.judge(some, trial.seed, whole=trial.whole, seconds=seconds))
-            if not trial.whole and Verdict.FAIL in found[-1].rows.values():
+            return _result(mutant, trial, "no-start", seconds=_since(start_time), unsettled={"": str(fault)[-300:]})
+        judgements: list[Judged] = []
+        for part_of_checks in _in_parts(checks, trial.typical, whole=trial.whole):
+            least_seconds = _LEAST_SECONDS + _PATIENCE * sum(trial.typical.get(one.id, 0.0) for one in part_of_checks)
+            seconds = min(_MOST_SECONDS, least_seconds)
+            judgements.append(await stand.judge(part_of_checks, trial.seed, whole=trial.whole, seconds=seconds))
+            if not trial.whole and Verdict.FAIL in judgements[-1].rows.values():
                 break
-    return _summed(mutant, trial, found, checks, _since(started))
+    return _summarise(mutant, trial, judgements, checks, _since(start_time))
 
 
 def _in_parts(checks: Sequence[Check], typical: Mapping[str, float], *, whole: bool) -> list[Sequence[Check]]:
@@ -136,33 +144,43 @@ def _in_parts(checks: Sequence[Check], typical: Mapping[str, float], *, whole: b
     return [some for some in (quick, [one for one in checks if one not in quick]) if some]
 
 
-def _since(started: float) -> float:
-    return round(time.perf_counter() - started, 1)
+def _since(start_time: float) -> float:
+    return round(time.perf_counter() - start_time, 1)
 
 
-def _summed(mutant: Mutant, trial: Trial, found: Sequence[Judged], checks: Sequence[Check], seconds: float) -> Result:
+def _summarise(
+    mutant: Mutant, trial: Trial, judgements: Sequence[Judged], checks: Sequence[Check], seconds: float
+) -> Result:
     rows: dict[str, Verdict] = {}
-    for row in {row for part in found for row in part.rows}:
-        rows[row] = worst(part.rows[row] for part in found if row in part.rows) or Verdict.INCONCLUSIVE
-    reasons = {row: reason for part in reversed(found) for row, reason in part.reasons.items()}
+    for row in {row for part in judgements for row in part.rows}:
+        rows[row] = worst(part.rows[row] for part in judgements if row in part.rows) or Verdict.INCONCLUSIVE
+    reasons = {row: reason for part in reversed(judgements) for row, reason in part.reasons.items()}
 
-    def those(*verdicts: Verdict) -> dict[str, str]:
+    def reasons_of(*verdicts: Verdict) -> dict[str, str]:
         return {row: reasons.get(row, "")[:400] for row, one in sorted(rows.items()) if one in verdicts}
 
-    killed, warned = those(Verdict.FAIL), those(Verdict.WARN)
-    unsettled = those(Verdict.INCONCLUSIVE, Verdict.ERROR)
-    lasted = {check for part in found for check in part.checks}
-    ran = {row for check in checks if check.id in lasted for row in check.rows}
-    outcome = "killed" if killed else "warned" if warned else "unsettled" if unsettled or not ran else "survived"
-    seen = [*killed.values(), *warned.values()]
-    breakdown = bool(seen) and all(_BREAKDOWN.search(one) for one in seen)
+    killing_rows, warning_rows = reasons_of(Verdict.FAIL), reasons_of(Verdict.WARN)
+    unsettled_rows = reasons_of(Verdict.INCONCLUSIVE, Verdict.ERROR)
+    seconds_by_check = {check for part in judgements for check in part.checks}
+    ran = {row for check in checks if check.id in seconds_by_check for row in check.rows}
+    outcome = (
+        "killed"
+        if killing_rows
+        else "warned"
+        if warning_rows
+        else "unsettled"
+        if unsettled_rows or not ran
+        else "survived"
+    )
+    reasons_seen = [*killing_rows.values(), *warning_rows.values()]
+    breakdown = bool(reasons_seen) and all(_BREAKDOWN.search(one) for one in reasons_seen)
     return _result(
         mutant,
         trial,
         outcome,
-        killed_by=killed,
-        warned_by=warned,
-        unsettled=unsettled,
+        killed_by=killing_rows,
+        warned_by=warning_rows,
+        unsettled=unsettled_rows,
         seconds=seconds,
         rows_run=sorted(ran),
         breakdown=breakdown,
@@ -176,7 +194,7 @@ def _result(
     *,
     rows_run: Sequence[str] = (),
     breakdown: bool = False,
-    **found: Any,
+    **members: Any,
 ) -> Result:
     """Return a result.
 
@@ -189,7 +207,7 @@ def _result(
         "rows_run": rows_run,
         "breakdown": breakdown,
     }
-    return Result(KIND, mutant.id, outcome, stack=trial.stack, facts=facts, **found)
+    return Result(KIND, mutant.id, outcome, stack=trial.stack, facts=facts, **members)
 
 
 def choose(choice: Choice, stacks: Sequence[str], *, again: bool) -> list[Chosen[Mutant]]:
@@ -203,17 +221,17 @@ def choose(choice: Choice, stacks: Sequence[str], *, again: bool) -> list[Chosen
     Raises:
         UsageError: No mutant is left.
     """
-    found = mutants(packages=_packages(choice.patterns))
-    matching = choice.match([Chosen(one.id, one.place, one.change, one) for one in found])
+    all_mutants = mutants(packages=_packages(choice.patterns))
+    matches = choice.match([Chosen(one.id, one.place, one.change, one) for one in all_mutants])
     if again:
         before = {name for stack in stacks for name in killed.load(stack)}
-        matching = [one for one in matching if one.id in before]
-        if not matching:
+        matches = [one for one in matches if one.id in before]
+        if not matches:
             raise click.UsageError("none of them was killed on these stacks before: run some with --keep")
     if choice.sample is not None:
-        known = [reach.load(stack) for stack in stacks]
-        matching = [one for one in matching if any(one_of.checks(one.data) for one_of in known)]
-    return choice.draw(matching)
+        reaches = [reach.load(stack) for stack in stacks]
+        matches = [one for one in matches if any(one_of.checks(one.data) for one_of in reaches)]
+    return choice.draw(matches)
 
 
 def _packages(globs: Sequence[str]) -> tuple[str, ...]:
@@ -234,9 +252,9 @@ def stacks_of(name: str) -> Sequence[str]:
 
 async def record(stacks: Sequence[str], seed: int, checks: Sequence[str]) -> None:
     """Record which checks reach which line on some stacks; with `checks`, only those, and keep what is recorded."""
-    for one in stacks:
-        found = await recorded(STACKS[one], seed, click.echo, checks)
-        reach.save(one, reach.load(one).with_more(found) if checks else found)
+    for stack in stacks:
+        reached = await recorded(STACKS[stack], seed, click.echo, checks)
+        reach.save(stack, reach.load(stack).with_more(reached) if checks else reached)
 
 
 def tidy() -> None:
@@ -244,25 +262,25 @@ def tidy() -> None:
     killed.tidy({one.id for one in mutants()})
 
 
-def run_tests(chosen: Sequence[Mutant], paths: Sequence[str], results: Results) -> None:
+def run_tests(mutant_list: Sequence[Mutant], paths: Sequence[str], results: Results) -> None:
     """Run tests with each mutant in a scratch copy, until one fails.
 
     Raises:
         Unjudged: No test ran.
     """
     with scratch_copy() as scratch:
-        for mutant in chosen:
-            started = time.perf_counter()
-            with scratch.holding({mutant.file: mutant.source()}):
-                failures = scratch.failing(paths)
+        for mutant in mutant_list:
+            start_time = time.perf_counter()
+            with scratch.hold_texts({mutant.file: mutant.source()}):
+                failures = scratch.run_tests(paths)
             outcome, wrong = ("killed", ()) if failures else ("survived", (mutant.change, "no test fails"))
             by = {one.node: one.behaviour for one in failures[:1]}
             facts = {"place": mutant.place}
-            results.add(Result(KIND, mutant.id, outcome, wrong, by, seconds=_since(started), facts=facts))
+            results.add(Result(KIND, mutant.id, outcome, wrong, by, seconds=_since(start_time), facts=facts))
 
 
 async def run_rows(
-    chosen: Sequence[Mutant], stacks: Sequence[str], seed: int, results: Results, *, whole: bool
+    mutant_list: Sequence[Mutant], stacks: Sequence[str], seed: int, results: Results, *, whole: bool
 ) -> list[dict[str, Any]]:
     """Run each mutant on one stack after the other until it is caught, and return its decisive result.
 
@@ -278,20 +296,22 @@ async def run_rows(
         NoStart: A stack did not come up.
     """
     trials = [Trial(one, reach.load(one), seed, whole=whole) for one in stacks]
-    order = {one.id: turns(one, trials) for one in chosen}
+    order = {one.id: turns(one, trials) for one in mutant_list}
     for turn in range(len(trials)):
         for trial in trials:
             before = results.by_stack(KIND)
-            wanted = [one for one in chosen if (one.id, trial.stack) not in before and not _is_caught(one, before)]
-            await _run_on([one for one in wanted if order[one.id][turn : turn + 1] == [trial]], trial, results)
-    known = judged.load()
-    return [{**one, "wrong": _wrong(one, known)} for one in _decisive(chosen, results.by_stack(KIND))]
+            open_mutants = [
+                one for one in mutant_list if (one.id, trial.stack) not in before and not _is_caught(one, before)
+            ]
+            await _run_on([one for one in open_mutants if order[one.id][turn : turn + 1] == [trial]], trial, results)
+    judgements = judged.load()
+    return [{**one, "wrong": _wrong(one, judgements)} for one in _decisive(mutant_list, results.by_stack(KIND))]
 
 
 def keep(stacks: Sequence[str], results: Results) -> None:
     """Add what is killed to the mutants that were killed on each stack."""
-    for one in stacks:
-        killed.keep(one, [result for result in results.by_stack(KIND).values() if result["stack"] == one])
+    for stack in stacks:
+        killed.keep(stack, [result for result in results.by_stack(KIND).values() if result["stack"] == stack])
 
 
 def turns(mutant: Mutant, trials: Sequence[Trial]) -> list[Trial]:
@@ -314,19 +334,19 @@ def _is_caught(mutant: Mutant, before: Mapping[tuple[str, str], Mapping[str, Any
     return not {"killed", "no-start"}.isdisjoint(outcomes)
 
 
-def _decisive(found: Sequence[Mutant], results: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, Any]]:
+def _decisive(mutant_list: Sequence[Mutant], results: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what came of each mutant, by the stack that found most."""
     by_mutant: dict[str, list[dict[str, Any]]] = {}
     for (name, _), result in results.items():
         by_mutant.setdefault(name, []).append(result)
-    by_stack = [by_mutant[one.id] for one in found if one.id in by_mutant]
+    by_stack = [by_mutant[one.id] for one in mutant_list if one.id in by_mutant]
     return [min(each, key=lambda one: _DECISIVE.index(one["outcome"])) for each in by_stack]
 
 
-def _wrong(one: Mapping[str, Any], known: Mapping[str, judged.Judgement]) -> list[str]:
+def _wrong(result: Mapping[str, Any], judgements: Mapping[str, judged.Judgement]) -> list[str]:
     """Return why a mutant should have been caught and was not, as far as it has been judged."""
-    judgement = known.get(one["id"])
-    if one["outcome"] in _CAUGHT or (judgement is not None and judgement.verdict != "hole"):
+    judgement = judgements.get(result["id"])
+    if result["outcome"] in _CAUGHT_OUTCOMES or (judgement is not None and judgement.verdict != "hole"):
         return []
     why = [] if judgement is None else [f"{judgement.verdict}: {judgement.reason}"]
-    return [one["place"], one["change"], *why]
+    return [result["place"], result["change"], *why]

@@ -40,16 +40,18 @@ class MutantForTests(EditedMutant):
     caught_by: str = ""
     behaviour: str = ""
 
-    def edited(self, root: Path) -> dict[str, str]:
+    def edited_texts(self, root: Path) -> dict[str, str]:
         """Return the text of each file that it changes, with its edits.
 
         Raises:
             EditFault: An edit does not fit, the entry names no test, or a test is missing.
         """
-        missing = [test for test in (*self.tests, *self.wider) if not (root / test.partition("::")[0]).exists()]
-        if missing or not self.tests:
-            raise EditFault(f"{self.id}: no test {', '.join(missing)}; name the tests that hold this: {self.behaviour}")
-        return EditedMutant.edited(self, root)
+        missing_tests = [test for test in (*self.tests, *self.wider) if not (root / test.partition("::")[0]).exists()]
+        if missing_tests or not self.tests:
+            raise EditFault(
+                f"{self.id}: no test {', '.join(missing_tests)}; name the tests that hold this: {self.behaviour}"
+            )
+        return EditedMutant.edited_texts(self, root)
 
 
 def load() -> tuple[MutantForTests, ...]:
@@ -61,7 +63,7 @@ def load() -> tuple[MutantForTests, ...]:
     return load_mutants(MutantForTests, sorted(FOLDER.glob("*.toml")))
 
 
-def run(mutants: Sequence[MutantForTests], results: Results, root: Path = ROOT) -> None:
+def run_mutants(mutants: Sequence[MutantForTests], results: Results, root: Path = ROOT) -> None:
     """Put each mutant into a copy of a checkout and run its tests until one fails.
 
     At the end the tests that failed are run without any mutant, and must pass.
@@ -70,22 +72,22 @@ def run(mutants: Sequence[MutantForTests], results: Results, root: Path = ROOT) 
         Unjudged: The copy cannot be used.
     """
     with scratch_copy(root) as scratch:
-        found = []
+        tried_results = []
         for mutant in mutants:
-            found.append(_tried(scratch, mutant))
-            results.add(found[-1])
-        for result in _without_verdict(scratch, found):
+            tried_results.append(_try_mutant(scratch, mutant))
+            results.add(tried_results[-1])
+        for result in _without_verdict(scratch, tried_results):
             results.add(result)
 
 
-def _tried(scratch: Scratch, mutant: MutantForTests) -> Result:
-    started = time.monotonic()
+def _try_mutant(scratch: Scratch, mutant: MutantForTests) -> Result:
+    start_time = time.monotonic()
     failures: list[Failure] = []
     wrong = []
     try:
-        with scratch.holding(mutant.edited(scratch.root)):
+        with scratch.hold_texts(mutant.edited_texts(scratch.root)):
             for tests in filter(None, (mutant.tests, mutant.wider)):
-                failures = failures or scratch.failing(tests)
+                failures = failures or scratch.run_tests(tests)
     except (EditFault, Unjudged) as fault:
         wrong = [str(fault)]
     outcome = NO_VERDICT if wrong else "killed" if failures else "survived"
@@ -95,15 +97,17 @@ def _tried(scratch: Scratch, mutant: MutantForTests) -> Result:
         outcome,
         wrong or ([] if failures else [f"no test fails: {mutant.breaks}"]),
         killed_by={one.node: one.behaviour for one in failures[:1]},
-        seconds=round(time.monotonic() - started, 1),
+        seconds=round(time.monotonic() - start_time, 1),
         facts={"file": mutant.place, "breaks": mutant.breaks, "caught_before": mutant.caught_before},
     )
 
 
-def _without_verdict(scratch: Scratch, found: Sequence[Result]) -> Iterator[Result]:
+def _without_verdict(scratch: Scratch, tried_results: Sequence[Result]) -> Iterator[Result]:
     """Yield the results whose test fails without the mutant, too."""
-    nodes = list(dict.fromkeys(node for one in found for node in one.killed_by))
-    failing = {one.node for one in scratch.failing(nodes, first=False)} if nodes else set()
-    for one in found:
-        if failing & one.killed_by.keys():
-            yield replace(one, outcome=NO_VERDICT, wrong=[f"{', '.join(one.killed_by)} fails without the mutant, too"])
+    nodes = list(dict.fromkeys(node for result in tried_results for node in result.killed_by))
+    failing_nodes = {result.node for result in scratch.run_tests(nodes, first=False)} if nodes else set()
+    for result in tried_results:
+        if failing_nodes & result.killed_by.keys():
+            yield replace(
+                result, outcome=NO_VERDICT, wrong=[f"{', '.join(result.killed_by)} fails without the mutant, too"]
+            )

@@ -20,32 +20,38 @@ KIND = "named"
 def load() -> list[Mutant[KillList]]:
     """Return every named mutant; one in Python has no place."""
     return [
-        Mutant(one.mutant, one.edits[0].file if one.edits else "", f"{one.caught_by}  {one.rule}", one)
-        for one in load_kill_lists()
+        Mutant(
+            kill_list.mutant,
+            kill_list.edits[0].file if kill_list.edits else "",
+            f"{kill_list.caught_by}  {kill_list.rule}",
+            kill_list,
+        )
+        for kill_list in load_kill_lists()
     ]
 
 
-async def run(kill_lists: Sequence[KillList], seed: int, results: Results) -> None:
+async def run_kill_lists(kill_lists: Sequence[KillList], seed: int, results: Results) -> None:
     """Run the suite against each mutant and compare the verdicts with its kill list.
 
     Raises:
         StackFault: The stack did not come up.
     """
     for kill_list in kill_lists:
-        started = time.perf_counter()
+        start_time = time.perf_counter()
         verdicts = await verdicts_against(kill_list.mutant, kill_list.surface, seed, kill_list.lanes)
-        failed, warned = (
-            [row for row, verdict in verdicts.items() if verdict is one] for one in (Verdict.FAIL, Verdict.WARN)
+        failing_rows, warning_rows = (
+            [row for row, verdict in verdicts.items() if verdict is verdict_kind]
+            for verdict_kind in (Verdict.FAIL, Verdict.WARN)
         )
         results.add(
             Result(
                 KIND,
                 kill_list.mutant,
-                "killed" if failed else "warned" if warned else "survived",
+                "killed" if failing_rows else "warned" if warning_rows else "survived",
                 kill_list.list_differences(verdicts),
-                killed_by=dict.fromkeys(failed, ""),
-                warned_by=dict.fromkeys(warned, ""),
-                seconds=round(time.perf_counter() - started, 1),
+                killed_by=dict.fromkeys(failing_rows, ""),
+                warned_by=dict.fromkeys(warning_rows, ""),
+                seconds=round(time.perf_counter() - start_time, 1),
                 facts={"rule": kill_list.rule, "caught_by": kill_list.caught_by},
             )
         )

@@ -30,7 +30,7 @@ class Result:
         kind: Kind of the mutant, as the command line names it.
         id: The mutant.
         outcome: `killed` if a requirement or a test fails, `warned` if requirements only warn, `survived`,
-            `unsettled` if requirements came to no verdict, `unreached` if no requirement reaches it, `no-start` if the
+            `unsettled_rows` if requirements came to no verdict, `unreached` if no requirement reaches it, `no-start` if the
             program does not start, `no-verdict` if the tests fail without it or do not run.
         wrong: In what the outcome differs from what it should be, a line each; empty if it does not.
         killed_by: Requirements or tests that fail, each with what was expected and found.
@@ -47,7 +47,7 @@ class Result:
     wrong: Sequence[str] = ()
     killed_by: Mapping[str, str] = field(default_factory=dict)
     warned_by: Mapping[str, str] = field(default_factory=dict)
-    unsettled: Mapping[str, str] = field(default_factory=dict)
+    unsettled_rows: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     stack: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Results:
         """Return the results of some mutants of a kind without stacks, in their order."""
         return [found for one in mutants if (found := self._by_key.get((kind, one.id, "")))]
 
-    def missing(self, kind: str, mutants: Iterable[Mutant[T]]) -> list[T]:
+    def mutants_without_result(self, kind: str, mutants: Iterable[Mutant[T]]) -> list[T]:
         """Return the data of those of some mutants of a kind that have no result yet."""
         return [one.data for one in mutants if (kind, one.id, "") not in self._by_key]
 
@@ -109,19 +109,19 @@ class Results:
 
 def conclude(results: Sequence[Mapping[str, Any]], *, as_json: bool) -> int:
     """Print what came of a run and return the exit code: 0 if every outcome is as it should be, 1 or 3 if not."""
-    wrong = [one for one in results if one["wrong"]]
+    wrong = [result for result in results if result["wrong"]]
     if as_json:
         click.echo(orjson.dumps(results, option=orjson.OPT_INDENT_2))
     else:
-        for one in wrong:
-            click.echo("\n    ".join((f"{one['outcome']}: {one['id']}", *one["wrong"])))
-        counts = Counter(one["outcome"] for one in results)
+        for result in wrong:
+            click.echo("\n    ".join((f"{result['outcome']}: {result['id']}", *result["wrong"])))
+        counts = Counter(result["outcome"] for result in results)
         words = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-        seconds = sum(one["seconds"] for one in results)
+        seconds = sum(result["seconds"] for result in results)
         average = seconds / max(1, len(results))
         click.echo(
             f"{len(results)} mutants: {words}; {len(wrong)} not as it should be; {seconds:.0f} s, {average:.1f} s each"
         )
-    if any(one["outcome"] == NO_VERDICT for one in results):
+    if any(result["outcome"] == NO_VERDICT for result in results):
         return EXIT_NO_VERDICT
     return EXIT_UNCAUGHT if wrong else EXIT_CAUGHT

@@ -52,16 +52,16 @@ class Scratch:
         Raises:
             Unjudged: The copy's packages are not those that a program of it imports.
         """
-        made = cls(folder / "tree", folder / "reports")
-        made.reports.mkdir()
+        scratch = cls(folder / "tree", folder / "reports")
+        scratch.reports.mkdir()
         listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        listed = subprocess.run(listing, cwd=tree, capture_output=True, text=True, check=True).stdout  # noqa: S603 - git
-        for name in filter(None, listed.split("\0")):
+        file_names = subprocess.run(listing, cwd=tree, capture_output=True, text=True, check=True).stdout  # noqa: S603 - git
+        for name in filter(None, file_names.split("\0")):
             if (tree / name).is_file():
-                (made.root / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(tree / name, made.root / name)
-        made._refuse_foreign_packages(folder)
-        return made
+                (scratch.root / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(tree / name, scratch.root / name)
+        scratch._refuse_foreign_packages(folder)
+        return scratch
 
     def environment(self) -> Mapping[str, str]:
         """Return the environment of the tests and of every program that they start: the copy's packages come first."""
@@ -73,15 +73,15 @@ class Scratch:
         """Raise `Unjudged` if a program started elsewhere would import an installed package instead of the copy's."""
         code = f"import {', '.join(_PACKAGES)}; print(*({', '.join(f'{one}.__path__[0]' for one in _PACKAGES)},))"
         words = [sys.executable, "-c", code]
-        done = subprocess.run(  # noqa: S603 - this Python
+        process = subprocess.run(  # noqa: S603 - this Python
             words, cwd=elsewhere, env=self.environment(), capture_output=True, text=True, check=False
         )
-        wanted = [str(self.root / one) for one in _PACKAGES]
-        if done.stdout.split() != wanted:
-            raise Unjudged(f"the copy's packages are not imported, but {done.stdout or done.stderr}")
+        package_paths = [str(self.root / one) for one in _PACKAGES]
+        if process.stdout.split() != package_paths:
+            raise Unjudged(f"the copy's packages are not imported, but {process.stdout or process.stderr}")
 
     @contextlib.contextmanager
-    def holding(self, texts: Mapping[str, str]) -> Iterator[None]:
+    def hold_texts(self, texts: Mapping[str, str]) -> Iterator[None]:
         """Replace the text of some files of the copy for a while.
 
         Each change gets a different time, because compiled code is recognised by second and size alone.
@@ -99,7 +99,7 @@ class Scratch:
                 path.write_text(text, "utf-8")
                 os.utime(path, (stamp, stamp))
 
-    def failing(self, tests: Sequence[str], *, first: bool = True) -> list[Failure]:
+    def run_tests(self, tests: Sequence[str], *, first: bool = True) -> list[Failure]:
         """Return those of some tests that fail, or only the first.
 
         Raises:
@@ -110,16 +110,16 @@ class Scratch:
         options = ["-q", "-p", "no:cacheprovider", "-p", "mutant_failures", "-o", f"timeout={TEST_SECONDS}"]
         words = [sys.executable, "-m", "pytest", *options, *(["-x"] if first else []), *tests]
         try:
-            said, code = _ended(words, self.root, self.environment(), SET_SECONDS if first else 3 * SET_SECONDS)
+            output, code = _run_to_end(words, self.root, self.environment(), SET_SECONDS if first else 3 * SET_SECONDS)
         finally:
             _end_what_is_left(f"MUTANT_FAILURES={report}")
         if report.exists():
             return [Failure(**json.loads(line)) for line in report.read_text("utf-8").splitlines()]
         if code is None:
             return [Failure(tests[0], f"the tests came to no end within {SET_SECONDS} s")]
-        if code == 0 and " passed" in said:
+        if code == 0 and " passed" in output:
             return []
-        raise Unjudged(f"no test ran in {' '.join(tests)}: {said.strip()[-2000:]}")
+        raise Unjudged(f"no test ran in {' '.join(tests)}: {output.strip()[-2000:]}")
 
 
 @contextlib.contextmanager
@@ -133,7 +133,7 @@ def scratch_copy(tree: Path = ROOT) -> Iterator[Scratch]:
         yield Scratch.of(tree.resolve(), Path(folder).resolve())
 
 
-def _ended(
+def _run_to_end(
     words: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float
 ) -> tuple[str, int | None]:
     """Run a program in a separate process group; return its output and its exit code, None if it did not end."""
@@ -148,14 +148,14 @@ def _ended(
         start_new_session=True,
     ) as process:
         try:
-            said, _ = process.communicate(timeout=seconds)
+            output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             return "", None
         finally:
             # However it ends, the processes that its tests started are killed; Ctrl-C reaches only this process.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-        return said, process.returncode
+        return output, process.returncode
 
 
 def _end_what_is_left(mark: str) -> None:

@@ -25,10 +25,10 @@ def load(path: Path = _FILE) -> Mapping[str, Judgement]:
     Raises:
         ValueError: A verdict that is unknown, a mutant that is judged twice, or one without a reason.
     """
-    found: dict[str, Judgement] = {}
+    judgements: dict[str, Judgement] = {}
     for verdict, entries in tomllib.loads(path.read_text("utf-8")).items():
         for name, reason in entries.items():
-            if verdict not in VERDICTS or name in found or not reason.strip():
+            if verdict not in VERDICTS or name in judgements or not reason.strip():
                 raise ValueError(f"{name}: {verdict} {reason!r} is no judgement, or not the only one")
-            found[name] = Judgement(verdict, reason)
-    return found
+            judgements[name] = Judgement(verdict, reason)
+    return judgements

@@ -15,8 +15,8 @@ FOLDER = ROOT / "conformance/recorded/killed"
 def load(stack: str, folder: Path = FOLDER) -> dict[str, tuple[str, ...]]:
     """Return the mutants that were killed on a stack, each with the rows that failed it."""
     path = folder / f"{stack}.json"
-    found = json.loads(path.read_bytes()) if path.exists() else {}
-    return {name: tuple(rows) for name, rows in found.items()}
+    rows_by_mutant = json.loads(path.read_bytes()) if path.exists() else {}
+    return {name: tuple(rows) for name, rows in rows_by_mutant.items()}
 
 
 def keep(stack: str, results: Iterable[Mapping[str, Any]], folder: Path = FOLDER) -> None:
@@ -27,12 +27,12 @@ def keep(stack: str, results: Iterable[Mapping[str, Any]], folder: Path = FOLDER
         results: Lines of `results.ndjson`.
         folder: Where the data are.
     """
-    found: dict[str, Collection[str]] = {**load(stack, folder)}
-    for one in results:
-        found.pop(one["id"], None)
-        if one["outcome"] == "killed":
-            found[one["id"]] = sorted(one["killed_by"])
-    _write(stack, found, folder)
+    rows_by_mutant: dict[str, Collection[str]] = {**load(stack, folder)}
+    for result in results:
+        rows_by_mutant.pop(result["id"], None)
+        if result["outcome"] == "killed":
+            rows_by_mutant[result["id"]] = sorted(result["killed_by"])
+    _write(stack, rows_by_mutant, folder)
 
 
 def tidy(names: Collection[str], folder: Path = FOLDER) -> None:
@@ -41,8 +41,8 @@ def tidy(names: Collection[str], folder: Path = FOLDER) -> None:
         _write(path.stem, {name: rows for name, rows in load(path.stem, folder).items() if name in names}, folder)
 
 
-def _write(stack: str, found: Mapping[str, Collection[str]], folder: Path) -> None:
+def _write(stack: str, rows_by_mutant: Mapping[str, Collection[str]], folder: Path) -> None:
     """Write a line for each mutant, in the order of their ids, which a reader can compare."""
     folder.mkdir(exist_ok=True)
-    lines = ",\n".join(f" {json.dumps(name)}: {json.dumps([*found[name]])}" for name in sorted(found))
+    lines = ",\n".join(f" {json.dumps(name)}: {json.dumps([*rows_by_mutant[name]])}" for name in sorted(rows_by_mutant))
     (folder / f"{stack}.json").write_text(f"{{\n{lines}\n}}\n" if lines else "{}\n", "utf-8")

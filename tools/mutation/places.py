@@ -81,16 +81,16 @@ class Mutant:
 @cache
 def mutants(root: Path = ROOT, packages: tuple[str, ...] = PACKAGES) -> tuple[Mutant, ...]:
     """Return every mutant of a checkout, or of some of its packages, in the order of packages, modules and lines."""
-    found: list[Mutant] = []
+    all_mutants: list[Mutant] = []
     for package in packages:
-        taken: Counter[str] = Counter()
+        fact_counts: Counter[str] = Counter()
         files = sorted((root / "reference" / package).rglob("*.py"), key=lambda one: (one.stem, str(one)))
         for path in files:
-            found += _of_file(path, root, package, taken)
-    return tuple(found)
+            all_mutants += _of_file(path, root, package, fact_counts)
+    return tuple(all_mutants)
 
 
-def _of_file(path: Path, root: Path, package: str, taken: Counter[str]) -> Iterator[Mutant]:
+def _of_file(path: Path, root: Path, package: str, fact_counts: Counter[str]) -> Iterator[Mutant]:
     stem = path.parent.name if path.stem == "__init__" else path.stem
     file = path.relative_to(root).as_posix()
     for index, place in enumerate(_places(ast.parse(path.read_text("utf-8")))):
@@ -99,8 +99,8 @@ def _of_file(path: Path, root: Path, package: str, taken: Counter[str]) -> Itera
         for number, (_, variant) in enumerate(_variants(place)):
             after = variant.text
             facts = f"{function} {variant.operator} {before} {after}"
-            taken[facts] += 1
-            digest = hashlib.sha256(f"{facts} {taken[facts]}".encode()).hexdigest()[:_DIGEST]
+            fact_counts[facts] += 1
+            digest = hashlib.sha256(f"{facts} {fact_counts[facts]}".encode()).hexdigest()[:_DIGEST]
             yield Mutant(
                 id=f"{function}/{variant.operator}/{digest}",
                 file=file,
@@ -116,9 +116,9 @@ def _of_file(path: Path, root: Path, package: str, taken: Counter[str]) -> Itera
             )
 
 
-def _around(text: str, other: str) -> str:
+def _around(text: str, other_text: str) -> str:
     """Return a text on one line, shortened to where it begins to differ from another."""
-    line, against = " ".join(text.split()), " ".join(other.split())
+    line, against = " ".join(text.split()), " ".join(other_text.split())
     first = next((at for at, (one, two) in enumerate(zip(line, against, strict=False)) if one != two), 0)
     start = max(0, first - _BEFORE)
     end = "…" if len(line) > start + _FRAGMENT else ""
@@ -142,24 +142,24 @@ def _below(
         for number, child in enumerate(children):
             if not isinstance(child, ast.AST) or _left_out(node, name, child):
                 continue
-            inside, defined = _inside(child, function), defines
+            inside, defined_names = _inside(child, function), defines
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                defined = frozenset()
+                defined_names = frozenset()
             elif isinstance(node, (ast.Module, ast.ClassDef)):
-                defined = frozenset(_defined(child))
+                defined_names = frozenset(_defined_names(child))
             slot = number if isinstance(value, list) else None
             if isinstance(child, (ast.expr, ast.stmt)):
-                yield Place(tree, child, (*parents, node), name, slot, inside, defined)
-            yield from _below(tree, child, (*parents, node), inside, defined)
+                yield Place(tree, child, (*parents, node), name, slot, inside, defined_names)
+            yield from _below(tree, child, (*parents, node), inside, defined_names)
 
 
-def _defined(node: ast.AST) -> Iterator[str]:
+def _defined_names(node: ast.AST) -> Iterator[str]:
     """Yield the names that a statement outside of functions defines."""
     if isinstance(node, ast.ClassDef):
         yield node.name
-    for one in ast.walk(node):
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-            yield one.id
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            yield part.id
 
 
 def _left_out(parent: ast.AST, name: str, child: ast.AST) -> bool:
@@ -206,14 +206,14 @@ class Function:
 @cache
 def functions(root: Path = ROOT) -> Mapping[str, tuple[Function, ...]]:
     """Return the functions and classes of each file, outer ones first."""
-    found: dict[str, tuple[Function, ...]] = {}
+    functions_by_file: dict[str, tuple[Function, ...]] = {}
     for package in PACKAGES:
         for path in sorted((root / "reference" / package).rglob("*.py")):
             stem = path.parent.name if path.stem == "__init__" else path.stem
             file = path.relative_to(root).as_posix()
             tree = ast.parse(path.read_text("utf-8"))
-            found[file] = tuple(_functions(tree, f"{package}/{stem}", file, ""))
-    return found
+            functions_by_file[file] = tuple(_functions(tree, f"{package}/{stem}", file, ""))
+    return functions_by_file
 
 
 def _functions(node: ast.AST, head: str, file: str, outer: str) -> Iterator[Function]:

@@ -17,7 +17,7 @@ from tools.mutation.places import MODULE, ROOT, Function, Mutant, functions
 
 FOLDER = ROOT / "conformance/recorded/reached"
 # What is run while a service starts, before any check.
-STARTING = "(starting)"
+START_CHECK = "(starting)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,45 +48,47 @@ class Reach:
     functions: Mapping[str, Reached]
 
     def checks(self, mutant: Mutant, root: Path = ROOT) -> frozenset[str]:
-        """Return the checks that reach a mutant, `STARTING` among them where a service does while it starts."""
+        """Return the checks that reach a mutant, `START_CHECK` among them where a service does while it starts."""
         if mutant.names or mutant.function.endswith(MODULE):
             return self._outside(mutant, root)
-        found = self.functions.get(mutant.function)
-        if found is None:
+        recorded_function = self.functions.get(mutant.function)
+        if recorded_function is None:
             return frozenset()
         own = next(one for one in functions(root)[mutant.file] if one.key == mutant.function)
-        if own.digest != found.digest:
-            return found.whole
+        if own.digest != recorded_function.digest:
+            return recorded_function.whole
         lines = range(mutant.line - own.first, mutant.end_line - own.first + 1)
-        return frozenset(check for line in lines for check in found.lines.get(line, ()))
+        return frozenset(check for line in lines for check in recorded_function.lines.get(line, ()))
 
     def with_more(self, other: Reach) -> Reach:
         """Return it with what another recording of the same stand found; where a function changed, the newer one's."""
-        found = dict(self.functions)
-        for key, one in other.functions.items():
-            old = found.get(key, Reached(one.digest, {}))
-            same = old.digest == one.digest
-            lines = {*one.lines, *(old.lines if same else ())}
-            before = {line: old.lines.get(line, frozenset()) if same else old.whole for line in lines}
-            found[key] = Reached(one.digest, {line: before[line] | one.lines.get(line, frozenset()) for line in lines})
-        return Reach(self.surfaces, self.lanes, found)
+        merged = dict(self.functions)
+        for key, newer in other.functions.items():
+            old = merged.get(key, Reached(newer.digest, {}))
+            is_same = old.digest == newer.digest
+            lines = {*newer.lines, *(old.lines if is_same else ())}
+            before = {line: old.lines.get(line, frozenset()) if is_same else old.whole for line in lines}
+            merged[key] = Reached(
+                newer.digest, {line: before[line] | newer.lines.get(line, frozenset()) for line in lines}
+            )
+        return Reach(self.surfaces, self.lanes, merged)
 
     def _outside(self, mutant: Mutant, root: Path) -> frozenset[str]:
         """Return what reaches a place outside of functions: what uses its name, in a module that is loaded here."""
         own = functions(root)[mutant.file]
         near = self._of(own)
-        found = self._by_names(mutant.names, root) if near or not own else frozenset()
+        users = self._by_names(mutant.names, root) if near or not own else frozenset()
         # A form that a service reads once, while it starts, is used by what the rest of its module does.
-        return found if found - {STARTING} else found | near
+        return users if users - {START_CHECK} else users | near
 
     def _by_names(self, names: Iterable[str], root: Path) -> frozenset[str]:
         """Return what reaches a function that uses one of these names, or a name that is made of one."""
-        wanted = set(names)
-        return self._of(one for file in functions(root).values() for one in file if wanted & one.uses)
+        name_set = set(names)
+        return self._of(one for file in functions(root).values() for one in file if name_set & one.uses)
 
-    def _of(self, found: Iterable[Function]) -> frozenset[str]:
-        reached = [self.functions[one.key] for one in found if one.key in self.functions]
-        return frozenset(check for one in reached for check in one.whole)
+    def _of(self, some_functions: Iterable[Function]) -> frozenset[str]:
+        recorded_functions = [self.functions[one.key] for one in some_functions if one.key in self.functions]
+        return frozenset(check for one in recorded_functions for check in one.whole)
 
 
 @cache
@@ -98,11 +100,11 @@ def load(name: str, folder: Path = FOLDER) -> Reach:
     """
     data = json.loads((folder / f"{name}.json").read_bytes())
     checks = data["checks"]
-    found = {
-        key: Reached(one["source"], {int(line): _of_bits(bits, checks) for line, bits in one["lines"].items()})
-        for key, one in data["functions"].items()
+    recorded_functions = {
+        key: Reached(record["source"], {int(line): _of_bits(bits, checks) for line, bits in record["lines"].items()})
+        for key, record in data["functions"].items()
     }
-    return Reach(tuple(data["surfaces"]), tuple(data["lanes"]), found)
+    return Reach(tuple(data["surfaces"]), tuple(data["lanes"]), recorded_functions)
 
 
 def save(name: str, reach: Reach, folder: Path = FOLDER) -> None:
@@ -110,9 +112,9 @@ def save(name: str, reach: Reach, folder: Path = FOLDER) -> None:
 
     A check keeps its bit in later recordings, so that a new check or one that is gone changes no other line.
     """
-    known = _kept_checks(folder / f"{name}.json")
-    found = {check for one in reach.functions.values() for check in one.whole}
-    checks = [*known, *sorted(found - {*known})]
+    old_checks = _kept_checks(folder / f"{name}.json")
+    new_checks = {check for record in reach.functions.values() for check in record.whole}
+    checks = [*old_checks, *sorted(new_checks - {*old_checks})]
     place = {check: number for number, check in enumerate(checks)}
     data = {
         "surfaces": reach.surfaces,
@@ -120,13 +122,13 @@ def save(name: str, reach: Reach, folder: Path = FOLDER) -> None:
         "checks": checks,
         "functions": {
             key: {
-                "source": one.digest,
+                "source": record.digest,
                 "lines": {
-                    str(line): f"{sum(1 << place[check] for check in found):x}"
-                    for line, found in sorted(one.lines.items())
+                    str(line): f"{sum(1 << place[check] for check in new_checks):x}"
+                    for line, new_checks in sorted(record.lines.items())
                 },
             }
-            for key, one in sorted(reach.functions.items())
+            for key, record in sorted(reach.functions.items())
         },
     }
     (folder / f"{name}.json").write_text(_text(data), "utf-8")
@@ -153,7 +155,7 @@ def _of_bits(text: str, checks: list[str]) -> frozenset[str]:
     return frozenset(check for number, check in enumerate(checks) if bits >> number & 1)
 
 
-def gathered(seen: Mapping[str, Iterable[tuple[str, int]]], root: Path = ROOT) -> Mapping[str, Reached]:
+def gather(lines_by_check: Mapping[str, Iterable[tuple[str, int]]], root: Path = ROOT) -> Mapping[str, Reached]:
     """Return the functions that lines belong to.
 
     Args:
@@ -162,14 +164,16 @@ def gathered(seen: Mapping[str, Iterable[tuple[str, int]]], root: Path = ROOT) -
     """
     by_file = functions(root)
     lines: dict[Function, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for check, places in seen.items():
+    for check, places in lines_by_check.items():
         for path, line in places:
             own = Path(path)
             file = own.relative_to(root).as_posix() if own.is_relative_to(root) else ""
-            inner = [one for one in by_file.get(file, ()) if one.first <= line <= one.last]
+            inner = [
+                line_number for line_number in by_file.get(file, ()) if line_number.first <= line <= line_number.last
+            ]
             if inner:
                 lines[inner[-1]][line - inner[-1].first].add(check)
     return {
-        one.key: Reached(one.digest, {line: frozenset(checks) for line, checks in found.items()})
-        for one, found in lines.items()
+        line_number.key: Reached(line_number.digest, {line: frozenset(checks) for line, checks in check_names.items()})
+        for line_number, check_names in lines.items()
     }

@@ -9,15 +9,15 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tools.mutation.reach import STARTING, Reach, gathered
-from tools.mutation.service.tracing import ASKING
+from tools.mutation.reach import START_CHECK, Reach, gather
+from tools.mutation.service.tracing import ASK_SIGNAL
 from tools.mutation.stacks import StackKind
-from tools.mutation.stand import RUNNER, standing
+from tools.mutation.stand import RUNNER, start_stand
 
 _TELLING_SECONDS = 20.0
 
 
-async def recorded(kind: StackKind, seed: int, say: Callable[[str], None], only: Collection[str] = ()) -> Reach:
+async def record(kind: StackKind, seed: int, say: Callable[[str], None], only: Collection[str] = ()) -> Reach:
     """Return what reaches what on a stand of some surfaces and lanes.
 
     Args:
@@ -27,16 +27,16 @@ async def recorded(kind: StackKind, seed: int, say: Callable[[str], None], only:
         only: Names of the checks to record, without their lanes; if empty, all checks.
     """
     with tempfile.TemporaryDirectory(prefix="weldproof-lines-") as name:
-        noted = Notes(Path(name))
-        async with standing(kind.surfaces, kind.lanes) as stand:
+        notes = Notes(Path(name))
+        async with start_stand(kind.surfaces, kind.lanes) as stand:
             await stand.renew([RUNNER, "trace", name])
-            seen = {STARTING: await noted.since(stand.services)}
+            lines_by_check = {START_CHECK: await notes.since(stand.services)}
             for check in [one for one in stand.checks() if not only or one.id.partition("[")[0] in only]:
-                judged = await stand.judge([check], seed)
-                seen[check.id] = await noted.since(stand.services)
-                unsound = [f"{row}: {reason}" for row, reason in judged.reasons.items()]
-                say(f"{check.id}: {len(seen[check.id])} lines, {judged.seconds} s {' '.join(unsound)}")
-    return Reach(kind.surfaces, kind.lanes, gathered(seen))
+                judgements = await stand.judge([check], seed)
+                lines_by_check[check.id] = await notes.since(stand.services)
+                unsound = [f"{row}: {reason}" for row, reason in judgements.reasons.items()]
+                say(f"{check.id}: {len(lines_by_check[check.id])} lines, {judgements.seconds} s {' '.join(unsound)}")
+    return Reach(kind.surfaces, kind.lanes, gather(lines_by_check))
 
 
 class Notes:
@@ -46,7 +46,7 @@ class Notes:
         self._folder = folder
         self._read: dict[str, int] = {}
 
-    async def since(self, running: Sequence[int]) -> set[tuple[str, int]]:
+    async def since(self, pids: Sequence[int]) -> set[tuple[str, int]]:
         """Return the lines, as (file, line), that were run since this was last asked.
 
         Args:
@@ -55,20 +55,20 @@ class Notes:
         Raises:
             TimeoutError: One does not answer.
         """
-        told = {*self._folder.glob("*.told")}
-        for pid in running:
-            await self._asked(pid)
+        answers = {*self._folder.glob("*.told")}
+        for pid in pids:
+            await self._ask(pid)
         # A process that is not asked goes on with its file, or has ended.
-        own = {self._folder / f"{pid}.lines" for pid in running}
-        others = {*self._folder.glob("*.lines")} - own
-        text = "".join(self._further(path) for path in [*({*self._folder.glob("*.told")} - told), *others])
+        own = {self._folder / f"{pid}.lines" for pid in pids}
+        other_files = {*self._folder.glob("*.lines")} - own
+        text = "".join(self._further(path) for path in [*({*self._folder.glob("*.told")} - answers), *other_files])
         places = [line.rpartition(":") for line in text.splitlines()]
         return {(file, int(number)) for file, _, number in places}
 
-    async def _asked(self, pid: int) -> None:
+    async def _ask(self, pid: int) -> None:
         before = len([*self._folder.glob(f"{pid}.*.told")])
         with suppress(ProcessLookupError):
-            os.kill(pid, ASKING)
+            os.kill(pid, ASK_SIGNAL)
             async with asyncio.timeout(_TELLING_SECONDS):
                 while len([*self._folder.glob(f"{pid}.*.told")]) == before:  # noqa: ASYNC110 - another process writes it
                     await asyncio.sleep(0.02)

@@ -113,34 +113,34 @@ class Stand:
 
     async def judge(self, checks: Sequence[Check], seed: int, *, whole: bool = True, seconds: float = 900.0) -> Judged:
         """Run some checks; unless it is to be the whole of them, stop at the first row that fails."""
-        started = time.perf_counter()
-        log = await self.logged(checks, seed, whole=whole, seconds=seconds)
-        found: dict[str, list[Verdict]] = {}
+        start_time = time.perf_counter()
+        log = await self.run_checks(checks, seed, whole=whole, seconds=seconds)
+        verdicts_by_row: dict[str, list[Verdict]] = {}
         reasons: dict[str, str] = {}
         for event in log.of("judgement"):
             verdict = Verdict(event["verdict"])
-            found.setdefault(event["row"], []).append(verdict)
+            verdicts_by_row.setdefault(event["row"], []).append(verdict)
             if verdict in {Verdict.FAIL, Verdict.WARN, Verdict.ERROR, Verdict.INCONCLUSIVE}:
                 reasons.setdefault(event["row"], f"{verdict.value}: {event['expected']}; found {event['found']}")
-        rows = {row: worst(verdicts) or Verdict.INCONCLUSIVE for row, verdicts in found.items()}
-        lasted = {event["check"]: event["seconds"] for event in log.of("check.finished")}
-        return Judged(rows, reasons, lasted, round(time.perf_counter() - started, 1))
+        rows = {row: worst(verdicts) or Verdict.INCONCLUSIVE for row, verdicts in verdicts_by_row.items()}
+        seconds_by_check = {event["check"]: event["seconds"] for event in log.of("check.finished")}
+        return Judged(rows, reasons, seconds_by_check, round(time.perf_counter() - start_time, 1))
 
-    async def logged(
+    async def run_checks(
         self, checks: Sequence[Check], seed: int, *, whole: bool = True, seconds: float = 900.0
     ) -> EventLog:
         """Run some checks in the same way and return the log, which ends early if they take longer than `seconds`."""
         log, profile = EventLog(), self.profile
         plan = RunPlan(self._rows, tuple(checks), seed=seed, workers=profile.pace.workers, fail_fast=not whole)
-        running = asyncio.create_task(Run(plan, profile, log).execute_whole())
+        run_task = asyncio.create_task(Run(plan, profile, log).execute_whole())
         try:
             async with asyncio.timeout(seconds):
-                while not running.done() and (whole or not _has_failed(log)):
-                    await asyncio.wait([running], timeout=None if whole else _LOOK_SECONDS)
+                while not run_task.done() and (whole or not _has_failed(log)):
+                    await asyncio.wait([run_task], timeout=None if whole else _LOOK_SECONDS)
         except TimeoutError:
             pass
         finally:
-            await _ended(running)
+            await _end_run(run_task)
         return log
 
     @property
@@ -153,14 +153,14 @@ def _has_failed(log: EventLog) -> bool:
     return any(event["verdict"] == Verdict.FAIL for event in log.of("judgement"))
 
 
-async def _ended(running: asyncio.Task[None]) -> None:
+async def _end_run(run_task: asyncio.Task[None]) -> None:
     """End a run that goes on; what a run breaks at that came to its end is raised."""
-    if running.done():
-        running.result()
+    if run_task.done():
+        run_task.result()
         return
-    running.cancel()
+    run_task.cancel()
     with suppress(asyncio.CancelledError):
-        await running
+        await run_task
 
 
 def rows_of(surfaces: Sequence[str]) -> tuple[Requirement, ...]:
@@ -169,7 +169,9 @@ def rows_of(surfaces: Sequence[str]) -> tuple[Requirement, ...]:
 
 
 @asynccontextmanager
-async def standing(surfaces: Sequence[str], lanes: Sequence[str], *, companions: bool = True) -> AsyncIterator[Stand]:
+async def start_stand(
+    surfaces: Sequence[str], lanes: Sequence[str], *, companions: bool = True
+) -> AsyncIterator[Stand]:
     """Bring a stack up and end it on leaving; addons come along with a control plane.
 
     Args:
@@ -180,10 +182,10 @@ async def standing(surfaces: Sequence[str], lanes: Sequence[str], *, companions:
     Raises:
         NoStart: It did not come up.
     """
-    started = tuple(one for one in surfaces if one != "webhooks")
+    services = tuple(one for one in surfaces if one != "webhooks")
     with temporary_folder() as folder:
-        addons = ADDONS if "control_plane" in started else ()
-        plan = Plan(folder, 0, lanes=tuple(lanes), surfaces=started, companions=companions, addons=addons)
+        addons = ADDONS if "control_plane" in services else ()
+        plan = Plan(folder, 0, lanes=tuple(lanes), surfaces=services, companions=companions, addons=addons)
         async with run_stack(plan, progress=lambda _: None) as stack:
             clock = asyncio.create_task(stack.follow_clock())
             stand = Stand(stack, folder, surfaces)
@@ -195,7 +197,7 @@ async def standing(surfaces: Sequence[str], lanes: Sequence[str], *, companions:
 
 
 @contextmanager
-def written(source: str) -> Iterator[Path]:
+def write_module(source: str) -> Iterator[Path]:
     """Have the source of a changed module in a file for a while."""
     with tempfile.TemporaryDirectory(prefix="weldproof-mutant-") as folder:
         path = Path(folder) / "module.py"

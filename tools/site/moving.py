@@ -16,7 +16,7 @@ BESIDE: Final = "project"
 _LINK: Final = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)((?: \"[^\"]*\")?)\)")
 _FENCE: Final = re.compile(r"^ {0,3}(```+|~~~+)")
 _CODE: Final = re.compile(r"(`[^`\n]*`)")
-_EXPLAINED: Final = re.compile(r"(?<!\[)`weldproof explain ([A-Z0-9]+(?:-[A-Z0-9]+)+)`")
+_EXPLAIN_COMMAND: Final = re.compile(r"(?<!\[)`weldproof explain ([A-Z0-9]+(?:-[A-Z0-9]+)+)`")
 _OUTSIDE: Final = re.compile(r"[a-z][a-z+.-]*:|#|/", re.IGNORECASE)
 
 
@@ -31,7 +31,7 @@ def project_path(place: str) -> str:
     return place.removeprefix(f"{BESIDE}/") if beside else f"{DOCS}/{place}"
 
 
-def linked(markdown: str, path: str) -> Iterator[str]:
+def find_links(markdown: str, path: str) -> Iterator[str]:
     """Return the paths that a page links to, from the project's folder.
 
     Args:
@@ -40,12 +40,12 @@ def linked(markdown: str, path: str) -> Iterator[str]:
     """
     for line in _prose(markdown):
         for part in _CODE.split(line)[::2]:
-            for found in _LINK.finditer(part):
-                if not _OUTSIDE.match(found[3]):
-                    yield _target(found[3], path)[0]
+            for link in _LINK.finditer(part):
+                if not _OUTSIDE.match(link[3]):
+                    yield _target(link[3], path)[0]
 
 
-def moved(markdown: str, path: str, there: frozenset[str]) -> str:
+def move_links(markdown: str, path: str, site_paths: frozenset[str]) -> str:
     """Return a page with links that hold on the site; one to what is not on it is its text.
 
     Args:
@@ -53,10 +53,10 @@ def moved(markdown: str, path: str, there: frozenset[str]) -> str:
         path: The page's own path, from the project's folder.
         there: Paths of what is on the site.
     """
-    return "\n".join(_rewritten(line, path, there) if prose else line for line, prose in _lines(markdown))
+    return "\n".join(_rewritten(line, path, site_paths) if prose else line for line, prose in _lines(markdown))
 
 
-def explained(markdown: str, path: str, there: frozenset[str]) -> str:
+def link_explanations(markdown: str, path: str, site_paths: frozenset[str]) -> str:
     """Return a page whose commands `weldproof explain ID` lead to the page of that requirement, if it is on the site.
 
     Args:
@@ -65,23 +65,23 @@ def explained(markdown: str, path: str, there: frozenset[str]) -> str:
         there: Paths of what is on the site.
     """
 
-    def link(found: re.Match[str]) -> str:
-        wanted = f"{DOCS}/requirements/{found[1]}.md"
-        place = posixpath.relpath(site_path(wanted), posixpath.dirname(site_path(path)) or ".")
-        return f"[{found[0]}]({place})" if wanted in there else found[0]
+    def link(command: re.Match[str]) -> str:
+        page_path = f"{DOCS}/requirements/{command[1]}.md"
+        place = posixpath.relpath(site_path(page_path), posixpath.dirname(site_path(path)) or ".")
+        return f"[{command[0]}]({place})" if page_path in site_paths else command[0]
 
-    return "\n".join(_EXPLAINED.sub(link, line) if prose else line for line, prose in _lines(markdown))
+    return "\n".join(_EXPLAIN_COMMAND.sub(link, line) if prose else line for line, prose in _lines(markdown))
 
 
-def _rewritten(line: str, path: str, there: frozenset[str]) -> str:
-    def link(found: re.Match[str]) -> str:
-        mark, text, target, title = found.groups()
+def _rewritten(line: str, path: str, site_paths: frozenset[str]) -> str:
+    def link(link_match: re.Match[str]) -> str:
+        mark, text, target, title = link_match.groups()
         if _OUTSIDE.match(target):
-            return found[0]
-        wanted, anchor = _target(target, path)
-        if wanted not in there:
+            return link_match[0]
+        page_path, anchor = _target(target, path)
+        if page_path not in site_paths:
             return str(text)
-        place = posixpath.relpath(site_path(wanted), posixpath.dirname(site_path(path)) or ".")
+        place = posixpath.relpath(site_path(page_path), posixpath.dirname(site_path(path)) or ".")
         return f"{mark}[{text}]({place}{anchor}{title})"
 
     # A link's text may be code, so code is only passed over where no link is around it.
@@ -102,12 +102,12 @@ def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
     """Return each line, and whether it is prose rather than a block of code."""
     fence: str | None = None
     for line in markdown.split("\n"):
-        found = _FENCE.match(line)
-        if fence is None and found:
-            fence = found[1]
+        fence_match = _FENCE.match(line)
+        if fence is None and fence_match:
+            fence = fence_match[1]
             yield line, False
         elif fence is not None:
-            if found and found[1].startswith(fence):
+            if fence_match and fence_match[1].startswith(fence):
                 fence = None
             yield line, False
         else:

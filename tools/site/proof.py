@@ -17,7 +17,7 @@ from tools.mutation.stacks import STACKS
 from tools.sound_looks import SoundLooks
 
 PAGE: Final = "proof-by-requirement.md"
-_SHOWN: Final = 3
+_MOST_MUTANTS: Final = 3
 _HEAD: Final = (
     "What shows that the suite sees each requirement broken. [Proof](proof.md) explains how. *Made by rule* counts the "
     "mutants that the row failed; a trial ends with the first check that fails. *Looks* counts correct servers of "
@@ -40,7 +40,7 @@ class ByRule:
     verdicts: Mapping[str, int]
 
 
-def page(rows: Sequence[Explanation], named: int, by_rule: ByRule, looks: SoundLooks) -> str:
+def page(rows: Sequence[Explanation], mutant_count: int, by_rule: ByRule, looks: SoundLooks) -> str:
     """Return the page.
 
     Args:
@@ -52,7 +52,7 @@ def page(rows: Sequence[Explanation], named: int, by_rule: ByRule, looks: SoundL
     parts = [
         "# Proof by requirement",
         _HEAD,
-        *_totals(rows, named, by_rule),
+        *_totals(rows, mutant_count, by_rule),
         f"{len(looks.seeds)} [looks of a correct server](chameleon.md) were sound: not one row failed or warned.",
     ]
     for surface in dict.fromkeys(one.row.surface for one in rows):
@@ -63,32 +63,35 @@ def page(rows: Sequence[Explanation], named: int, by_rule: ByRule, looks: SoundL
     return "\n\n".join(parts) + "\n"
 
 
-def _totals(rows: Sequence[Explanation], named: int, by_rule: ByRule) -> Iterator[str]:
+def _totals(rows: Sequence[Explanation], mutant_count: int, by_rule: ByRule) -> Iterator[str]:
     unshown = [one.row.id for one in rows if one.row.documented and not one.checks]
-    deciding = [one for one in rows if one.row.decides and one.row.id not in unshown]
-    unseen = [one.row.id for one in deciding if not _kills(one)]
+    deciding_rows = [one for one in rows if one.row.decides and one.row.id not in unshown]
+    unseen = [one.row.id for one in deciding_rows if not _kills(one)]
     yield (
-        f"{len(rows)} requirements, of which {len(deciding)} decide a verdict. {named} named mutants, each caught by "
-        f"exactly the rows of its kill list; {len(deciding) - len(unseen)} deciding requirements catch one."
+        f"{len(rows)} requirements, of which {len(deciding_rows)} decide a verdict. {mutant_count} named mutants, each caught by "
+        f"exactly the rows of its kill list; {len(deciding_rows) - len(unseen)} deciding requirements catch one."
     )
-    yield f"Deciding requirements that catch no named mutant: {', '.join(map(_linked, unseen)) or 'none'}."
+    yield f"Deciding requirements that catch no named mutant: {', '.join(map(_row_link, unseen)) or 'none'}."
     yield (
         "Requirements that nothing on the wire shows, which decide nothing; the page of each says why: "
-        f"{', '.join(map(_linked, unshown)) or 'none'}."
+        f"{', '.join(map(_row_link, unshown)) or 'none'}."
     )
-    counted = ", ".join(f"{number} {verdict}" for verdict, number in sorted(by_rule.verdicts.items()))
+    verdict_counts = ", ".join(f"{number} {verdict}" for verdict, number in sorted(by_rule.verdicts.items()))
     yield (
         f"Of the [mutants made by rule](generated-mutants.md), a row has failed {by_rule.killed}, as far as they were "
-        f"tried; survivors that were judged: {counted}."
+        f"tried; survivors that were judged: {verdict_counts}."
     )
 
 
-def _kills(one: Explanation) -> list[str]:
+def _kills(explanation: Explanation) -> list[str]:
     """Return the mutants that a row catches: those for which it was named, then those that it sees as well."""
-    return [*(kill.mutant for kill in one.catching_mutants), *(kill.mutant for kill, _ in one.further_mutants)]
+    return [
+        *(kill.mutant for kill in explanation.catching_mutants),
+        *(kill.mutant for kill, _ in explanation.further_mutants),
+    ]
 
 
-def _linked(row: str) -> str:
+def _row_link(row: str) -> str:
     return f"[{row}](requirements/{row}.md)"
 
 
@@ -97,20 +100,27 @@ def _table(rows: Iterable[Explanation], by_rule: Mapping[str, int], looks: Mappi
         "| Requirement | Level | Source | Checks | Mutants that it catches | Made by rule | Looks |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for one in rows:
-        row, kills = one.row, _kills(one)
-        shown = ", ".join(f"`{name}`" for name in kills[:_SHOWN])
-        more = f" and {len(kills) - _SHOWN} more" if len(kills) > _SHOWN else ""
-        checks = len(one.checks) or ("documented" if row.documented else "none")
+    for explanation in rows:
+        row, kills = explanation.row, _kills(explanation)
+        mutant_names = ", ".join(f"`{name}`" for name in kills[:_MOST_MUTANTS])
+        more = f" and {len(kills) - _MOST_MUTANTS} more" if len(kills) > _MOST_MUTANTS else ""
+        checks = len(explanation.checks) or ("documented" if row.documented else "none")
         counts = [str(found.get(row.id) or "") for found in (by_rule, looks)]
-        cells = [_linked(row.id), row.level, f"{row.basis}, {row.section}", str(checks), f"{shown}{more}", *counts]
+        cells = [
+            _row_link(row.id),
+            row.level,
+            f"{row.basis}, {row.section}",
+            str(checks),
+            f"{mutant_names}{more}",
+            *counts,
+        ]
         lines.append("|" + "".join(f" {cell} |" if cell else " |" for cell in cells))
     return "\n".join(lines)
 
 
-def made() -> str:
+def build_page() -> str:
     """Return the page as it should be."""
-    found = [rows for stack in STACKS for rows in killed.load(stack).values()]
+    killed_rows = [rows for stack in STACKS for rows in killed.load(stack).values()]
     verdicts = Counter(one.verdict for one in judged.load().values())
-    by_rule = ByRule(len(found), Counter(row for rows in found for row in rows), verdicts)
+    by_rule = ByRule(len(killed_rows), Counter(row for rows in killed_rows for row in rows), verdicts)
     return page([explain(row) for row in load()], len(load_kill_lists()), by_rule, sound_looks.load())

@@ -32,33 +32,38 @@ def prose(text: str) -> str:
     return "".join(part if place % 2 else _SPECIAL.sub(r"\\\g<0>", part) for place, part in enumerate(parts))
 
 
-def _page(one: Explanation) -> str:
+def _page(explanation: Explanation) -> str:
     parts = [
-        f"# {one.row.id}",
-        f"**{prose(one.row.sentence)}**",
-        _facts(one),
-        *(("## Why it matters", prose(one.why)) if one.why is not None else ()),
-        *_clauses(one.clauses),
+        f"# {explanation.row.id}",
+        f"**{prose(explanation.row.sentence)}**",
+        _facts(explanation),
+        *(("## Why it matters", prose(explanation.why)) if explanation.why is not None else ()),
+        *_clauses(explanation.clauses),
         "## What is sent",
-        *([prose(one.reason_without_check)] if one.reason_without_check else []),
-        *(part for check in one.checks for part in _check(check)),
-        *(_example(one.example) if one.example is not None else ()),
-        *_changes(one),
-        *_mutants(one),
-        _ending(one.row.id),
+        *([prose(explanation.reason_without_check)] if explanation.reason_without_check else []),
+        *(part for check in explanation.checks for part in _check(check)),
+        *(_example(explanation.example) if explanation.example is not None else ()),
+        *_changes(explanation),
+        *_mutants(explanation),
+        _page_ending(explanation.row.id),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _ending(row: str) -> str:
+def _page_ending(row: str) -> str:
     command = f"`weldproof explain {row}`"
     return (
         f"{command} prints this page, with the lines of the checks and of the reference. [All requirements](index.md)."
     )
 
 
-def _facts(one: Explanation) -> str:
-    facts = {"Level": one.level, "Surface": one.surface, "Section": one.row.section, "Needs": one.needs}
+def _facts(explanation: Explanation) -> str:
+    facts = {
+        "Level": explanation.level,
+        "Surface": explanation.surface,
+        "Section": explanation.row.section,
+        "Needs": explanation.needs,
+    }
     return _table(("", ""), ((name, prose(text)) for name, text in facts.items()))
 
 
@@ -79,8 +84,10 @@ def _check(check: CheckDescription) -> Iterator[str]:
     yield f"### `{check.id}`"
     yield from (prose(part) for part in check.sentence.split("\n\n"))
     runs = describe_company(check).lstrip(" ,")
-    told = [f"Runs {runs}."] if runs else []
-    yield " ".join([*told, f"With `--quick`: {prose(describe_quick_run(check))}.", f"It stands in `{check.file}`."])
+    sentences = [f"Runs {runs}."] if runs else []
+    yield " ".join(
+        [*sentences, f"With `--quick`: {prose(describe_quick_run(check))}.", f"It stands in `{check.file}`."]
+    )
 
 
 def _example(example: Example) -> Iterator[str]:
@@ -99,27 +106,27 @@ def _example(example: Example) -> Iterator[str]:
         yield f"{_FENCE}text\n{text}\n{_FENCE}"
 
 
-def _changes(one: Explanation) -> Iterator[str]:
-    fixes = tuple(dict.fromkeys(check.fix for check in one.checks))
-    if fixes or one.rules:
+def _changes(explanation: Explanation) -> Iterator[str]:
+    fixes = tuple(dict.fromkeys(check.fix for check in explanation.checks))
+    if fixes or explanation.rules:
         yield "## What to change"
     if fixes:
         yield "\n".join(f"- {prose(fix)}" for fix in fixes) if len(fixes) > 1 else prose(fixes[0])
-    if one.rules:
-        places = (rule.partition(":") for rule in one.rules)
+    if explanation.rules:
+        places = (rule.partition(":") for rule in explanation.rules)
         yield "In the reference it is decided by:"
         yield "\n".join(f"- `{name}` in `{file}`" for file, _, name in places)
 
 
-def _mutants(one: Explanation) -> Iterator[str]:
-    if not (one.catching_mutants or one.further_mutants):
+def _mutants(explanation: Explanation) -> Iterator[str]:
+    if not (explanation.catching_mutants or explanation.further_mutants):
         return
     yield "## Mutants that show it"
-    yield f"Each is the reference with one rule dropped: `weldproof run {one.row.id} --mutant NAME` shows the breach."
-    named = [f"- `{kill.mutant}`: {prose(kill.rule)}{_diff(kill)}" for kill in one.catching_mutants]
-    also = ((kill, prose(reason)) for kill, reason in one.further_mutants)
+    yield f"Each is the reference with one rule dropped: `weldproof run {explanation.row.id} --mutant NAME` shows the breach."
+    mutant_lines = [f"- `{kill.mutant}`: {prose(kill.rule)}{_diff(kill)}" for kill in explanation.catching_mutants]
+    also = ((kill, prose(reason)) for kill, reason in explanation.further_mutants)
     further = [f"- `{kill.mutant}`: {prose(kill.rule)}. It is seen here, too: {reason}" for kill, reason in also]
-    yield "\n".join([*named, *further])
+    yield "\n".join([*mutant_lines, *further])
 
 
 def _diff(kill: KillList) -> str:
@@ -130,13 +137,13 @@ def _diff(kill: KillList) -> str:
 def _index(rows: Sequence[Explanation]) -> str:
     surfaces = tuple(dict.fromkeys(one.row.surface for one in rows))
     decide = sum(one.row.decides for one in rows)
-    shown = sum(one.example is not None for one in rows)
+    example_count = sum(one.example is not None for one in rows)
     parts = [
         "# Requirements",
         (
             f"{len(rows)} requirements, each on a page of its own: why it matters, what the specification says, what "
             "is sent, what to change, and which mutants show it. "
-            f"{decide} decide a run's verdict, the rest warn. {shown} pages show a breach on the wire, recorded of a "
+            f"{decide} decide a run's verdict, the rest warn. {example_count} pages show a breach on the wire, recorded of a "
             "mutant. `weldproof explain ID` prints the same."
         ),
         *(part for name in surfaces for part in _surface(name, [one for one in rows if one.row.surface == name])),
@@ -150,11 +157,11 @@ def _surface(name: str, rows: Sequence[Explanation]) -> Iterator[str]:
         ("Requirement", "Level", "Sentence", "Mutants"),
         (
             (
-                f"[{one.row.id}]({one.row.id}.md)",
-                one.row.level,
-                prose(one.row.sentence),
-                str(len(one.catching_mutants) + len(one.further_mutants)),
+                f"[{explanation.row.id}]({explanation.row.id}.md)",
+                explanation.row.level,
+                prose(explanation.row.sentence),
+                str(len(explanation.catching_mutants) + len(explanation.further_mutants)),
             )
-            for one in rows
+            for explanation in rows
         ),
     )

@@ -71,7 +71,7 @@ class Outcome:
         return f"{head} {self.seconds:6.1f} s {self.processor:6.1f} s CPU  {word:8} {counts}"
 
 
-def run(number: int, condition: Condition, seed: int, words: Sequence[str], folder: Path) -> Outcome:
+def run_once(number: int, condition: Condition, seed: int, words: Sequence[str], folder: Path) -> Outcome:
     """Run the command once under a condition, and read its report.
 
     Args:
@@ -172,22 +172,24 @@ def main(
     outcomes: list[Outcome] = []
     with contextlib.suppress(KeyboardInterrupt), (folder / "runs.ndjson").open("ab") as log:
         for number in range(1, runs + 1):
-            outcome = _kept(number, rotation[(number - 1) % len(rotation)], first_seed + number - 1, command, folder)
+            outcome = _run_and_keep(
+                number, rotation[(number - 1) % len(rotation)], first_seed + number - 1, command, folder
+            )
             outcomes.append(outcome)
             log.write(orjson.dumps(asdict(outcome)) + b"\n")
             log.flush()
             click.echo(orjson.dumps(asdict(outcome)).decode() if as_json else outcome.line)
-    interrupted = len(outcomes) < runs
+    is_interrupted = len(outcomes) < runs
     if not as_json:
         click.echo(f"\n{summary(outcomes)}" if outcomes else "no run came to its end")
-    sys.exit(130 if interrupted else int(not all(outcome.sound for outcome in outcomes)))
+    sys.exit(130 if is_interrupted else int(not all(outcome.sound for outcome in outcomes)))
 
 
-def _kept(number: int, condition: Condition, seed: int, command: Sequence[str], folder: Path) -> Outcome:
+def _run_and_keep(number: int, condition: Condition, seed: int, command: Sequence[str], folder: Path) -> Outcome:
     """Run once, and keep the report where something differed."""
     with tempfile.TemporaryDirectory(prefix="steady-", dir=folder) as scratch:
         place = Path(scratch) / f"{number:03}-{condition.name}-{seed}"
-        outcome = run(number, condition, seed, command, place)
+        outcome = run_once(number, condition, seed, command, place)
         if not outcome.sound:
             shutil.move(place, folder / place.name)
     return outcome

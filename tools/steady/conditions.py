@@ -68,7 +68,7 @@ def in_force(condition: Condition, process: subprocess.Popen[bytes], seed: int) 
         for _ in range(condition.busy):
             ends.enter_context(_busy_loop())
         if condition.stalls:
-            ends.enter_context(_stalling(process.pid, random.Random(seed), stalls))  # noqa: S311 - repeatable
+            ends.enter_context(_stall_processes(process.pid, random.Random(seed), stalls))  # noqa: S311 - repeatable
         yield stalls
 
 
@@ -83,7 +83,7 @@ def _busy_loop() -> Iterator[None]:
 
 
 @contextmanager
-def _stalling(root: int, rng: random.Random, stalls: list[str]) -> Iterator[None]:
+def _stall_processes(root: int, rng: random.Random, stalls: list[str]) -> Iterator[None]:
     over = threading.Event()
     stopper = threading.Thread(target=_stall_until, args=(over, root, rng, stalls))
     stopper.start()
@@ -95,17 +95,17 @@ def _stalling(root: int, rng: random.Random, stalls: list[str]) -> Iterator[None
 
 
 def _stall_until(over: threading.Event, root: int, rng: random.Random, stalls: list[str]) -> None:
-    met: dict[int, int] = {}
+    stall_counts: dict[int, int] = {}
     at = 0.0
     while not over.wait(pause := rng.expovariate(1 / _BETWEEN_STALLS)):
         at += pause
-        running = family(root)
-        if not running:
+        pids = family(root)
+        if not pids:
             continue
         # Who had the fewest so far is next, so that every process has its turn, also one that lives for seconds.
-        fewest = min(met.get(pid, 0) for pid in running)
-        pid = rng.choice([pid for pid in running if met.get(pid, 0) == fewest])
-        met[pid] = met.get(pid, 0) + 1
+        fewest = min(stall_counts.get(pid, 0) for pid in pids)
+        pid = rng.choice([pid for pid in pids if stall_counts.get(pid, 0) == fewest])
+        stall_counts[pid] = stall_counts.get(pid, 0) + 1
         stalls.append(f"{at:.2f} s: {pid} {command_of(pid)}")
         stall(pid, over)
         at += _STALL_SECONDS
@@ -130,17 +130,19 @@ def family(root: int) -> list[int]:
                 state, parent = (entry / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[:2]
                 if state != "Z":
                     parents[int(entry.name)] = int(parent)
-    found = [root] if root in parents else []
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
+    pids = [root] if root in parents else []
+    for pid in pids:
+        pids += [child for child, parent in parents.items() if parent == pid]
+    return pids
 
 
 def command_of(pid: int) -> str:
     """Return the first words of a process' command."""
     with contextlib.suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-        told = " ".join(word.rsplit("/", 1)[-1] for word in words[:4]).strip()
+        command = " ".join(word.rsplit("/", 1)[-1] for word in words[:4]).strip()
         # The services of a stack are forks, distinguished only by their names.
-        return f"{told} ({Path(f'/proc/{pid}/comm').read_text().strip()})" if "localnet.prepared" in words else told
+        return (
+            f"{command} ({Path(f'/proc/{pid}/comm').read_text().strip()})" if "localnet.prepared" in words else command
+        )
     return ""

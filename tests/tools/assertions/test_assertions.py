@@ -9,7 +9,7 @@ import pytest
 
 from conformance.outcome import Verdict
 from tools.assertions import unreached
-from tools.assertions.judging import Judged, judged
+from tools.assertions.judging import Judged, judge_checks
 from tools.assertions.places import places
 from tools.assertions.rounds import rounds
 
@@ -60,11 +60,11 @@ def test_what_is_said_to_be_out_of_reach_exists() -> None:
 async def test_a_negated_place_turns_its_row_red() -> None:
     """A judgement that is turned round on the clean reference fails its row."""
     every, row = places(), "AGENT-HTTP-01"
-    plain = await judged(every, 1, rows=row)
+    plain = await judge_checks(every, 1, rows=row)
     assert not plain.rows
     assert plain.verdicts[row] is Verdict.PASS
     place = next(iter(plain.checks))
-    found = await judged(every, 1, negated=[place], only=plain.checks[place], rows=row)
+    found = await judge_checks(every, 1, negated_places=[place], only=plain.checks[place], rows=row)
     assert found.rows[place]
     assert found.green(place) == set()
     assert found.verdicts[row] is Verdict.FAIL
@@ -83,10 +83,10 @@ def test_every_judgement_of_some_rows_decides(rows: str) -> None:
 
     async def negated() -> dict[str, set[str]]:
         every, green = places(), dict[str, set[str]]()
-        plain = await judged(every, 1, rows=rows)
+        plain = await judge_checks(every, 1, rows=rows)
         for some in rounds(plain.checks):
             checks = {check for place in some for check in plain.checks[place]}
-            found = await judged(every, 1, negated=some, only=checks, rows=rows)
+            found = await judge_checks(every, 1, negated_places=some, only=checks, rows=rows)
             green |= {place: found.green(place) for place in some}
         return green
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.outcome import Verdict
 from conformance.selftest.kill_lists import KillList, load_kill_lists
 from tests.conformance.report.run_builder import RunBuilder
-from tools.examples.recording import Job, chosen, examples, jobs
+from tools.examples.recording import Job, choose_mutants, examples, jobs
 
 ROWS = ("RAIL-WELD-01", "RAIL-WELD-02", "RAIL-WELD-05")
 KILL = KillList("note-ignored", "the note is the token", "RAIL", ROWS[0], {ROWS[1]: "likewise"})
@@ -13,7 +13,7 @@ KILL = KillList("note-ignored", "the note is the token", "RAIL", ROWS[0], {ROWS[
 
 def test_every_row_that_a_mutant_breaks_has_one() -> None:
     """Its own mutant before one that it only sees, too."""
-    lists, found = load_kill_lists(), chosen()
+    lists, found = load_kill_lists(), choose_mutants()
     own = {kill.caught_by for kill in lists}
     assert found.keys() == own | {row for kill in lists for row in kill.also}
     assert all(found[row].caught_by == row for row in own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.examples.stable import BEGINNING, Stable
+from tools.examples.stable import FIRST_SECOND, Stable
 
 STARTED = 1_795_421_471
 
@@ -19,8 +19,8 @@ def stable() -> Stable:
     [
         ("http://localhost:39799/x", "http://localhost:$PORT/x"),
         ("did:web:localhost%3A39799", "did:web:localhost%3A$PORT"),
-        ('"created":1795421472', f'"created":{BEGINNING + 1}'),
-        ('"ms":1795421472635}', f'"ms":{BEGINNING + 1}635}}'),
+        ('"created":1795421472', f'"created":{FIRST_SECOND + 1}'),
+        ('"ms":1795421472635}', f'"ms":{FIRST_SECOND + 1}635}}'),
         ("2026-11-23T08:11:12Z", "2026-01-01T12:00:01Z"),
         ("2026-11-23T09:11:11.5+00:00", "2026-01-01T13:00:00.5+00:00"),
         ("Date: Mon, 23 Nov 2026 08:11:11 GMT", "Date: Thu, 01 Jan 2026 12:00:00 GMT"),

@@ -86,7 +86,7 @@ def test_edits_of_one_file_follow_each_other(tmp_path: Path) -> None:
     path.write_text(ENTRY + '[[mutant.edits]]\nfile = "f"\nfind = "2"\nput = "3"\n', "utf-8")
     (tmp_path / "f").write_text("1", "utf-8")
     [mutant] = load_mutants(EditedMutant, [path])
-    assert mutant.edited(tmp_path) == {"f": "3"}
+    assert mutant.edited_texts(tmp_path) == {"f": "3"}
 
 
 def test_the_exit_code_follows_from_all_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,7 @@ AREAS = (
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
 def test_an_entry_fits_the_checkout(mutant: MutantForTests) -> None:
     """Its text occurs exactly once in its file, and the tests that it names exist."""
-    mutant.edited(ROOT)
+    mutant.edited_texts(ROOT)
 
 
 def test_there_are_sixty_over_all_packages() -> None:
@@ -60,7 +60,7 @@ def test_an_entry_that_no_longer_fits_is_refused(tmp_path: Path) -> None:
     """A text that is missing or occurs twice, a missing file and a missing test are each an error."""
     (tmp_path / "test_it.py").touch()
     (tmp_path / "it.py").write_text("one\ntwo\ntwo\n", "utf-8")
-    assert mutant("one", "1", "test_it.py::test_one").edited(tmp_path) == {"it.py": "1\ntwo\ntwo\n"}
+    assert mutant("one", "1", "test_it.py::test_one").edited_texts(tmp_path) == {"it.py": "1\ntwo\ntwo\n"}
     for wrong in (
         mutant("two", "2", "test_it.py"),
         mutant("three", "3", "test_it.py"),
@@ -71,7 +71,7 @@ def test_an_entry_that_no_longer_fits_is_refused(tmp_path: Path) -> None:
         mutant("one", "one", "test_it.py"),
     ):
         with pytest.raises(EditFault, match=r"\Ait: "):
-            wrong.edited(tmp_path)
+            wrong.edited_texts(tmp_path)
 
 
 def test_a_run_reports_which_test_noticed_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_a_run_reports_which_test_noticed_each(tmp_path: Path, monkeypatch: pyte
     in_tests.run(mutants, results, checkout)
     kept = Results(tmp_path / "results").of(in_tests.KIND, listed)
     assert [{**one, "wrong": [*one["wrong"]]} for one in results.of(in_tests.KIND, listed)] == kept
-    assert results.missing(in_tests.KIND, listed) == []
+    assert results.mutants_without_result(in_tests.KIND, listed) == []
     assert [one["outcome"] for one in kept] == ["killed", "survived", "no-verdict", "no-verdict"]
     assert kept[0]["killed_by"] == {price: "The price is three."}
     assert [bool(one["wrong"]) for one in kept] == [False, True, True, True]

@@ -54,7 +54,7 @@ def test_each_mutant_fits_its_file(name: str) -> None:
     """Every text that a mutant replaces occurs once in its file, and the recorded verdicts are of these mutants."""
     server = SERVERS[name]
     for mutant in load(server.source):
-        mutant.edited(server.source)
+        mutant.edited_texts(server.source)
         assert mutant.named is None or mutant.named in load_ledger()
     assert set(load_recorded(server.source)) <= {one.id for one in load(server.source)}
 
@@ -110,7 +110,7 @@ def test_a_server_that_does_not_start_is_found(source: Path) -> None:
     """The caller that starts it gets an error."""
     server = Server("a server", source, lambda _: nullcontext({}), _never)
     edits = (Edit("s.mjs", "402", "200"),)
-    mutant = SecondMutant(id="a", edits=edits, clause="1", judged="must", asked=("RAIL",))
+    mutant = SecondMutant(id="a", edits=edits, clause="1", judged="must", asked_rows=("RAIL",))
     assert found_by(server, {}, mutant) == ["(it does not start)"]
 
 

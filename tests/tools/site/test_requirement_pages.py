@@ -14,7 +14,7 @@ from conformance.ledger import load
 from conformance.ledger.example_breaches import Example, examples
 from conformance.ledger.why import longest_prefix, reasons
 from conformance.selftest.kill_lists import load_kill_lists
-from tools.examples.__main__ import encoded
+from tools.examples.__main__ import encode
 from tools.site.requirement_pages import pages, prose
 
 ROOT = Path(__file__).parents[3]
@@ -67,7 +67,7 @@ def test_every_example_is_of_a_mutant_that_the_row_catches() -> None:
     """Its row and mutant stand together in a kill list, and the file holds the examples as the tool writes them."""
     catching = {(row, kill.mutant) for kill in load_kill_lists() for row in (kill.caught_by, *kill.also)}
     assert {(one.row, one.mutant) for one in examples().values()} <= catching
-    assert (ROOT / "conformance/recorded/examples.json").read_bytes() == encoded(examples().values())
+    assert (ROOT / "conformance/recorded/examples.json").read_bytes() == encode(examples().values())
 
 
 def test_no_example_shows_a_secret_or_a_place_of_a_machine() -> None:

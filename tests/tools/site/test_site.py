@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.site.moving import explained, linked, moved, project_path, site_path
+from tools.site.moving import find_links, link_explanations, move_links, project_path, site_path
 from tools.site.proof import PAGE
 
 ROOT = Path(__file__).parents[3]
@@ -29,14 +29,14 @@ THERE = frozenset({"docs/a.md", "docs/deep/b.md", "CONTRIBUTING.md", "examples/c
 def test_links_hold_on_the_site(path: str, link: str, shown: str | None) -> None:
     """A link to a page that is brought along leads there, and one to what is not on the site is its text."""
     expected = "gone and [out](https://example.org/x) [here](#x)" if shown is None else shown
-    assert moved(link, path, THERE) == expected
+    assert move_links(link, path, THERE) == expected
 
 
 def test_code_is_left_alone() -> None:
     """Neither searched for links nor changed, in fences of either kind."""
     text = "```md\n[a](../x.md)\n```\n~~~~text\n```\n[b](../y.md)\n~~~~\n[c](../z.md)\n"
-    assert [*linked(text, "docs/a.md")] == ["z.md"]
-    assert moved(text, "docs/a.md", frozenset()) == text.replace("[c](../z.md)", "c")
+    assert [*find_links(text, "docs/a.md")] == ["z.md"]
+    assert move_links(text, "docs/a.md", frozenset()) == text.replace("[c](../z.md)", "c")
 
 
 @pytest.mark.parametrize("path", sorted(THERE))
@@ -50,7 +50,7 @@ def test_commands_that_explain_lead_to_the_page() -> None:
     pages = frozenset({"docs/requirements/A-1.md"})
     text = "See `weldproof explain A-1`, `weldproof explain A-9`.\n```sh\n`weldproof explain A-1`\n```\n"
     shown = text.replace("`weldproof explain A-1`", "[`weldproof explain A-1`](../requirements/A-1.md)", 1)
-    assert explained(text, "docs/deep/b.md", pages) == shown
+    assert link_explanations(text, "docs/deep/b.md", pages) == shown
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -18,8 +18,8 @@ _DOCS: dict[str, str] = {}
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Keep the first line of the docstring of a test."""
-    said = getattr(getattr(item, "obj", None), "__doc__", None) or ""
-    _DOCS[item.nodeid] = said.strip().partition("\n")[0]
+    docstring = getattr(getattr(item, "obj", None), "__doc__", None) or ""
+    _DOCS[item.nodeid] = docstring.strip().partition("\n")[0]
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:

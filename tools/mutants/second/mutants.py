@@ -29,7 +29,7 @@ class SecondMutant(EditedMutant):
 
     clause: str
     judged: str
-    asked: tuple[str, ...]
+    asked_rows: tuple[str, ...]
     named: str | None = None
     why: str = ""
 
@@ -44,7 +44,7 @@ class SecondMutant(EditedMutant):
             EditFault: An edit does not fit.
         """
         shutil.copytree(source, folder, ignore=shutil.ignore_patterns("data"))
-        for file, text in self.edited(source).items():
+        for file, text in self.edited_texts(source).items():
             (folder / file).write_text(text, "utf-8")
         return folder
 
@@ -54,7 +54,7 @@ class Verdicts(NamedTuple):
 
     fails: tuple[str, ...]
     warns: tuple[str, ...]
-    undecided: tuple[str, ...]
+    undecided_rows: tuple[str, ...]
 
     @classmethod
     def of(cls, rows: Sequence[str]) -> Verdicts:
@@ -66,7 +66,7 @@ class Verdicts(NamedTuple):
     @property
     def outcome(self) -> str:
         """The strongest verdict of any row."""
-        return "fails" if self.fails else "warns" if self.warns else "undecided" if self.undecided else "missed"
+        return "fails" if self.fails else "warns" if self.warns else "undecided" if self.undecided_rows else "missed"
 
 
 def load(source: Path) -> tuple[SecondMutant, ...]:
@@ -81,13 +81,13 @@ def load(source: Path) -> tuple[SecondMutant, ...]:
 def load_recorded(source: Path) -> dict[str, list[str]]:
     """Return the verdicts about each mutant in `found.json`: `ROW` fails, `ROW?` warns, `ROW~` is undecided."""
     path = source / "found.json"
-    recorded: dict[str, list[str]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    return recorded
+    rows_by_mutant: dict[str, list[str]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return rows_by_mutant
 
 
 def record(source: Path, name: str, rows: Sequence[str]) -> None:
     """Write the verdicts about one mutant into `found.json`, in the order of `mutants.toml`."""
-    recorded = {**load_recorded(source), name: list(rows)}
-    listed = {one.id: recorded[one.id] for one in load(source) if one.id in recorded}
-    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in listed.items())
+    rows_by_mutant = {**load_recorded(source), name: list(rows)}
+    sorted_rows = {one.id: rows_by_mutant[one.id] for one in load(source) if one.id in rows_by_mutant}
+    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in sorted_rows.items())
     (source / "found.json").write_text("{\n" + lines + "\n}\n", "utf-8")

@@ -87,25 +87,25 @@ def rail(
 @contextmanager
 def _kept_up(start: Callable[[], subprocess.Popen[bytes]], wish: Path) -> Iterator[None]:
     """Run a program, and whenever a file asks for it kill it and start it again; the file is then taken away."""
-    running, over = [start()], threading.Event()
+    processes, over = [start()], threading.Event()
 
     def follow() -> None:
         while not over.wait(0.05):
             if wish.exists():
-                running[0].kill()  # nothing is lost by it, and that is to be shown
-                running[0].wait()
-                running[0] = start()
+                processes[0].kill()  # nothing is lost by it, and that is to be shown
+                processes[0].wait()
+                processes[0] = start()
                 wish.unlink()
 
-    following = threading.Thread(target=follow, daemon=True)
-    following.start()
+    follower = threading.Thread(target=follow, daemon=True)
+    follower.start()
     try:
         yield
     finally:
         over.set()
-        following.join()
-        running[0].kill()
-        running[0].wait()
+        follower.join()
+        processes[0].kill()
+        processes[0].wait()
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
@@ -120,7 +120,7 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
 def _profile(ready: Mapping[str, str], template: Path, file: Path, port: int, wish: Path) -> Path:
     """Write the example's own profile with the addresses of this chain and this rail."""
     text = template.read_text("utf-8").replace("\n# restart = ", "\nrestart = ")
-    here = {
+    addresses = {
         "http://localhost:8402": f"http://localhost:{port}",
         "data/restart": str(wish),
         "http://127.0.0.1:4001": ready["algod"],
@@ -128,9 +128,9 @@ def _profile(ready: Mapping[str, str], template: Path, file: Path, port: int, wi
         "data/algod_token": ready["algod_token_file"],
         "data/clock_offset": ready["clock_file"],
     }
-    for written, actual in here.items():
-        assert written in text  # noqa: S101 - the example's profile is ours
-        text = text.replace(written, actual)
+    for example_text, actual in addresses.items():
+        assert example_text in text  # noqa: S101 - the example's profile is ours
+        text = text.replace(example_text, actual)
     # On a busy machine an answer takes its time.
     file.write_text(f"{text}\n[budgets]\nrequest = 300\nconfirmation = 300\n", "utf-8")
     return file

@@ -17,7 +17,7 @@ from tools.mutants.results import Result, Results
 from tools.mutants.second import agent, rail
 from tools.mutants.second.mutants import SecondMutant, Verdicts, load, load_recorded, record
 from tools.mutants.second.page import page
-from tools.mutants.second.verdicts import noticed
+from tools.mutants.second.verdicts import find_noticing_rows
 
 KIND = "second"
 _NO_START = "(it does not start)"
@@ -39,7 +39,7 @@ class Server:
     title: str
     source: Path
     surroundings: Callable[[Path], AbstractContextManager[Mapping[str, str]]]
-    started: Callable[[Mapping[str, str], Path, Path], AbstractContextManager[Path]]
+    start: Callable[[Mapping[str, str], Path, Path], AbstractContextManager[Path]]
     otherwise: tuple[str, ...] = ()
 
 
@@ -58,28 +58,33 @@ SERVERS: Final[Mapping[str, Server]] = {
 def load_all(*, only_new: bool = False) -> list[Mutant[tuple[str, SecondMutant]]]:
     """Return the mutants of all servers, or only those without recorded verdicts; an id begins with the server."""
     return [
-        Mutant(f"{name}/{one.id}", f"examples/second/{name}/{one.place}", f"{one.judged}  {one.clause}", (name, one))
+        Mutant(
+            f"{name}/{mutant.id}",
+            f"examples/second/{name}/{mutant.place}",
+            f"{mutant.judged}  {mutant.clause}",
+            (name, mutant),
+        )
         for name, server in SERVERS.items()
-        for one in load(server.source)
-        if not only_new or one.id not in load_recorded(server.source)
+        for mutant in load(server.source)
+        if not only_new or mutant.id not in load_recorded(server.source)
     ]
 
 
-def run(mutants: Sequence[tuple[str, SecondMutant]], results: Results) -> None:
+def run_mutants(mutants: Sequence[tuple[str, SecondMutant]], results: Results) -> None:
     """Start each server with one mutant after the other, and run the requirements that the mutant names.
 
     The verdicts are recorded in `found.json`, and the pages are written again. A verdict that differs from the recorded
     one is reported.
     """
-    for name, some in groupby(sorted(mutants, key=itemgetter(0)), itemgetter(0)):
+    for name, mutants_of_server in groupby(sorted(mutants, key=itemgetter(0)), itemgetter(0)):
         server = SERVERS[name]
         with tempfile.TemporaryDirectory() as folder, server.surroundings(Path(folder)) as around:
-            for _, mutant in some:
-                started = time.monotonic()
+            for _, mutant in mutants_of_server:
+                start_time = time.monotonic()
                 rows = found_by(server, around, mutant)
                 before = load_recorded(server.source).get(mutant.id)
                 record(server.source, mutant.id, rows)
-                results.add(_result(name, mutant, rows, before, round(time.monotonic() - started, 1)))
+                results.add(_result(name, mutant, rows, before, round(time.monotonic() - start_time, 1)))
     write_pages()
 
 
@@ -95,8 +100,8 @@ def found_by(server: Server, around: Mapping[str, str], mutant: SecondMutant) ->
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
-            with server.started(around, mutant.copy_into(folder / "source", server.source), folder) as profile:
-                return noticed(profile, mutant.asked, server.otherwise)
+            with server.start(around, mutant.copy_into(folder / "source", server.source), folder) as profile:
+                return find_noticing_rows(profile, mutant.asked_rows, server.otherwise)
         except RuntimeError:
             return [_NO_START]
 
@@ -115,7 +120,7 @@ def _result(
         else [f"recorded: {' '.join(before) or 'nothing'}", f"now: {' '.join(rows) or 'nothing'}"],
         killed_by=dict.fromkeys(verdicts.fails, ""),
         warned_by=dict.fromkeys(verdicts.warns, ""),
-        unsettled=dict.fromkeys(verdicts.undecided, ""),
+        unsettled_rows=dict.fromkeys(verdicts.undecided_rows, ""),
         seconds=seconds,
         facts={"clause": mutant.clause, "judged": mutant.judged, "is_new": before is None},
     )

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tools.mutation.operators.operator import Place, Variant, called, copied, expression
+from tools.mutation.operators.operator import Place, Variant, callee_name, copy_of, expression
 
 # Clauses of SQLAlchemy, which make a statement and compare nothing.
 _CLAUSES = ("where", "and_", "or_", "join", "outerjoin", "select", "having", "values", "case")
@@ -35,18 +35,18 @@ class Comparisons:
         node = place.node
         if not isinstance(node, ast.Compare) or len(node.ops) != 1 or isinstance(place.parent, ast.Assert):
             return
-        operator, left, right = node.ops[0], node.left, node.comparators[0]
+        operator, left_side, right = node.ops[0], node.left, node.comparators[0]
         if type(operator) in _BOUNDARY:
-            changed = _BOUNDARY[type(operator)]()
-            yield Variant("compare-boundary", ast.Compare(copied(left), [changed], [copied(right)]))
+            other_operator = _BOUNDARY[type(operator)]()
+            yield Variant("compare-boundary", ast.Compare(copy_of(left_side), [other_operator], [copy_of(right)]))
         if place.within(*_CLAUSES) or place.function == "<module>":
             return
         yield Variant("compare-never", ast.Constant(value=False))
         yield Variant("compare-always", ast.Constant(value=True))
-        if not isinstance(operator, (ast.Eq, ast.NotEq)) or not _are_texts(left, right):
+        if not isinstance(operator, (ast.Eq, ast.NotEq)) or not _are_texts(left_side, right):
             return
         for name, text in _PARTLY.items():
-            partly = expression(f"(lambda a, b: {_TEXTS} and {text})(x, y)", x=left, y=right)
+            partly = expression(f"(lambda a, b: {_TEXTS} and {text})(x, y)", x=left_side, y=right)
             yield Variant(name, partly if isinstance(operator, ast.Eq) else ast.UnaryOp(ast.Not(), partly))
 
 
@@ -69,11 +69,11 @@ class Guards:
         if isinstance(node, ast.BoolOp):
             kind = "and" if isinstance(node.op, ast.And) else "or"
             for number in range(len(node.values)):
-                rest = [copied(one) for other, one in enumerate(node.values) if other != number]
-                left = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
-                yield Variant(f"{kind}-dropped", left)
+                remaining = [copy_of(one) for other, one in enumerate(node.values) if other != number]
+                condition = remaining[0] if len(remaining) == 1 else ast.BoolOp(node.op, remaining)
+                yield Variant(f"{kind}-dropped", condition)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and not is_test:
-            yield Variant("not-dropped", copied(node.operand))
+            yield Variant("not-dropped", copy_of(node.operand))
 
 
 class Matching:
@@ -84,17 +84,17 @@ class Matching:
         node = place.node
         if not isinstance(node, ast.Call):
             return
-        name = called(node)
+        name = callee_name(node)
         if name in _REGEX and isinstance(node.func, ast.Attribute):
-            function = ast.Attribute(copied(node.func.value), _REGEX[name], ast.Load())
-            yield Variant(f"pattern-{_REGEX[name]}", ast.Call(function, [*map(copied, node.args)], node.keywords))
+            function = ast.Attribute(copy_of(node.func.value), _REGEX[name], ast.Load())
+            yield Variant(f"pattern-{_REGEX[name]}", ast.Call(function, [*map(copy_of, node.args)], node.keywords))
         if name == "compare_digest" and len(node.args) == 2:
             first, second = node.args
             yield Variant("digest-never", ast.Constant(value=False))
             yield Variant("digest-always", ast.Constant(value=True))
             yield Variant("digest-prefix", expression("a[:16] == b[:16]", a=first, b=second))
         if name in {"any", "all"} and len(node.args) == 1:
-            other = ast.Name({"any": "all", "all": "any"}[name], ast.Load())
-            yield Variant("any-all", ast.Call(other, [copied(node.args[0])], []))
+            opposite = ast.Name({"any": "all", "all": "any"}[name], ast.Load())
+            yield Variant("any-all", ast.Call(opposite, [copy_of(node.args[0])], []))
         if name in {"startswith", "endswith"} and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
             yield Variant(f"{name}-contains", expression("b in a", a=node.func.value, b=node.args[0]))

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tools.mutation.operators.operator import Place, Variant, called, copied
+from tools.mutation.operators.operator import Place, Variant, callee_name, copy_of
 
 _CONJUNCT = re.compile(r"\sAND\s+(?:[^()\s]|\([^()]*\))+\s*(?:=|<=?|>=?|IS(?: NOT)?)\s*(?:[^()\s]|\([^()]*\))+")
 
@@ -19,21 +19,21 @@ class Clauses:
         node = place.node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "where":
             for number in range(len(node.args)):
-                rest = [copied(one) for other, one in enumerate(node.args) if other != number]
-                without = ast.Call(copied(node.func), rest, []) if rest else copied(node.func.value)
+                remaining = [copy_of(one) for opposite, one in enumerate(node.args) if opposite != number]
+                without = ast.Call(copy_of(node.func), remaining, []) if remaining else copy_of(node.func.value)
                 yield Variant("clause-dropped", without)
-        if isinstance(node, ast.Call) and called(node) in {"and_", "or_"} and len(node.args) > 1:
+        if isinstance(node, ast.Call) and callee_name(node) in {"and_", "or_"} and len(node.args) > 1:
             for number in range(len(node.args)):
-                rest = [copied(one) for other, one in enumerate(node.args) if other != number]
-                yield Variant("clause-dropped", ast.Call(copied(node.func), rest, []))
+                remaining = [copy_of(one) for opposite, one in enumerate(node.args) if opposite != number]
+                yield Variant("clause-dropped", ast.Call(copy_of(node.func), remaining, []))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             method = node.func.attr
             if method in {"desc", "asc"} and not node.args:
-                other = ast.Attribute(copied(node.func.value), {"desc": "asc", "asc": "desc"}[method], ast.Load())
-                yield Variant("order-turned", ast.Call(other, [], []))
+                opposite = ast.Attribute(copy_of(node.func.value), {"desc": "asc", "asc": "desc"}[method], ast.Load())
+                yield Variant("order-turned", ast.Call(opposite, [], []))
             if method in {"order_by", "limit", "distinct", "with_for_update"}:
-                yield Variant(f"{method.replace('_', '-')}-dropped", copied(node.func.value))
+                yield Variant(f"{method.replace('_', '-')}-dropped", copy_of(node.func.value))
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            for found in _CONJUNCT.finditer(node.value):
-                rest_of = node.value[: found.start()] + node.value[found.end() :]
+            for conjunct in _CONJUNCT.finditer(node.value):
+                rest_of = node.value[: conjunct.start()] + node.value[conjunct.end() :]
                 yield Variant("clause-dropped", ast.Constant(value=rest_of))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tools.mutation.operators.operator import Place, Variant, copied, expression
+from tools.mutation.operators.operator import Place, Variant, copy_of, expression
 
 _OTHER_STATUS = {
     200: 201,
@@ -68,8 +68,8 @@ class Limits:
         if isinstance(value, int) and (value in _OTHER_STATUS or value == 0):
             return
         step: float = abs(value) / _TENTH if isinstance(value, float) else max(1, abs(value) // _TENTH)
-        for name, changed in (("limit-tighter", value - step), ("limit-looser", value + step)):
-            yield Variant(name, ast.Constant(value=changed))
+        for name, new_value in (("limit-tighter", value - step), ("limit-looser", value + step)):
+            yield Variant(name, ast.Constant(value=new_value))
 
 
 def _bounds(place: Place) -> bool:
@@ -95,9 +95,9 @@ class Sums:
         if not isinstance(node, ast.BinOp) or place.function == "<module>" or _is_text(node):
             return
         if isinstance(node.op, (ast.Add, ast.Sub)) and not _joins(node):
-            other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
-            yield Variant("sum-sign", ast.BinOp(copied(node.left), other, copied(node.right)))
-            yield Variant("sum-left", copied(node.left))
+            opposite = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+            yield Variant("sum-sign", ast.BinOp(copy_of(node.left), opposite, copy_of(node.right)))
+            yield Variant("sum-left", copy_of(node.left))
         if isinstance(node.op, ast.FloorDiv):
             yield Variant("rounded-up", expression("-(-a // b)", a=node.left, b=node.right))
 
@@ -105,8 +105,8 @@ class Sums:
 def _is_text(node: ast.BinOp) -> bool:
     kinds = (ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set)
     return any(
-        isinstance(one, kinds) or (isinstance(one, ast.Constant) and isinstance(one.value, (str, bytes)))
-        for one in ast.walk(node)
+        isinstance(part, kinds) or (isinstance(part, ast.Constant) and isinstance(part.value, (str, bytes)))
+        for part in ast.walk(node)
     )
 
 
@@ -115,5 +115,5 @@ def _joins(node: ast.BinOp) -> bool:
     words = ("now", "seconds", "time", "_at", "window", "ttl", "micro", "amount", "units", "count", "lifetime", "since")
     text = ast.unparse(node).lower()
     return not any(word in text for word in words) and not any(
-        isinstance(one, ast.Constant) and _is_number(one.value) for one in (node.left, node.right)
+        isinstance(operand, ast.Constant) and _is_number(operand.value) for operand in (node.left, node.right)
     )

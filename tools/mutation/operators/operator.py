@@ -76,7 +76,7 @@ class Place:
     def within(self, *names: str) -> bool:
         """Return whether it is part of a call of a function or method of one of these names."""
         calls = [one for one in self.parents if isinstance(one, ast.Call)]
-        return any(called(one) in names for one in calls)
+        return any(callee_name(one) in names for one in calls)
 
     def with_change(self, variant: Variant) -> ast.Module:
         """Return the module with a change in the node's place; this module is used up."""
@@ -98,13 +98,13 @@ class Operator(Protocol):
         """Yield each change of a place, always in the same order."""
 
 
-def called(call: ast.Call) -> str:
+def callee_name(call: ast.Call) -> str:
     """Return the last name of what is called."""
     function = call.func
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def copied(node: ast.expr) -> ast.expr:
+def copy_of(node: ast.expr) -> ast.expr:
     """Return a copy of an expression."""
     return copy.deepcopy(node)
 
@@ -115,7 +115,7 @@ def expression(text: str, **parts: ast.expr) -> ast.expr:
 
     class _Filling(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            return copied(parts[node.id]) if node.id in parts else node
+            return copy_of(parts[node.id]) if node.id in parts else node
 
-    filled: ast.Expression = _Filling().visit(tree)
-    return filled.body
+    complete_tree: ast.Expression = _Filling().visit(tree)
+    return complete_tree.body

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tools.mutation.operators.operator import Place, Variant, called, copied
+from tools.mutation.operators.operator import Place, Variant, callee_name, copy_of
 
 # What is said of something is no rule.
-_SAID = frozenset(
+_WORDING_CALLS = frozenset(
     {*("debug", "info", "warning", "error", "exception", "inc", "observe", "labels", "echo", "bind", "print", "exit")}
 )
 _WRITES = frozenset({"change", "changes", "write", "execute", "insert", "update", "delete", "note", "keep", "end"})
@@ -21,16 +21,18 @@ class Lists:
     def variants(self, place: Place) -> Iterator[Variant]:
         """Yield the changes of a list."""
         node = place.node
-        if not isinstance(node, (ast.List, ast.Tuple, ast.Set)) or not isinstance(getattr(node, "ctx", None), _LOADED):
+        if not isinstance(node, (ast.List, ast.Tuple, ast.Set)) or not isinstance(
+            getattr(node, "ctx", None), _LOAD_CONTEXTS
+        ):
             return
         if not 1 < len(node.elts) <= _MOST or _is_no_list(place):
             return
         for number in range(len(node.elts)):
-            rest = [copied(one) for other, one in enumerate(node.elts) if other != number]
-            yield Variant("element-dropped", _made(node, rest))
+            remaining = [copy_of(one) for other, one in enumerate(node.elts) if other != number]
+            yield Variant("element-dropped", _build_like(node, remaining))
 
 
-_LOADED = (ast.Load, type(None))
+_LOAD_CONTEXTS = (ast.Load, type(None))
 
 
 def _is_no_list(place: Place) -> bool:
@@ -44,10 +46,10 @@ def _is_no_list(place: Place) -> bool:
     return False
 
 
-def _made(node: ast.expr, rest: list[ast.expr]) -> ast.expr:
+def _build_like(node: ast.expr, elements: list[ast.expr]) -> ast.expr:
     if isinstance(node, ast.Set):
-        return ast.Set(rest)
-    return ast.List(rest, ast.Load()) if isinstance(node, ast.List) else ast.Tuple(rest, ast.Load())
+        return ast.Set(elements)
+    return ast.List(elements, ast.Load()) if isinstance(node, ast.List) else ast.Tuple(elements, ast.Load())
 
 
 class Filters:
@@ -60,11 +62,11 @@ class Filters:
             yield Variant("filter-dropped", None)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
             if node.func.id in {"sorted", "reversed"}:
-                yield Variant(f"{node.func.id}-dropped", ast.Call(_name("list"), [copied(node.args[0])], []))
+                yield Variant(f"{node.func.id}-dropped", ast.Call(_name("list"), [copy_of(node.args[0])], []))
             if node.func.id in {"min", "max"}:
-                other = {"min": "max", "max": "min"}[node.func.id]
+                opposite = {"min": "max", "max": "min"}[node.func.id]
                 yield Variant(
-                    f"{node.func.id}-{other}", ast.Call(_name(other), [*map(copied, node.args)], node.keywords)
+                    f"{node.func.id}-{opposite}", ast.Call(_name(opposite), [*map(copy_of, node.args)], node.keywords)
                 )
 
 
@@ -80,8 +82,8 @@ class Statements:
         node = place.node
         if isinstance(node, ast.Expr):
             value = node.value.value if isinstance(node.value, ast.Await) else node.value
-            if isinstance(value, ast.Call) and called(value) not in _SAID:
-                is_write = called(value) in _WRITES or called(value).rpartition("_")[2] in _WRITES
+            if isinstance(value, ast.Call) and callee_name(value) not in _WORDING_CALLS:
+                is_write = callee_name(value) in _WRITES or callee_name(value).rpartition("_")[2] in _WRITES
                 yield Variant("write-skipped" if is_write else "call-dropped", None)
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
             yield Variant("entry-skipped", None)

@@ -29,12 +29,12 @@ def main(words: list[str]) -> None:
         del sys.modules[name]
     if words[0] == "replace":
         import_edited({words[1]: Path(words[2]).read_text("utf-8")})
-        rest = words[3:]
+        words_left = words[3:]
     else:
         trace(words[1])
-        rest = words[2:]
-    sys.argv = rest
-    runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        words_left = words[2:]
+    sys.argv = words_left
+    runpy.run_module(words_left[0], run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Which lines of the reference a process runs, written to a file as they are first run.
 
-`PID.lines` takes a line `FILE:LINE` each. At the signal `ASKING` the process renames it to `PID.N.told`, N from 0, and
+`PID.lines` takes a line `FILE:LINE` each. At the signal `ASK_SIGNAL` the process renames it to `PID.N.told`, N from 0, and
 begins a new list. A process that ends, in whatever way, leaves its last list.
 """
 
@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 # Asks for what was run since the last time.
-ASKING = signal.SIGUSR1
+ASK_SIGNAL = signal.SIGUSR1
 _FOLDER = f"{os.sep}reference{os.sep}"
 # Places that are no part of the reference's own rules.
 _NOT = tuple(f"{_FOLDER}{name}{os.sep}" for name in ("bench", "variants"))
@@ -23,10 +23,10 @@ _NOT = tuple(f"{_FOLDER}{name}{os.sep}" for name in ("bench", "variants"))
 
 def trace(folder: str) -> None:
     """Note the lines of the reference that are run from now on, in every thread, in a file of a folder."""
-    recording = _Recording(Path(folder))
-    signal.signal(ASKING, recording.tell)
-    threading.settrace(recording.enter)
-    sys.settrace(recording.enter)
+    recorder = _Recording(Path(folder))
+    signal.signal(ASK_SIGNAL, recorder.tell)
+    threading.settrace(recorder.enter)
+    sys.settrace(recorder.enter)
 
 
 class _Recording:
@@ -34,9 +34,9 @@ class _Recording:
         self._path = folder / f"{os.getpid()}.lines"
         self._told = 0
         self._seen: set[tuple[str, int]] = set()
-        self._file = self._opened()
+        self._file = self._open()
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def enter(self, frame: FrameType, _: str, __: Any) -> Any:
@@ -52,11 +52,11 @@ class _Recording:
         return self.line
 
     def tell(self, _: int, __: FrameType | None) -> None:
-        told = self._path.with_name(f"{os.getpid()}.{self._told}.told")
+        answer_file = self._path.with_name(f"{os.getpid()}.{self._told}.told")
         self._told += 1
-        self._path.rename(told)
+        self._path.rename(answer_file)
         # Another thread may be about to write: its file number stays good, and goes to the new file.
-        fresh = self._opened()
+        fresh = self._open()
         os.dup2(fresh, self._file)
         os.close(fresh)
         self._seen = set()
