@@ -1,4 +1,4 @@
-"""solana-py's client with answers of a bounded size, which its HTTP library would read and unpack without end."""
+"""solana-py's client with a bounded size of answers, which its HTTP library would read and unpack without end."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from conformance.http.client import LONGEST_BODY
 
 
 def bounded_client(url: str, seconds: float) -> AsyncClient:
-    """Return a client of one node; an answer is read up to `LONGEST_BODY` bytes, and refused where it is packed."""
+    """Return a client of one node that reads answers up to `LONGEST_BODY` bytes and refuses compressed ones."""
     client = AsyncClient(url, commitment=Confirmed, timeout=seconds, extra_headers={"Accept-Encoding": "identity"})
     client._provider.session.event_hooks = {"response": [_bound_body]}  # noqa: SLF001 - there is no public way
     return client
 
 
 async def _bound_body(response: httpx2.Response) -> None:
-    """See, before the body of an answer is read, that it will end.
+    """Bound the body of an answer before it is read.
 
     Raises:
-        ValueError: It is packed, although no packing was asked for.
+        ValueError: It is compressed, although the request did not allow that.
     """
     coding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in {"", "identity"}:

@@ -1,4 +1,4 @@
-"""Instructions of the token program and its neighbours, as payments and attacks need them. Nothing here is sent."""
+"""Instructions of the token, memo and system programs for payments and attacks; this module sends nothing."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class TokenTransfer:
         mint: The token.
         source: Token account that is debited.
         destination: Token account that is credited.
-        owner: Who may move what `source` holds, and signs.
+        owner: The account that may move the tokens of `source`, and signs.
         amount: Atomic units.
-        decimals: Of the mint; None makes a plain Transfer, which names no mint.
+        decimals: Decimals of the mint; None for a plain Transfer, which does not name the mint.
         references: Further accounts after the owner, read-only and not signing.
-        writable: Whether the further accounts are marked writable all the same.
+        writable: Whether the further accounts are nevertheless marked writable.
         program: The token program that is called.
     """
 
@@ -61,7 +61,7 @@ class TokenTransfer:
     program: Pubkey = TOKEN_PROGRAM_ID
 
     def with_changes(self, **changes: Any) -> TokenTransfer:
-        """Return it with members changed."""
+        """Return a copy with members changed."""
         return replace(self, **changes)
 
     def instruction(self) -> Instruction:
@@ -82,18 +82,18 @@ class TokenTransfer:
 
 
 def with_accounts(instruction: Instruction, keys: Sequence[Pubkey], *, writable: bool = False) -> Instruction:
-    """Return an instruction that names further accounts after its own."""
+    """Return the instruction with further accounts after its own."""
     metas = [AccountMeta(key, is_signer=False, is_writable=writable) for key in keys]
     return Instruction(instruction.program_id, bytes(instruction.data), [*instruction.accounts, *metas])
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What an `accepts` entry asks for.
+    """The payment of an `accepts` entry.
 
     Attributes:
         mint: The token.
-        payee: Who is to be paid.
+        payee: The owner that is to be paid.
         price: Atomic units.
         reference: The account that welds the transfer to the challenge.
         text: The challenge token.
@@ -110,7 +110,7 @@ class Order:
         """Read an entry.
 
         Raises:
-            Inconclusive: It cannot be paid as it stands.
+            Inconclusive: It is malformed.
         """
         price = str(entry.get("maxAmountRequired"))
         if not (price.isascii() and price.isdecimal() and int(price) < _UINT64):
@@ -132,10 +132,11 @@ class Order:
 
 
 def _reference(members: Mapping[str, Any]) -> object:
-    """Return the member of `extra` that is the reference account, whatever it is called exactly."""
+    """Return the reference account of `extra`, under any member name that contains `reference`."""
     candidates = (
         value for name, value in members.items() if "reference" in name.lower() and name != "payment_reference"
     )
+    # The interface does not fix the member's name; the reference uses the first one.
     return members.get("svm_reference_pubkey") or next(candidates, None)
 
 
@@ -148,7 +149,7 @@ def pubkey(text: object, member: str) -> Pubkey:
     try:
         return Pubkey.from_string(str(text))
     except ValueError as fault:
-        raise Inconclusive(f"the entry's {member} {str(text)[:80]!r} is no Solana address") from fault
+        raise Inconclusive(f"the entry's {member} {str(text)[:80]!r} is not a Solana address") from fault
 
 
 def memo(signer: Pubkey, text: bytes) -> Instruction:

@@ -1,4 +1,4 @@
-"""One Solana RPC node as the suite sees it: unmodified solana-py, and node trouble as one error."""
+"""Solana RPC node: unmodified solana-py, with every fault of the node as `Inconclusive`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from conformance.target.lanes.solana import SolanaChain
 
 T = TypeVar("T")
 _SHORT = 300
-# Letters of a genesis hash in a CAIP-2 name.
+# A CAIP-2 name contains this many letters of the genesis hash.
 _CAIP2 = 32
 _GATHER_SECONDS = 0.05
 _MOST_STATUSES = 256
@@ -52,7 +52,7 @@ _RANK = {
     )
 }
 CONFIRMED, FINALIZED = TransactionConfirmationStatus.Confirmed, TransactionConfirmationStatus.Finalized
-# What the SDK lets through when an answer is no answer of a node: not JSON, not an object, members missing.
+# The exceptions that the SDK lets through if an answer is not JSON, not an object, or lacks members.
 _STRANGE = (
     SolanaExceptionBase,
     SerdeJSONError,
@@ -67,7 +67,7 @@ _STRANGE = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Account:
-    """An account of the suite; its key shows in no text."""
+    """An account of the suite; its text does not contain its key."""
 
     keypair: Keypair = field(repr=False)
 
@@ -83,7 +83,7 @@ class Account:
 
 
 class SolanaNode:
-    """Asks and submits; whatever else goes wrong is `Inconclusive` with a sentence that says so."""
+    """Client of one node: queries and submissions; every fault other than a refusal is `Inconclusive`."""
 
     def __init__(self, chain: SolanaChain, budgets: Budgets, names: Names) -> None:
         self._budgets = budgets
@@ -97,7 +97,7 @@ class SolanaNode:
         self._asking: set[asyncio.Task[dict[Signature, TransactionStatus | None]]] = set()
 
     async def close(self) -> None:
-        """End questions nobody waits for, and close connections."""
+        """Cancel open questions, and close connections."""
         for question in self._asking:
             question.cancel()
         await asyncio.gather(*self._asking, return_exceptions=True)
@@ -105,7 +105,7 @@ class SolanaNode:
         await self.control.close()
 
     def account(self, keypair: Keypair | None = None) -> Account:
-        """Return the account of a key pair, a new one without; the key from now on shows in no log."""
+        """Return the account of a key pair, or a new account; the key is redacted in all logs."""
         account = Account(keypair or Keypair())
         for text in (str(account.keypair), account.keypair.to_json(), bytes(account.keypair.secret()).hex()):
             self._names.key(text, "PAYER_KEY", is_given=keypair is not None)
@@ -127,7 +127,7 @@ class SolanaNode:
 
     @asynccontextmanager
     async def _translate_faults(self) -> AsyncIterator[None]:
-        """Turn whatever the SDK raises about an answer into `Inconclusive`."""
+        """Turn every exception of the SDK about an answer into `Inconclusive`."""
         try:
             async with asyncio.timeout(self._budgets.request):
                 yield
@@ -136,13 +136,14 @@ class SolanaNode:
         except _STRANGE as fault:
             raise Inconclusive(f"the Solana node could not be asked: {fault}"[:_SHORT]) from fault
         except BaseException as fault:
-            # solders panics on an error object without `data`; a panic is a BaseException that no module exports.
+            # solders panics on an error object without `data`. A panic is a BaseException that no module exports, so
+            # it is recognised by its name.
             if type(fault).__name__ != "PanicException":
                 raise
             raise Inconclusive(f"the Solana node's answer broke its parser: {fault}"[:_SHORT]) from fault
 
     async def read_network(self) -> NodeNetwork:
-        """Return what network the node serves, by its genesis hash."""
+        """Return the network of the node, by its genesis hash."""
         genesis = str((await self.ask(self.client.get_genesis_hash())).value)
         return NodeNetwork(f"solana:{genesis[:_CAIP2]}")
 
@@ -154,7 +155,7 @@ class SolanaNode:
         """Return the time of the newest confirmed block in unix seconds."""
         time = (await self.ask(self.client.get_block_time(await self.slot()))).value
         if time is None:
-            raise Inconclusive("the Solana node told no time of its newest block")
+            raise Inconclusive("the Solana node returned no time of its newest block")
         return time
 
     async def next_block_time(self) -> int:
@@ -162,12 +163,12 @@ class SolanaNode:
         return await self.block_time()
 
     async def data(self, key: Pubkey) -> bytes | None:
-        """Return what an account holds as data, None when there is no such account."""
+        """Return the data of an account, None if there is no such account."""
         value = (await self.ask(self.client.get_account_info(key, commitment=Confirmed))).value
         return None if value is None else bytes(value.data)
 
     async def lamports(self, key: Pubkey) -> int:
-        """Return what an account holds of the native coin, in lamports."""
+        """Return an account's balance of the native coin, in lamports."""
         return (await self.ask(self.client.get_balance(key, Confirmed))).value
 
     async def rent(self, size: int) -> int:
@@ -185,24 +186,21 @@ class SolanaNode:
         tables: Sequence[AddressLookupTableAccount] = (),
         legacy: bool = False,
     ) -> VersionedTransaction:
-        """Return a signed transaction that the node has not seen; no two have one signature.
-
-        Equal transactions with one blockhash would be one transaction, and the node takes it only once. A memo or a
-        fee is no way out, because checks decide what a transaction holds: this waits for the next blockhash.
+        """Return a signed transaction with a new signature, not sent to the node.
 
         Args:
-            instructions: What it does, in order.
-            payer: Who pays the fee and signs first.
-            signers: Who signs beside him.
+            instructions: Its instructions, in order.
+            payer: The account that pays the fee and signs first.
+            signers: Further accounts that sign.
             tables: Address tables whose addresses it may take; none for a legacy transaction.
-            legacy: Whether it is of the form without a version.
+            legacy: Whether it is a legacy transaction, without a version.
         """
         return await self._sign_uniquely(
             lambda recent: _transaction(instructions, payer, signers, tables, recent, legacy=legacy)
         )
 
     async def sign_again(self, message: MessageV0, payer: Account) -> VersionedTransaction:
-        """Return the transaction of a message with the newest blockhash; the paying account alone signs it."""
+        """Return the transaction of a message with the newest blockhash, signed by the paying account only."""
 
         def build(recent: Hash) -> VersionedTransaction:
             parts = (message.header, message.account_keys, recent, message.instructions, message.address_table_lookups)
@@ -216,6 +214,9 @@ class SolanaNode:
                 while True:
                     recent = (await self.ask(self.client.get_latest_blockhash(Confirmed))).value
                     transaction = build(recent.blockhash)
+                    # Equal transactions with one blockhash have one signature, and the node executes them once. A
+                    # memo or another fee cannot distinguish them, because checks choose the content: so this waits
+                    # for the next blockhash.
                     if transaction.signatures[0] not in self._last_heights:
                         self._last_heights[transaction.signatures[0]] = recent.last_valid_block_height
                         self._names.name(str(transaction.signatures[0]), "TX_ID")
@@ -232,24 +233,24 @@ class SolanaNode:
         *,
         skip_preflight: bool = False,
     ) -> VersionedTransaction:
-        """Submit a transaction that this object signed, and return it or the one that took its place.
-
-        A node answers `BlockhashNotFound` if a blockhash is too old, and also if the node is behind its neighbours.
-        So the same bytes are submitted again, unless the chain is past the last block that may contain them and the
-        node does not know the transaction. It can land no more then, and `sign_again` makes another one. Thus no
-        transfer happens twice, even if a proxy gave the first transaction to several nodes.
+        """Submit a transaction that this object signed, and return it or the one that replaced it.
 
         Raises:
             Refused: The node refuses it.
             Inconclusive: The node could not be asked.
         """
+        # A node answers `BlockhashNotFound` if a blockhash is too old, but also if the node is behind its neighbours.
+        # The same bytes are submitted again, unless the chain is past the last block that may contain them and the
+        # node does not know the transaction. Only then can it never land, and another one is signed. Thus no transfer
+        # happens twice, even if a proxy gave the first transaction to several nodes.
         pauses = iter(_SUBMIT_AGAIN_SECONDS)
         while True:
             try:
                 await self.submit(draft, skip_preflight=skip_preflight)
             except UnknownBlockhash as refusal:
                 is_lapsed = await self.is_lapsed(refusal.tx_id)
-                # The order matters: what is unknown after the chain has passed its last block can land no more.
+                # The order matters: a transaction that is unknown after the chain has passed its last block can never
+                # land.
                 if await self.status(refusal.tx_id) is not None:
                     return draft
                 pause = next(pauses, None)
@@ -285,13 +286,12 @@ class SolanaNode:
         return tx_id
 
     async def status(self, tx_id: str) -> TransactionStatus | None:
-        """Return a transaction's status, None when the node does not know it (yet).
-
-        Whoever waits at the same time is asked for in one request.
-        """
+        """Return a transaction's status; None if the node does not know it (yet)."""
         signature = Signature.from_string(tx_id)
         self._pending_signatures.add(signature)
         if self._answer is None:
+            # Many checks wait for transactions at once; one request asks for all of them, since public nodes limit
+            # requests.
             self._answer = asyncio.create_task(self._ask_statuses())
             self._asking.add(self._answer)
             self._answer.add_done_callback(self._asking.discard)
@@ -301,42 +301,44 @@ class SolanaNode:
         await asyncio.sleep(_GATHER_SECONDS)
         self._answer, signatures = None, list(self._pending_signatures)[:_MOST_STATUSES]
         self._pending_signatures = set()
+        # With the history: the recent cache forgets a transaction within minutes.
         answer = await self.ask(self.client.get_signature_statuses(signatures, search_transaction_history=True))
         return dict(zip(signatures, answer.value, strict=False))
 
     async def may_land(self, message: MessageV0) -> bool:
-        """Return whether a transaction can still get into a block: a node has no fee for one of an old blockhash."""
+        """Return whether a transaction can still get into a block."""
+        # A node knows the fee of a message only while its blockhash is valid.
         return (await self.ask(self.client.get_fee_for_message(message, Confirmed))).value is not None
 
     async def wait_for_level(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> TransactionStatus:
         """Wait until a transaction has reached a level of commitment, whether it succeeded or not; return its status.
 
         Raises:
-            Inconclusive: It has not within the budget.
+            Inconclusive: It did not reach the level within the budget.
         """
         loop = asyncio.get_running_loop()
         start = loop.time()
         while (status := await self.status(tx_id)) is None or _rank(status) < _RANK[str(level)]:
             if loop.time() > start + self._budgets.confirmation:
                 raise Inconclusive(f"the transaction was not {level} within {self._budgets.confirmation:g} s")
-            # A simulated chain is final in a second, another one in a quarter of a minute.
+            # A simulated chain is final in a second, other chains in a quarter of a minute.
             await asyncio.sleep(0 if loop.time() < start + _SOON_SECONDS else _LATER_SECONDS)
         return status
 
     async def lists(self, account: Pubkey, tx_id: str) -> bool:
-        """Return whether the node lists a confirmed transaction under an account, where a watcher finds it."""
+        """Return whether the node lists a confirmed transaction under an account, where a watcher searches."""
         signatures = (await self.ask(self.client.get_signatures_for_address(account, commitment=Confirmed))).value
         return any(str(one.signature) == tx_id for one in signatures)
 
     async def read_changes(self, tx_id: str, mint: Pubkey) -> dict[str, int]:
-        """Return by owner what a confirmed transaction changed of a token, in atomic units; nobody else is named."""
+        """Return the changes of owners' token balances by a confirmed transaction, in atomic units, without zeros."""
         question = self.client.get_transaction(
             Signature.from_string(tx_id), "json", Confirmed, max_supported_transaction_version=0
         )
         transaction = (await self.ask(question)).value
         meta = None if transaction is None else transaction.transaction.meta
         if meta is None:
-            raise Inconclusive("the Solana node tells nothing of what a transaction changed")
+            raise Inconclusive("the Solana node returns no balances for a transaction")
         changes: dict[str, int] = {}
         for sign, balances in ((-1, meta.pre_token_balances), (1, meta.post_token_balances)):
             for balance in balances or ():

@@ -1,4 +1,4 @@
-"""The Solana payer: unmodified solana-py and solders, real keys, real transactions."""
+"""Solana payer: unmodified solana-py and solders, real keys, real transactions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _UINT64 = 2**64
 
 
 class SolanaPayer(FundedPayer[Account]):
-    """Pays and attacks on one Solana network. Node trouble becomes `Inconclusive`.
+    """Payer and attacker on one Solana network. Faults of the node become `Inconclusive`.
 
     Attributes:
         caip2: CAIP-2 name of the network by its genesis hash.
@@ -96,7 +96,7 @@ class SolanaPayer(FundedPayer[Account]):
         await self.close()
 
     async def close(self) -> None:
-        """Give back what is left of the operator's money, and close connections."""
+        """Return the rest of the operator's money, and close connections."""
         try:
             if not self.has_open_payment:
                 await self._funds.take_back(self._accounts, sorted(self._mints, key=str))
@@ -110,11 +110,11 @@ class SolanaPayer(FundedPayer[Account]):
         return await self.node.block_time()
 
     async def balance(self, owner: Pubkey, mint: Pubkey) -> int:
-        """Return what an owner's associated account holds of a token in atomic units."""
+        """Return the balance of an owner's associated account, in atomic units."""
         return await self.read_holding(associated_account(owner, mint))
 
     async def read_holding(self, account: Pubkey) -> int:
-        """Return what a token account holds in atomic units; 0 when there is none."""
+        """Return the balance of a token account in atomic units; 0 if there is no such account."""
         return amount_in(await self.node.data(account))
 
     # Accounts and tokens.
@@ -128,20 +128,20 @@ class SolanaPayer(FundedPayer[Account]):
         return fresh
 
     async def hold(self, mint: Pubkey, least: int | None = None, owner: Account | None = None) -> None:
-        """Make sure that an account (the paying one) holds `least` atomic units of a token; some when None."""
+        """Make sure that an account (the paying one) holds `least` atomic units of a token; a default if None."""
         holder = owner or self.main
         async with self._funding_lock:
             await self._fill(holder, mint, self._funds.purse // 10 if least is None else least)
 
     async def _reserve(self, mint: Pubkey, amount: int) -> None:
-        """Fill the paying account for one transfer, so that any number at once find enough."""
+        """Fill the paying account for one transfer, and reserve its amount."""
         async with self._funding_lock:
             await self._fill(self.main, mint, amount)
             place = (self.main.key, mint)
             self._stock[place] = self._stock.get(place, 0) - amount
 
     async def _fill(self, holder: Account, mint: Pubkey, least: int) -> None:
-        """Top an account up; what nobody could mean to pay is not given, and the node refuses to send it."""
+        """Fill an account up to an amount; an absurd amount is not given, so that the node refuses the transfer."""
         have = self._stock.get((holder.key, mint))
         if have is not None and (have >= least or least > _MOST_GIVEN):
             return
@@ -159,7 +159,7 @@ class SolanaPayer(FundedPayer[Account]):
     async def create_mint(
         self, *, decimals: int = 6, total: int = 10**15, program: Pubkey = TOKEN_PROGRAM_ID
     ) -> Pubkey:
-        """Make a token of a token program, all of it held by the paying account, and return its mint."""
+        """Create a token of a token program, held completely by the paying account, and return its mint."""
         fresh, me = self.node.account(), self.main.key
         await self.send(
             [
@@ -174,7 +174,7 @@ class SolanaPayer(FundedPayer[Account]):
         return fresh.key
 
     async def token_account(self, mint: Pubkey, owner: Pubkey) -> Pubkey:
-        """Make a token account of `owner` that is not his associated one, and return its address."""
+        """Create a token account of `owner` that is not the associated one, and return its address."""
         fresh = self.node.account()
         rent = await self.node.rent(ACCOUNT_LEN)
         instructions = make_account(self.main.key, fresh.key, mint, owner, rent)
@@ -184,8 +184,9 @@ class SolanaPayer(FundedPayer[Account]):
     async def ensure_associated_account(
         self, owner: Pubkey, mint: Pubkey, program: Pubkey = TOKEN_PROGRAM_ID
     ) -> Pubkey:
-        """Return an owner's associated token account, made where it is missing."""
+        """Return an owner's associated token account, which is created if it is missing."""
         place = associated_account(owner, mint, program)
+        # Known accounts are not asked for again: a run makes hundreds of transfers to the same payees.
         if place not in self._existing_accounts:
             if await self.node.data(place) is None:
                 instruction = create_idempotent_associated_token_account(self.main.key, owner, mint, program)
@@ -199,14 +200,14 @@ class SolanaPayer(FundedPayer[Account]):
         """Pay an `accepts` entry: the reference is an extra account of the transfer (P-LN table, Solana).
 
         Raises:
-            Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
+            Inconclusive: The entry is malformed, or the node could not be asked.
         """
         order = Order.of(entry)
         token_transfer = await self.transfer(order)
         return {"tx_id": await self.send([token_transfer.instruction()]), "payment_reference": order.text}
 
     async def sign(self, entry: Mapping[str, Any]) -> SignedPayment:
-        """Sign the transfer that an entry asks for; see `SignsEntries`."""
+        """Sign the transfer of an entry; see `SignsEntries`."""
         order = Order.of(entry)
         token_transfer = await self.transfer(order)
         return await self.signed_payment([token_transfer.instruction()], order.mint, {"payment_reference": order.text})
@@ -214,7 +215,7 @@ class SolanaPayer(FundedPayer[Account]):
     async def signed_payment(
         self, instructions: Sequence[Instruction], mint: Pubkey, proof: Mapping[str, Any]
     ) -> SignedPayment:
-        """Return a transaction that is signed and not sent; a proof with members gets its id."""
+        """Return a signed, unsent transaction; its id is added to a proof with members."""
         balance = await self.balance(self.main.key, mint)
         draft = await self.draft(instructions)
         tx_id = str(draft.signatures[0])
@@ -222,9 +223,10 @@ class SolanaPayer(FundedPayer[Account]):
         return SignedPayment(self.address, str(mint), balance, tx_id, bytes(draft).hex(), full_proof)
 
     async def sign_again(self, payment: SignedPayment) -> SignedPayment | None:
-        """Return a payment's instructions under the newest blockhash; see `SignsAgain`. Nothing is set aside for it."""
+        """Return a payment's instructions under the newest blockhash, without a reservation; see `SignsAgain`."""
         old_transaction, message = read_signed(payment)
         tx_id = str(old_transaction.signatures[0])
+        # As long as the first transaction can land, a second one could be a second payment.
         if not await self.node.is_lapsed(tx_id) or await self.node.status(tx_id) is not None:
             return None
         transaction = await self.node.sign_again(message, self.main)
@@ -234,10 +236,10 @@ class SolanaPayer(FundedPayer[Account]):
         return replace(payment, tx_id=tx_id, transaction=bytes(transaction).hex(), proof=proof, signed_at=now)
 
     async def transfer(self, order: Order, *, mint: Pubkey | None = None, **changes: Any) -> TokenTransfer:
-        """Return the transfer that an order asks for, not sent, with `changes` made to it; its tokens are set aside.
+        """Return the unsent transfer of an order, with `changes`; its tokens are reserved.
 
         Args:
-            order: What is asked for.
+            order: The payment that the entry asks for.
             mint: Another token, paid to the payee's associated account of that token.
             changes: Members of `TokenTransfer`.
         """
@@ -266,12 +268,12 @@ class SolanaPayer(FundedPayer[Account]):
         """Send a transaction (from the paying account) and return its id.
 
         Args:
-            instructions: What it does, in order.
-            sender: Who pays the fee and signs first.
-            signers: Who signs beside him.
-            tables: Address tables it may take addresses from.
-            legacy: Whether it is of the form without a version.
-            skip_preflight: Whether the node is to take it without trying it first, so that it can fail on the chain.
+            instructions: Its instructions, in order.
+            sender: The account that pays the fee and signs first.
+            signers: Further accounts that sign.
+            tables: Address tables from which it may take addresses.
+            legacy: Whether it is a legacy transaction, without a version.
+            skip_preflight: Whether the node accepts it without simulating it first, so that it can fail on the chain.
             wait: The level of commitment to wait for, with success; None does not wait.
 
         Raises:
@@ -290,7 +292,7 @@ class SolanaPayer(FundedPayer[Account]):
         skip_preflight: bool = False,
         wait: TransactionConfirmationStatus | None = FINALIZED,
     ) -> VersionedTransaction:
-        """Send a draft, or what `sign_again` returns if the draft can land no more; return what was sent.
+        """Send a draft, or the result of `sign_again` if the draft can never land; return the sent transaction.
 
         `wait` for a level of commitment, with success.
         """
@@ -308,7 +310,7 @@ class SolanaPayer(FundedPayer[Account]):
         tables: Sequence[AddressLookupTableAccount] = (),
         legacy: bool = False,
     ) -> VersionedTransaction:
-        """Return a signed transaction that is not sent yet; its id, the first signature, is known before."""
+        """Return a signed, unsent transaction, whose id (the first signature) is already known."""
         return await self.node.sign(instructions, sender or self.main, signers, tables=tables, legacy=legacy)
 
     async def submit(
@@ -325,7 +327,7 @@ class SolanaPayer(FundedPayer[Account]):
         return tx_id
 
     async def send_native(self, receiver: Pubkey, amount: int, *references: Pubkey) -> str:
-        """Send native coin, further accounts named in the transfer, and return the transaction's id."""
+        """Send native coin with further accounts in the transfer, and return the transaction's id."""
         params = TransferParams(from_pubkey=self.main.key, to_pubkey=receiver, lamports=amount)
         return await self.send([with_accounts(transfer_coin(params), references)])
 
@@ -334,7 +336,7 @@ class SolanaPayer(FundedPayer[Account]):
         return await self._tables.make(self.main, addresses)
 
     async def relay(self) -> Pubkey:
-        """Return the address of the suite's own program (`solana_relay`), deploying it at first use."""
+        """Return the address of the suite's program (`relay_program`), which is deployed at first use."""
         async with self._deploying:
             if self._relay is None:
                 self._relay = await self._deploy_relay()
@@ -347,6 +349,6 @@ class SolanaPayer(FundedPayer[Account]):
         for part in relay_program.write_buffer(me, buffer.key):
             await self.send([part], wait=CONFIRMED)
         rent = await self.node.rent(relay_program.PROGRAM_SIZE)
-        # Finalized, since a program can be called only in a later slot than the one it was deployed in.
+        # Waits for finality, since a program can be called only in a later slot than that of its deployment.
         await self.send(relay_program.deploy(me, buffer.key, program.key, rent), signers=[program])
         return program.key

@@ -1,4 +1,4 @@
-"""Transactions that a Solana node refuses: the errors, read from the SDK's exceptions."""
+"""Refusals of transactions by a Solana node, read from the SDK's exceptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REFUSALS = (
 
 
 class Refused(Inconclusive):
-    """The node refused a transaction, or it failed on the chain. A check that did not expect it decides nothing.
+    """A transaction that the node refused or that failed on the chain. If unexpected, it decides nothing.
 
     Attributes:
         tx_id: Id of that transaction.
@@ -35,11 +35,11 @@ class Refused(Inconclusive):
 
 
 class UnknownBlockhash(Refused):
-    """The node refused a transaction in preflight, because it does not know the blockhash, or no longer."""
+    """A refusal in preflight, because the node does not know the blockhash (any more)."""
 
 
 def make_refusal(fault: RPCException, tx_id: str) -> Inconclusive:
-    """Return what a node's error about a submission means: `Refused`, or `Inconclusive` for trouble of the node."""
+    """Return the exception for a node's error about a submission: `Refused`, or `Inconclusive` for its own fault."""
     reason = shorten_error(fault)
     answer = fault.args[0] if fault.args else None
     if not isinstance(answer, _REFUSALS):
@@ -50,7 +50,7 @@ def make_refusal(fault: RPCException, tx_id: str) -> Inconclusive:
 
 
 def shorten_error(fault: RPCException) -> str:
-    """Return what an error of the node says, short."""
+    """Return the text of a node's error, shortened."""
     answer = fault.args[0] if fault.args else fault
     data = getattr(answer, "data", None)
     reason = getattr(data, "err", None) or getattr(answer, "message", None)

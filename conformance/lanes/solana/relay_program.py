@@ -1,4 +1,4 @@
-"""The suite's own Solana program, for a token transfer inside a program call; assembled here, deployed by anybody.
+"""The suite's Solana program, for a token transfer inside a program call; assembled here, deployable by any account.
 
 The relay calls another program with the accounts it was itself called with. Its instruction data is an unsigned 64-bit
 little-endian number n and then the data of the inner call: the inner call names the relay's first n accounts, each with
@@ -20,11 +20,16 @@ from solders.system_program import ID as SYSTEM_PROGRAM
 from solders.system_program import CreateAccountParams, create_account
 from solders.sysvar import CLOCK, RENT
 
+# Why a program: a payment inside a program call is not in the top-level instructions of its transaction. A target
+# that reads only these misses the payment, or takes a look-alike for one. No toolchain is needed: the code is written
+# below instruction by instruction (sBPF version 0, 8 bytes each), and `build_elf` writes the file form of Solana's
+# loader.
 LOADER = Pubkey.from_string("BPFLoaderUpgradeab1e11111111111111111111111")
 BUFFER_HEAD, PROGRAM_SIZE = 37, 36
+# A Solana transaction has at most 1232 bytes, with signatures and accounts.
 _CHUNK = 900
 
-# Where the program builds the call: its heap holds the instruction, then the account metas, then the account infos.
+# The program builds the call in its heap: the instruction, then the account metas, then the account infos.
 _HEAP, _METAS, _INFOS = 0x3_0000_0000, 0x40, 0x400
 _META_SIZE, _INFO_SIZE = 16, 56
 # Of one account in the input: flags at 1 to 3, key at 8, owner at 40, lamports at 72, data length at 80, data at 88;
@@ -145,7 +150,7 @@ def _segment(kind: int, flags: int, place: int, size: int) -> bytes:
 
 
 def build_elf() -> bytes:
-    """Return the program file: `CODE`, and one relocation that names the system call at its end."""
+    """Return the program file: `CODE`, and one relocation that names the system call in its last call."""
     symbols = bytes(_SYMBOL) + struct.pack("<IBBHQQ", 1, 0x10, 0, 0, 0, 0)
     strings = b"\0" + _SYSCALL + b"\0"
     text = _HEAD + 3 * _PROGRAM_HEAD
@@ -190,14 +195,14 @@ def _account(payer: Pubkey, fresh: Pubkey, size: int, rent: int) -> Instruction:
 
 
 def make_buffer(payer: Pubkey, buffer: Pubkey, rent: int) -> list[Instruction]:
-    """Return instructions that make a buffer for the program; `buffer` signs."""
+    """Return instructions that create a buffer for the program; `buffer` signs."""
     accounts = [AccountMeta(buffer, False, True), AccountMeta(payer, False, False)]
     instruction = Instruction(LOADER, struct.pack("<I", 0), accounts)
     return [_account(payer, buffer, BUFFER_HEAD + len(build_elf()), rent), instruction]
 
 
 def write_buffer(payer: Pubkey, buffer: Pubkey) -> list[Instruction]:
-    """Return instructions that write the program into the buffer, each for a transaction of its own."""
+    """Return instructions that write the program into the buffer, each for a separate transaction."""
     file = build_elf()
     accounts = [AccountMeta(buffer, False, True), AccountMeta(payer, True, False)]
     parts = [(start, file[start : start + _CHUNK]) for start in range(0, len(file), _CHUNK)]
@@ -220,7 +225,7 @@ def deploy(payer: Pubkey, buffer: Pubkey, program: Pubkey, rent: int) -> list[In
 
 
 def call_through(relay: Pubkey, inner: Instruction, *, outer_only: Sequence[Pubkey] = ()) -> Instruction:
-    """Return a call of the relay that carries out `inner`; accounts `outer_only` are named by the outer call only."""
+    """Return a call of the relay that executes `inner`; only the outer call names the accounts `outer_only`."""
     accounts = [*inner.accounts, AccountMeta(inner.program_id, False, False)]
     outer_accounts = [AccountMeta(key, False, False) for key in outer_only]
     return Instruction(relay, struct.pack("<Q", len(inner.accounts)) + bytes(inner.data), [*accounts, *outer_accounts])

@@ -1,4 +1,4 @@
-"""Address lookup tables: a transaction then names its accounts by their place in a table on the chain."""
+"""Address lookup tables, with which a transaction names its accounts by their place in a table on the chain."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from conformance.lanes.solana.refusals import UnknownBlockhash
 from conformance.outcome import Inconclusive
 
 _TRIES, _PAUSE = 100, 0.05
-# How often a table is begun at most, if the node says that the transaction came too late.
+# The most attempts for one table, if the node answers that the transaction came too late.
 _SIGNATURES = 5
 
 
 class AddressTables:
-    """Makes address tables of one account. A table's address derives from the account and a slot: each has its own."""
+    """Creator of address tables; the address of each derives from its account and a separate slot."""
 
     def __init__(self, node: SolanaNode) -> None:
         self._node = node
@@ -33,7 +33,7 @@ class AddressTables:
         self._newest_slot = -1
 
     async def make(self, payer: Account, addresses: Sequence[Pubkey]) -> AddressLookupTableAccount:
-        """Make a table of `addresses` and return it once a transaction can use it: a slot after it was filled.
+        """Create a table of `addresses` and return it when a transaction can use it: a slot after it was filled.
 
         Raises:
             Refused: The node refuses it.
@@ -50,11 +50,7 @@ class AddressTables:
         raise Inconclusive("no slot followed the one in which the address table was filled")
 
     async def _submit(self, payer: Account, addresses: Sequence[Pubkey]) -> tuple[str, Pubkey]:
-        """Submit the transaction that makes a table, and return its id and the table's address.
-
-        If its blockhash is too old by then, the slot of which the address is made may be too old as well. So another
-        table is made instead.
-        """
+        """Submit the transaction that creates a table, and return its id and the table's address."""
         tries = 0
         while True:
             params = CreateLookupTableParams(
@@ -72,13 +68,15 @@ class AddressTables:
             try:
                 return await self._node.submit(await self._node.sign([creation, extension], payer)), place
             except UnknownBlockhash:
+                # If the blockhash is too old, the slot in the table's address may be too old as well: another table
+                # is created.
                 tries += 1
                 if tries == _SIGNATURES:
                     raise
                 await asyncio.sleep(_PAUSE)
 
     async def _unused_slot(self) -> int:
-        """Return a slot that no other table was made of, and that the chain surely still knows by its hash."""
+        """Return a slot that no other table uses, and whose hash the chain surely still knows."""
         async with self._slot_lock:
             for _ in range(_TRIES):
                 slot = (await self._node.ask(self._node.client.get_slot(Finalized))).value

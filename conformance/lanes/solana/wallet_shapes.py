@@ -1,9 +1,4 @@
-"""Transactions as wallets make them: one token transfer, and what an honest wallet puts around it.
-
-A payer does not choose these shapes. The wallet sets a compute budget first, makes the payee's token account where it
-may be missing, adds a memo, and asserts by a guard program what the payer's accounts hold. It compiles the whole for
-address lookup tables, or as a legacy transaction. Where an instruction is says nothing about what it pays.
-"""
+"""Transaction shapes of wallets: one token transfer, and the instructions that an honest wallet adds to it."""
 
 from __future__ import annotations
 
@@ -24,13 +19,17 @@ from conformance.lanes.solana.payer import SolanaPayer
 # Lighthouse, whose assertions Phantom and Solflare add to what they sign.
 GUARD: Final = Pubkey.from_string("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95")
 _UNITS, _UNIT_PRICE = 250_000, 1_000
-# Kinds of assertion, how one is logged (if it fails, as text), and operators.
+# Codes of Lighthouse: kinds of assertion, the log level (text, if it fails), and operators.
 _ACCOUNTS, _TOKEN_ACCOUNTS, _CLOCK = 6, 10, 15
 _LOG_FAILURE = 4
 _EQUAL, _LESS, _AT_LEAST = 0, 3, 4
 _LAMPORTS, _OWNER, _AMOUNT, _SLOT = 0, 1, 2, 0
 
 
+# A payer does not choose these shapes: the wallet does. It sets a compute budget first, creates the payee's token
+# account if it may be missing, adds a memo, and asserts the balances of the payer's accounts with a guard program. It
+# compiles the whole with address lookup tables, or as a legacy transaction. A target that reads instructions at fixed
+# places refuses honest payments.
 class Part(Enum):
     """A part of a wallet's transaction."""
 
@@ -43,7 +42,7 @@ class Part(Enum):
 
 
 class Tables(Enum):
-    """What a transaction takes from address lookup tables; without any it is of version 0 all the same."""
+    """The accounts that a transaction takes from address lookup tables; all but LEGACY are of version 0."""
 
     LEGACY = auto()
     NONE = auto()
@@ -59,7 +58,7 @@ class Shape:
     Attributes:
         name: The shape in words.
         parts: Its parts in order.
-        tables: What it takes from lookup tables.
+        tables: The accounts that it takes from lookup tables.
         differs_for_links: Whether a checkout link's payment in it differs from the usual one and from the other shapes.
     """
 
@@ -74,7 +73,7 @@ class Shape:
         return Part.GUARD in self.parts or Part.GUARDS in self.parts
 
     def with_memo(self) -> Shape:
-        """Return it with a memo right after the transfer, where it has none."""
+        """Return a copy with a memo right after the transfer, if it has no memo."""
         if Part.MEMO in self.parts:
             return self
         place = self.parts.index(Part.TRANSFER) + 1
@@ -97,7 +96,7 @@ SHAPES: Final = (
 
 
 async def list_shapes(payer: SolanaPayer) -> tuple[Sequence[Shape], Sequence[Shape]]:
-    """Return the shapes that a node can be sent, and those that need the guard program, which it does not have."""
+    """Return the shapes that a node can execute, and those for which it lacks the guard program."""
     if await payer.node.data(GUARD) is not None:
         return SHAPES, ()
     return [one for one in SHAPES if not one.has_guards], [one for one in SHAPES if one.has_guards]
@@ -110,14 +109,14 @@ async def send_in_shape(
 
     Args:
         payer: The wallet.
-        shape: What it puts around the transfer.
+        shape: The shape of its transaction.
         transfer: The transfer.
         payee: The owner of its destination.
-        text: The memo, where the shape has one.
+        text: The memo, if the shape has one.
         how: Further arguments of `SolanaPayer.send`.
     """
     me = payer.main.key
-    # A table of a wallet also lists accounts that this transaction does not load; one that signs cannot be loaded.
+    # A wallet's table also lists accounts that this transaction does not load; an account that signs cannot be loaded.
     tables: dict[Tables, tuple[tuple[Pubkey, ...], ...]] = {
         Tables.ACCOUNTS: ((me, transfer.mint, transfer.destination),),
         Tables.REFERENCE: (transfer.references,),
