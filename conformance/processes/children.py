@@ -1,4 +1,4 @@
-"""Starting child processes without pipes, and ending what the suite started."""
+"""Child processes without pipes, and the end of a child process."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _POLL_SECONDS = 0.01
 
 
 class Child:
-    """A child process in a session of its own, without input, whose output goes to a file.
-
-    The event loop's own way forks, which copies the page tables of a process that has hundreds of megabytes and holds
-    its loop up for as long; `subprocess` lends them out until the child's program begins.
+    """A child process in a separate session, without input, whose output goes to a file.
 
     Args:
         command: The program and its arguments.
         environment: All of its environment.
-        output: Where what it prints goes.
+        output: The file for its output.
 
     Raises:
         OSError: It cannot be started.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], output: IO[bytes]) -> None:
+        # Not the event loop's own way, which forks: that copies the page tables of a process with hundreds of
+        # megabytes, and stops the loop meanwhile. `subprocess` uses vfork, which shares them until the child's
+        # program begins.
         self._process = subprocess.Popen(  # noqa: S603 - an operator's program
             command,
             env=environment,
@@ -39,7 +39,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id, which is its group's too."""
+        """Its process id, which is also the id of its process group."""
         return self._process.pid
 
     @property
@@ -48,22 +48,22 @@ class Child:
         return self._process.poll()
 
     def send_signal(self, signal: int) -> None:
-        """Send it a signal; none when it has ended."""
+        """Send it a signal; nothing if it has ended."""
         self._process.send_signal(signal)
 
     def kill(self) -> None:
-        """Send it SIGKILL; none when it has ended."""
+        """Send it SIGKILL; nothing if it has ended."""
         self._process.kill()
 
     async def wait(self) -> int:
         """Wait until it has ended, and return its exit code."""
-        while (code := self._process.poll()) is None:  # noqa: ASYNC110 - nobody sets an event when it ends
+        while (code := self._process.poll()) is None:  # noqa: ASYNC110 - no event is set when it ends
             await asyncio.sleep(_POLL_SECONDS)
         return code
 
 
 async def end_child(process: Child | asyncio.subprocess.Process, seconds: float) -> None:
-    """Ask a child process to end, and kill it when it has not ended after some seconds."""
+    """Ask a child process to end, and kill it if it has not ended after some seconds."""
     if process.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends the work in hand within a bounded time, the second ends everything at once."""
+"""Ctrl-C and SIGTERM: the first ends the work within a bounded time, the second ends the process at once."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ from conformance.outcome import Exit
 from conformance.processes.process_cleanup import ProcessWatch
 
 T = TypeVar("T")
-# What was started is asked to end as its users leave it, and killed this long after the signal.
+# Seconds between the signal and the kill of every started process: until then clean-up code may end them in order.
 KILL_SECONDS: Final = 1.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = "\x1b[?25h"
 
 
 class Interruption:
-    """Whether a signal came while the command was at work; what is left of it then must not take long."""
+    """Whether a signal came while the command was at work, so that the rest must be short."""
 
     has_come = False
     watch: ProcessWatch | None = None
 
 
 async def make_interruptible(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` so that the first SIGINT or SIGTERM cancels it; what it does in `finally` still runs.
+    """Run `work` so that the first SIGINT or SIGTERM cancels it and its `finally` blocks still run.
 
-    Whatever it started, and whatever that started in turn, is killed a second later, so that no clean-up waits for
-    long. A second signal kills it and ends this process with 130 at once. However the process ends, nothing that it
-    started is left, and no temporary folder.
+    A second signal ends this process at once with 130. In either case no started process and no folder is left.
 
     Raises:
         asyncio.CancelledError: A signal came and `work` did not turn it into a result.
@@ -48,6 +46,7 @@ async def make_interruptible(work: Coroutine[Any, Any, T]) -> T:
             _end_at_once(watch)
         Interruption.has_come = True
         task.cancel()
+        # A clean-up that waits for a hanging program would otherwise never end.
         loop.call_later(KILL_SECONDS, watch.kill)
 
     for number in _SIGNALS:
@@ -60,7 +59,7 @@ async def make_interruptible(work: Coroutine[Any, Any, T]) -> T:
             if Interruption.has_come:
                 signal.signal(number, lambda *_: _end_at_once(watch))
         if Interruption.has_come:
-            # Not everything that was at work has noticed by now: what it still starts ends with this process.
+            # Threads may not have noticed the signal yet: processes that they still start end with this process.
             watch.kill()
             Interruption.watch = watch
         else:
@@ -68,7 +67,7 @@ async def make_interruptible(work: Coroutine[Any, Any, T]) -> T:
 
 
 def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` in an event loop of its own, interruptible; after a signal nobody waits for its threads.
+    """Run `work` interruptibly in a new event loop; after a signal its threads are not awaited.
 
     Raises:
         asyncio.CancelledError: A signal came and `work` did not turn it into a result.
@@ -82,7 +81,7 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
 
 
 def make_loop() -> asyncio.AbstractEventLoop:
-    """Return a new event loop: uvloop's where it is installed, which spends less time for the same."""
+    """Return a new event loop, uvloop's if installed, since it needs less time."""
     if find_spec("uvloop") is None:
         return asyncio.new_event_loop()
     loop: asyncio.AbstractEventLoop = import_module("uvloop").new_event_loop()
@@ -90,12 +89,13 @@ def make_loop() -> asyncio.AbstractEventLoop:
 
 
 def end_interrupted(code: int = Exit.INTERRUPTED) -> None:
-    """End this process where a signal came, without waiting for threads that are still at work."""
+    """End this process if a signal came, without waiting for threads that are still at work."""
     if Interruption.has_come:
         if Interruption.watch is not None:
             Interruption.watch.close()
         sys.stdout.flush()
         sys.stderr.flush()
+        # Python would join its threads at a normal exit, and a thread may wait for an answer of a node.
         os._exit(code)
 
 

@@ -1,8 +1,4 @@
-"""Starting the operator's programs: a control plane or an addon, in a folder of its own, at a port of its own.
-
-Secrets go into a program's environment and never among its arguments, which every user of a machine can read. What it
-says is kept in a file and shown only, without secrets, where it does not come up.
-"""
+"""Launching of the operator's programs, such as a control plane or an addon, with a separate folder and port."""
 
 from __future__ import annotations
 
@@ -33,19 +29,19 @@ _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 5.0
 _TRIES = 3
 _QUOTED_LETTERS = 400
-# What the suite was told belongs to the suite: a program under test gets what it is given.
+# Settings of the suite. A program under test must not inherit them: it gets only what its profile gives it.
 _SUITE_PREFIXES = ("S2CP_", "S2_HUB_", "WP_", "WELDPROOF_")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How a program is started.
+    """A program and how it is started.
 
     Attributes:
         words: Its command, word by word, with placeholders `{port}` and `{data_dir}`.
-        environment: Its environment beside the usual one, with the same placeholders.
-        port: The port that it listens at where nothing of its command tells it one.
-        title: What it is, for a reader.
+        environment: Its variables in addition to the usual ones, with the same placeholders.
+        port: Its default port, which it uses if its command and environment set none.
+        title: Its description for a reader.
     """
 
     words: tuple[str, ...]
@@ -55,32 +51,32 @@ class Program:
 
     @property
     def takes_port(self) -> bool:
-        """Whether the command or the environment tells it a port."""
+        """Whether the command or the environment sets its port."""
         return any("{port}" in text for text in (*self.words, *self.environment.values()))
 
     @property
     def without_port_settings(self) -> Program:
-        """The same program without the settings that tell it a port.
+        """The same program without the settings of its port.
 
         Raises:
-            Inconclusive: Its command tells it one.
+            Inconclusive: Its command sets the port.
         """
         if any("{port}" in word for word in self.words):
-            raise Inconclusive(f"the command of {self.title} itself tells a port, so that its default does not show")
+            raise Inconclusive(f"the command of {self.title} itself sets a port, so its default cannot be seen")
         environment = {name: value for name, value in self.environment.items() if "{port}" not in value}
         return Program(self.words, environment, self.port, self.title)
 
     def with_environment(self, **variables: str) -> Program:
-        """Return the same program with further environment, which goes before what it has."""
+        """Return the same program with further variables, which replace those of the same name."""
         return Program(self.words, {**self.environment, **variables}, self.port, self.title)
 
 
 @dataclass(slots=True)
 class RunningProgram:
-    """A program that was started.
+    """A started program.
 
     Attributes:
-        url: Where it listens, without a slash at its end.
+        url: Its address, without a slash at its end.
         folder: Its data directory.
     """
 
@@ -97,33 +93,31 @@ class RunningProgram:
 
     @property
     def fate(self) -> str:
-        """What became of it, in words."""
+        """Its state, in words."""
         return "does not answer" if self.alive else f"ended with {self._process.returncode}"
 
     @property
     def pid(self) -> int:
-        """Its process id, which is its group's too."""
+        """Its process id, which is also the id of its process group."""
         return self._process.pid
 
     @property
     def output_end(self) -> str:
         """The end of what it printed, without secrets, on one line."""
         text = " ".join(read_end(self._words).split())
-        return self._names.redact(text)[-_QUOTED_LETTERS:] or "it said nothing"
+        return self._names.redact(text)[-_QUOTED_LETTERS:] or "it printed nothing"
 
     async def stop(self) -> None:
-        """End it, and whatever it started."""
+        """End it, and every process that it started."""
         await end_child(self._process, _END_SECONDS)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     async def answers(self, seconds: float) -> bool:
-        """Return whether it gives an HTTP answer within some seconds; no, once it has ended.
-
-        That something takes connections says little: a socket may be there before the program is ready.
-        """
+        """Return whether it gives an HTTP answer within some seconds, and has not ended."""
         ends = time.monotonic() + seconds
         while self.alive and time.monotonic() < ends:
+            # A socket that takes connections is not enough: it may exist before the program is ready.
             if await answers_http(self.url):
                 return self.alive
             await asyncio.sleep(_POLL_SECONDS)
@@ -137,10 +131,10 @@ async def run_program(
     """Start a program and end it on leaving.
 
     Args:
-        program: How it is started.
-        names: Keeps secrets out of what it is quoted with.
-        folder: Its data directory; None: an empty one, removed afterwards.
-        at: Its address, where it is not at a port of this machine that is chosen for it.
+        program: The program.
+        names: The redaction table for quotations of its output.
+        folder: Its data directory; None for an empty one, which is removed afterwards.
+        at: Its address, if it does not get a free port of this machine.
 
     Raises:
         Inconclusive: It cannot be started, or does not answer.
@@ -162,7 +156,7 @@ async def _start_program(program: Program, names: Names, folder: Path, words: Pa
     for attempt in range(_TRIES):
         with contextlib.ExitStack() as stack:
             if at is None and program.takes_port:
-                # One that cannot listen beside whoever keeps its port for it gets one that nobody keeps.
+                # A program that cannot listen while the suite keeps its port gets an unkept one at the next attempt.
                 port = stack.enter_context(_keep_port()) if attempt == 0 else find_free_port()
             else:
                 port = program.port if at is None else _port_of(at)
@@ -174,7 +168,7 @@ async def _start_program(program: Program, names: Names, folder: Path, words: Pa
             except BaseException:
                 await program_run.stop()
                 raise
-        # Somebody else may have taken the port that was free a moment ago.
+        # Another process may have taken the port that was free a moment ago.
         again = not program_run.alive and program.takes_port and at is None and attempt + 1 < _TRIES
         how = program_run.fate
         await program_run.stop()
@@ -188,6 +182,8 @@ def _spawn(program: Program, port: int, folder: Path, words: Path) -> Child:
     environment = make_environment(
         {name: _fill_placeholders(value, port, folder) for name, value in program.environment.items()}
     )
+    # A file, not a pipe: a program that prints much would stop when nothing reads its pipe. Secrets are in its
+    # environment and never in its arguments, which every user of a machine can read.
     with words.open("wb") as log:
         try:
             return Child(command, environment, log)
@@ -196,15 +192,12 @@ def _spawn(program: Program, port: int, folder: Path, words: Path) -> Child:
 
 
 def make_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return a program's environment: what it is given, and the usual one without settings of the suite's own.
-
-    The mark is among it, by which the program is ended with the command that started it.
-    """
+    """Return a program's environment: the given variables, the usual ones, and the mark of this command."""
     return {**copy_operator_environment(), **mark_environment(), **variables}
 
 
 def copy_operator_environment() -> dict[str, str]:
-    """Return the usual environment without settings of the suite's own, and without the mark: what gets it lives on."""
+    """Return the usual environment without the suite's settings and without the mark: such a process lives on."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_SUITE_PREFIXES)}
 
 
@@ -218,7 +211,7 @@ def _port_of(url: str) -> int:
 
 
 def find_free_port() -> int:
-    """Return a port of this machine that nobody listens at."""
+    """Return a free port of this machine."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
@@ -226,12 +219,10 @@ def find_free_port() -> int:
 
 @contextmanager
 def _keep_port() -> Iterator[int]:
-    """Keep a free port for a program that is about to listen there, so that nobody else is given it meanwhile.
-
-    Who asks for any free port is not given one that is bound, and an answer at it is the program's own then. Linux lets
-    a server that reuses addresses, as servers do, listen beside a socket that only holds the port.
-    """
+    """Keep a free port for a program that is about to listen there."""
     with socket.socket() as held:
+        # A bound port is given to no process that asks for any free port, so an answer there is the program's. Linux
+        # lets a server with SO_REUSEADDR listen at a port that another socket only holds; other systems do not.
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind(("127.0.0.1", 0))
         port = int(held.getsockname()[1])
@@ -253,7 +244,7 @@ async def _takes_connections(host: str, port: int) -> bool:
 
 
 async def answers_http(url: str) -> bool:
-    """Return whether an HTTP answer comes from an address, whatever it says."""
+    """Return whether any HTTP answer comes from an address."""
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", _port_of(url)
     if parts.scheme == "https":
@@ -271,5 +262,5 @@ async def answers_http(url: str) -> bool:
 
 
 def find_program(name: str, beside: Sequence[str]) -> str | None:
-    """Return the path of a console command, on the path or in the folders `beside` it."""
+    """Return the path of a console command, searched in the folders `beside` and then on the path."""
     return shutil.which(name, path=os.pathsep.join((*beside, os.environ.get("PATH", ""))))

@@ -1,4 +1,4 @@
-"""Our own stack as a child process: what `run --reference` brings up."""
+"""The stack of `run --reference`, started as a child process."""
 
 from __future__ import annotations
 
@@ -17,36 +17,34 @@ from conformance.processes.children import end_child
 from conformance.processes.process_cleanup import temporary_folder
 from conformance.target import Profile
 
-# What our own stack can bring up; rows of other surfaces are not applicable on it.
+# The surfaces of the stack; rows of other surfaces are not applicable on it.
 SURFACES = frozenset({"rail", "gateway", "agent", "control_plane"})
-# The row for which an agent is started that can reach no network.
+# This row needs an agent that can reach no network.
 _OFFLINE_ROW = "AGENT-VERIFY-20"
-# Surfaces that a row looks at where they are claimed, beside those that it needs.
+# Surfaces that a row checks if they are claimed, in addition to those that it needs.
 _ALSO = {"WH-DELIV-09": ("agent",)}
 _READY_SECONDS = 300.0
 _END_SECONDS = 60.0
 
 
 class StackFault(Exception):
-    """Our own stack did not come up; the text is what it said."""
+    """The stack did not start; the text is its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnStack:
-    """A running stack of our own and the profile that fits it."""
+    """A running stack and its profile."""
 
     profile: Profile
     profile_path: Path
 
 
 def list_surface_options(rows: Iterable[Requirement], *, companions: bool = True) -> list[str]:
-    """Return the options of `weldproof up` that bring up the surfaces of these rows, and no other.
-
-    Rows that all surfaces share are judged on those that the others name, or on every one when none does.
+    """Return the options of `weldproof up` that start only the surfaces of these rows; all surfaces if none is named.
 
     Args:
         rows: The selected rows.
-        companions: Whether the services that only some rows need come along where these rows are among them.
+        companions: Whether to start the services that only some rows need, if these rows are selected.
     """
     rows = tuple(rows)
     row_surfaces = {surface for row in rows for surface in _list_surfaces(row)}
@@ -57,26 +55,28 @@ def list_surface_options(rows: Iterable[Requirement], *, companions: bool = True
 
 
 def _list_surfaces(row: Requirement) -> tuple[str, ...]:
-    """Return the surfaces that a row brings up: webhooks come with the gateway, whatever else the row looks at."""
+    """Return the surfaces that a row needs; webhooks need the gateway, which sends them."""
     own = ("gateway", *row.surfaces) if row.surface == "webhooks" else (row.surface,)
     return (*own, *_ALSO.get(row.id, ()))
 
 
 @asynccontextmanager
 async def start_own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
-    """Bring our own stack up in a temporary folder, with ports of its own, and end it on leaving.
+    """Start the stack in a temporary folder, with free ports, and end it on leaving.
 
     Args:
         options: Further options of `weldproof up`, such as `--mutant ID`.
 
     Raises:
-        StackFault: It did not come up.
+        StackFault: It did not start.
         MissingExtra: It is not installed.
     """
     extras.need("reference")
     with temporary_folder() as folder:
         words = folder / "up.log"
         with words.open("wb") as log:
+            # A child process, although it is Python: a fault of the stack cannot damage the run, and both use several
+            # cores.
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0", "--no-working-profile"),
                 # Rows about addons start their own.

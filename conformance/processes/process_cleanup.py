@@ -1,4 +1,4 @@
-"""The process that clears up behind a command, as the command sees it: opened before the work, closed after it."""
+"""Clean-up of a command's processes and folders: the command's side of the orphan watchdog."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ _END_SECONDS = 30.0
 
 
 class ProcessWatch:
-    """Marks what the command starts from now on, and has it ended with the command."""
+    """A watch that marks every process started from now on, and ends it with the command."""
 
     current: ProcessWatch | None = None
 
     def __init__(self) -> None:
         self.mark = secrets.token_hex(8)
-        # Isolated and without site packages: it starts in a hundredth of a second.
+        # Isolated and without site packages, the watchdog starts in a hundredth of a second.
         self._process = subprocess.Popen(  # noqa: S603 - our own file
             [sys.executable, "-I", "-S", orphan_watchdog.__file__, self.mark],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             text=True,
+            # In its own session, so that a Ctrl-C in the terminal does not end the watchdog before the others.
             start_new_session=True,
             env={name: value for name, value in os.environ.items() if name != orphan_watchdog.MARK},
         )
@@ -39,23 +40,23 @@ class ProcessWatch:
         self._outer, ProcessWatch.current = ProcessWatch.current, self
 
     def remember(self, folder: str) -> None:
-        """Have a folder removed with the command."""
+        """Remove a folder at the end of the command."""
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError, ValueError):
                 self._process.stdin.write(f"{folder}\n")
                 self._process.stdin.flush()
 
     def pass_to_successor(self) -> None:
-        """Have the program that takes this process's place watched in its stead; nobody closes the watch then."""
+        """Let the watchdog watch the program that replaces this process; the watch is then not closed here."""
         if self._process.stdin is not None:
             os.set_inheritable(self._process.stdin.fileno(), True)
 
     def kill(self) -> None:
-        """Kill everything that was started, and whatever that started."""
+        """Kill every marked process."""
         orphan_watchdog.kill_marked(self.mark)
 
     def close(self) -> None:
-        """Have everything ended that is left, and wait for that; nothing happens where nothing is left."""
+        """End every remaining process, and wait for it."""
         if self._process.stdin is not None and not self._process.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
@@ -68,16 +69,14 @@ class ProcessWatch:
 
 
 def mark_environment() -> Mapping[str, str]:
-    """Return the variable that marks what is started with an environment of its own; none outside of a command."""
+    """Return the variable that marks a process with a separate environment; empty outside of a command."""
     return {} if ProcessWatch.current is None else {orphan_watchdog.MARK: ProcessWatch.current.mark}
 
 
 @contextmanager
 def temporary_folder(prefix: str = "weldproof-") -> Iterator[Path]:
-    """Yield a new folder and remove it with all that is in it, at the latest with the command that made it.
-
-    A program that was killed a moment ago may still write there: what cannot be removed at once is removed then.
-    """
+    """Yield a new folder and remove it with its contents, at the latest at the end of the command."""
+    # A program that was killed a moment ago may still write there: the watchdog removes what cannot be removed now.
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         if ProcessWatch.current is not None:
             ProcessWatch.current.remember(folder)

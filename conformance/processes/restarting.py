@@ -1,4 +1,4 @@
-"""Starting a server under test again by the operator's own command."""
+"""Restart of a server under test by the operator's command."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _QUOTED_BYTES = 400
 
 
 async def restart(words: Sequence[str], url: str, client: Client, names: Names) -> None:
-    """Run a command that starts a server again, and wait until the server answers; it lives on after the run.
+    """Run a command that restarts a server, and wait until the server answers; the server outlives the run.
 
     Args:
-        words: The command, word by word, called from the folder that the run is called from.
-        url: An address of the server that anybody may read.
-        client: Asks it.
-        names: Keep secrets out of what the command says.
+        words: The command, word by word, run in the current folder.
+        url: A public address of the server.
+        client: The client that asks it.
+        names: The redaction table for the output of the command.
 
     Raises:
         Inconclusive: The command did not end with 0 in time, or the server does not answer afterwards.
@@ -36,19 +36,17 @@ async def restart(words: Sequence[str], url: str, client: Client, names: Names) 
         async with asyncio.timeout(RESTART_SECONDS):
             with tempfile.TemporaryFile() as said:
                 await _run_command(words, said, names)
-            while not await _answers(url, client):  # noqa: ASYNC110 - nobody sets an event when it answers
+            while not await _answers(url, client):  # noqa: ASYNC110 - no event is set when it answers
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError as fault:
         raise Inconclusive(f"after {RESTART_SECONDS:.0f} s the restarted server does not answer at {url}") from fault
 
 
 async def _run_command(words: Sequence[str], output: IO[bytes], names: Names) -> None:
-    """Run the command to its end.
-
-    It and what it starts are the operator's, and bear no mark of the run: the server lives on after it. Nor does an
-    interrupted run end the command, which may have ended the server already and not yet started it again.
-    """
+    """Run the command to its end."""
     try:
+        # Without the mark of the run, so that the watchdog does not end the server. An interrupted run does not end
+        # the command either: it may have stopped the server already, and not yet started it again.
         process = Child(words, copy_operator_environment(), output)
     except OSError as fault:
         raise Inconclusive(f"the restart command cannot be run: {fault}") from fault

@@ -1,9 +1,4 @@
-"""A program in an enclosure: network and file namespaces of its own, made by `unshare` of util-linux.
-
-There every port is free, whatever listens on this machine; a call to any address is seen and reaches nobody; and `/app`
-is a folder of the suite's. Unix sockets, which no network namespace holds back, carry what may pass: calls of the suite
-to the program's ports, and calls of the program to services that the suite plays.
-"""
+"""Sandbox of a program: separate network and mount namespaces, made by `unshare` of util-linux."""
 
 from __future__ import annotations
 
@@ -29,22 +24,27 @@ from conformance.processes.sandbox_init import relay
 from conformance.text.files import read_end
 from programs import unshare
 
+# Theory: in the sandbox every port is free, whatever listens on this machine. A call to any address is recorded and
+# reaches no machine. `/app` is a folder of the suite. Unix sockets, which a network namespace does not separate,
+# carry the permitted calls: those of the suite to the program's ports, and those of the program to services of the
+# suite.
+#
 _END_SECONDS = 15.0
 _POLL_SECONDS = 0.1
 _QUOTED_LETTERS = 400
-# A program is started within half a second; where that takes longer than this, so does everything it does.
+# A program usually starts within half a second. On a machine where it takes longer than this, everything takes longer.
 _STARTS_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A place that was called from inside.
+    """A destination that was called from inside.
 
     Attributes:
         protocol: `tcp` or `udp`.
         address: IP address.
         port: Port.
-        name: The name that was asked for, of a DNS query.
+        name: The name of a DNS query; empty for other calls.
     """
 
     protocol: str
@@ -59,22 +59,22 @@ class Destination:
 
     @property
     def description(self) -> str:
-        """The place in words."""
+        """The destination in words."""
         return f"DNS for {self.name}" if self.name else f"{self.protocol} {self.address} port {self.port}"
 
 
 @dataclass(slots=True)
 class EnclosedProgram:
-    """A program that runs in an enclosure.
+    """A program in a sandbox.
 
     Attributes:
-        urls: Where its ports are reached from outside.
+        urls: The addresses of its ports, from outside.
         app: The folder that is `/app` inside.
-        calls: Every place that was called, in the order of the first call.
-        is_over: Whether the program is over.
-        start_time: When the enclosure was begun, by the monotonic clock.
-        start_event: Set once the program starts, or will not.
-        slowness: How many times longer than usual things take on this machine: 1 on one that is not overloaded.
+        calls: Every destination that was called, in the order of the first call.
+        is_over: Whether the program has ended.
+        start_time: When the sandbox was begun, by the monotonic clock.
+        start_event: Set when the program starts, or will never start.
+        slowness: The factor by which this machine is slower than usual; 1 if it is not overloaded.
     """
 
     urls: Mapping[int, str]
@@ -88,7 +88,7 @@ class EnclosedProgram:
     slowness: float = 1.0
 
     def record_start(self) -> None:
-        """Note that the program starts now, and how slow the machine is by how long it took until then."""
+        """Record that the program starts now, and how slow the machine is by the time until then."""
         self.slowness = max(1.0, (time.monotonic() - self.start_time) / _STARTS_SECONDS)
         self.start_event.set()
 
@@ -96,16 +96,15 @@ class EnclosedProgram:
     def output_end(self) -> str:
         """The end of what the program printed, without secrets."""
         text = " ".join(read_end(self.words).split()) if self.words.exists() else ""
-        return self.names.redact(text)[-_QUOTED_LETTERS:] or "it said nothing"
+        return self.names.redact(text)[-_QUOTED_LETTERS:] or "it printed nothing"
 
     async def answers(self, port: int, seconds: float = READY_SECONDS) -> bool:
-        """Return whether something answers at a port inside, within some seconds or at a last look after them.
-
-        The seconds begin when the program does, and are longer on a machine that took long to start it.
-        """
+        """Return whether a port inside answers within some seconds, which are longer on a slow machine."""
         await self.start_event.wait()
         ends = time.monotonic() + seconds * self.slowness
         while not self.is_over:
+            # One more attempt after the deadline: a slow machine may have spent all of the time on the attempt
+            # before.
             last = time.monotonic() >= ends
             if await answers_http(self.urls[port]):
                 return True
@@ -116,7 +115,7 @@ class EnclosedProgram:
 
 
 async def command_prefix() -> tuple[str, ...]:
-    """Return the words that go before a program to enclose it; none where this machine does not allow it."""
+    """Return the words before a command that put it into a sandbox; empty if this machine does not allow it."""
     return await unshare.command_prefix("--net", "--mount")
 
 
@@ -124,20 +123,20 @@ async def command_prefix() -> tuple[str, ...]:
 async def run_enclosed(
     program: Program, names: Names, *, ports: Collection[int], services: Collection[int] = ()
 ) -> AsyncIterator[EnclosedProgram]:
-    """Start a program in an enclosure and end it on leaving.
+    """Start a program in a sandbox and end it on leaving.
 
     Args:
-        program: How it is started; `{port}` is not filled in.
-        names: Keeps secrets out of what it is quoted with.
-        ports: Ports inside that are reached from outside.
-        services: Ports of this machine that are reached from inside, at 127.0.0.1 and the same port.
+        program: The program; `{port}` is not filled in.
+        names: The redaction table for quotations of its output.
+        ports: Ports inside that can be reached from outside.
+        services: Ports of this machine that can be reached from inside, at 127.0.0.1 and the same port.
 
     Raises:
-        NodeCannotShow: This machine allows none.
+        NodeCannotShow: This machine does not allow a sandbox.
     """
     before = await command_prefix()
     if not before:
-        raise NodeCannotShow("needs a network namespace of its own, which this machine does not allow (unshare)")
+        raise NodeCannotShow("needs a separate network namespace, which this machine does not allow (unshare)")
     async with contextlib.AsyncExitStack() as stack:
         folder = stack.enter_context(temporary_folder("wp-"))
         (folder / "app").mkdir()
@@ -164,7 +163,7 @@ async def run_enclosed(
         assert process.stdin is not None  # noqa: S101 - always piped above
         read_task = asyncio.create_task(_read(process, enclosure))
         try:
-            # The environment holds secrets: it goes in by a pipe.
+            # The environment contains secrets, which arguments would show to every user: it goes through a pipe.
             process.stdin.write(json.dumps(settings).encode() + b"\n")
             await process.stdin.drain()
             yield enclosure
@@ -178,7 +177,7 @@ async def run_enclosed(
 
 
 async def _open_inward_ports(stack: contextlib.AsyncExitStack, folder: Path, ports: Collection[int]) -> dict[int, str]:
-    """Listen at a free port outside for each port inside, and carry calls in."""
+    """Listen at a free port outside for each port inside, and relay calls into the sandbox."""
     urls: dict[int, str] = {}
     for port in ports:
         path = str(folder / f"in-{port}")
@@ -189,7 +188,7 @@ async def _open_inward_ports(stack: contextlib.AsyncExitStack, folder: Path, por
 
 
 async def _open_outward_sockets(stack: contextlib.AsyncExitStack, folder: Path, ports: Collection[int]) -> None:
-    """Listen at a Unix socket for each service of the suite's, and carry calls out to it."""
+    """Listen at a Unix socket for each service of the suite, and relay calls of the program to it."""
     for port in ports:
         carrier = _make_carrier(partial(asyncio.open_connection, "127.0.0.1", port))
         stack.push_async_callback(_close_server, await asyncio.start_unix_server(carrier, str(folder / f"out-{port}")))

@@ -1,8 +1,6 @@
-"""Inside an enclosure: `python -m conformance.processes.sandbox_init`, started by `unshare` in namespaces of its own.
+"""First process inside a sandbox (`python -m conformance.processes.sandbox_init`, started by `unshare`).
 
-It reads one JSON line: what to start and which ports to relay. Then the loopback goes up, every address becomes one of
-this machine's own, so that a call to anywhere is a packet that can be seen here and reaches nobody, and the program
-starts. Each place that it calls is told on standard output, a JSON line once. It ends with its standard input.
+Reads one JSON line with the command and the ports to relay. Prints each called destination once, as a JSON line.
 """
 
 from __future__ import annotations
@@ -39,7 +37,9 @@ def _raise_loopback() -> None:
 
 
 def _own_every_address(family: int) -> None:
-    """Make all addresses of a family local ones: `ip route add local default dev lo`."""
+    """Make all addresses of a family local, like `ip route add local default dev lo`."""
+    # With this route, a packet to any address goes to the loopback device: it can be recorded there, and leaves no
+    # machine.
     index = socket.if_nametoindex("lo")
     route = struct.pack("BBBBBBBBI", family, 0, 0, 0, _TABLE_LOCAL, _BY_BOOT, _SCOPE_HOST, _TYPE_LOCAL, 0)
     route += struct.pack("HHi", 8, _OUTPUT, index)
@@ -52,7 +52,7 @@ def _own_every_address(family: int) -> None:
 
 
 def _enter_root(folder: str) -> None:
-    """Go on in a root directory like this one, but for `/app`, which is a folder from outside."""
+    """Change to a root directory equal to this one, except that `/app` is a folder from outside."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def mount(source: str, target: Path, kind: str | None, flags: int) -> None:
@@ -80,7 +80,7 @@ def _enter_root(folder: str) -> None:
 
 
 def _read_destination(packet: bytes) -> tuple[str, str, int, str] | None:
-    """Return protocol, address, port and asked name of a packet that begins something, None for any other."""
+    """Return protocol, address, port and queried name of a packet that begins a call; None for any other."""
     (kind,) = struct.unpack_from(">H", packet, 12)
     if kind == _IPV4:
         begin, protocol = 14 + 4 * (packet[14] & 0x0F), packet[23]
@@ -110,7 +110,7 @@ def _asked_name(query: bytes) -> str:
 
 
 class _PacketWatch:
-    """Tells each place that is called, once."""
+    """Reporter of called destinations, each once."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str, int, str]] = set()
@@ -146,7 +146,7 @@ async def _pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 
 
 async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: Any) -> None:
-    """Carry bytes both ways between a connection that came and one that `connection` makes."""
+    """Carry bytes both ways between an accepted connection and the one that `connection` opens."""
     try:
         there_reader, there_writer = await connection
     except OSError:
@@ -184,6 +184,7 @@ async def _run_program(settings: Mapping[str, Any], lines: asyncio.StreamReader)
             start_new_session=True,
         )
     _report(started=process.pid)
+    # The end of the standard input means that the suite has ended, however that happened: then the program ends, too.
     ends = [asyncio.create_task(lines.read()), asyncio.create_task(process.wait())]
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     if process.returncode is None:
@@ -204,7 +205,8 @@ async def _main() -> None:
     settings = json.loads(await lines.readline())
     _raise_loopback()
     _own_every_address(socket.AF_INET)
-    with contextlib.suppress(OSError):  # a machine without IPv6 has no such addresses
+    # A machine without IPv6 has no such addresses.
+    with contextlib.suppress(OSError):
         _own_every_address(socket.AF_INET6)
     if settings["app"] is not None:
         _enter_root(settings["app"])
