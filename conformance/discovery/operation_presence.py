@@ -66,6 +66,7 @@ def describe_foreign_answer(answer: Answer) -> str:
 
 
 def _is_answer(answer: Answer) -> bool:
+    # A redirect or a server fault says nothing about the operation.
     if answer.status in _ABSENT or 300 <= answer.status < 400 or answer.status >= 500:
         return False
     return _members(answer) is not None

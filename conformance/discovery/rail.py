@@ -136,6 +136,7 @@ def _bodies(profile: Profile, role: str | None, description: tuple[Any, bool]) -
         return _REFERENCE_BODIES[role], True
     suggested_body, sure = description
     first: Any = next((body for body in (bound_body, suggested_body) if body is not None), {})
+    # The profile may bind one further body or a list of them.
     further = [other_bodies] if isinstance(other_bodies, dict) else other_bodies or variations(first)
     return (first, *further), sure or reference or bound_body is not None
 
@@ -213,6 +214,7 @@ def paid_operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (path, first paid method) of each path with an operation that declares a price."""
     paths = document.get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
+        # The paid operations of the interface use POST, so it comes first.
         for method in ("post", "get", "put", "patch", "delete"):
             operation = item.get(method) if isinstance(item, dict) else None
             if isinstance(operation, dict) and is_paid(operation):

@@ -62,6 +62,7 @@ async def drive(order: Order, send: Send) -> AsyncGenerator[Outcome | Skipped | 
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=LONGEST_LINE,
+        # Signals of the terminal end the runner, which then ends this process.
         start_new_session=True,
         env=_environment(),
     )

@@ -59,7 +59,7 @@ FRAGMENTS: Mapping[str, str] = {
     "an empty object": "{}",
     "an operator": '{"$gt":""}',
     "a prototype": '{"__proto__":{"x":1},"constructor":1}',
-    "keys of a JWKS that are none": '{"keys":[null,1,"a",{},{"kty":1},{"kty":"OKP","crv":"Ed25519","x":"AA"}]}',
+    "invalid keys of a JWKS": '{"keys":[null,1,"a",{},{"kty":1},{"kty":"OKP","crv":"Ed25519","x":"AA"}]}',
 }
 
 
@@ -142,7 +142,7 @@ METHODS = (
 FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "no media type": (("Content-Type", ""),),
     "a media type without a subtype": (("Content-Type", "application"),),
-    "a charset that is none": (("Content-Type", "application/json; charset=nonsense"),),
+    "an unknown charset": (("Content-Type", "application/json; charset=nonsense"),),
     "UTF-7": (("Content-Type", "application/json; charset=utf-7"),),
     "an open quote": (("Content-Type", 'application/json; charset="utf-8'),),
     "only semicolons": (("Content-Type", "application/json;;;;"),),
@@ -151,7 +151,7 @@ FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "multipart without a boundary": (("Content-Type", "multipart/form-data"),),
     "a form": (("Content-Type", "application/x-www-form-urlencoded"),),
     "letters outside ASCII in the media type": (("Content-Type", "application/jsön"),),
-    "a compressed body that is none": (JSON, ("Content-Encoding", "gzip")),
+    "a body that is not compressed as stated": (JSON, ("Content-Encoding", "gzip")),
     "an unknown encoding": (JSON, ("Content-Encoding", "identity, nonsense")),
     "Accept of nonsense": (JSON, ("Accept", ";q=x,*/*;q=2,text")),
     "Range": (JSON, ("Range", "bytes=9-1,-,0-")),
@@ -173,7 +173,7 @@ FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "a long credential": (JSON, ("Authorization", "Bearer " + _LONG)),
     "two credentials": (JSON, ("Authorization", "Bearer a"), ("Authorization", "Bearer b")),
     "a credential outside ASCII": (JSON, ("Authorization", "Bearer \udcff\udcfe")),
-    "a tenant that is none": (
+    "an invalid tenant": (
         JSON,
         ("X-Tenant-Id", "../../x"),
     ),
@@ -242,7 +242,7 @@ TARGETS: Mapping[str, str] = {
     "an encoded line end": "{path}%0d%0aX-Injected:%201",
     "a percent sign alone": "{path}%",
     "half an escape": "{path}%4",
-    "an escape that is none": "{path}%zz",
+    "an invalid escape": "{path}%zz",
     "bytes that are no UTF-8": "{path}%ff%fe",
     "an overlong slash": "/%c0%af{path}",
     "half a surrogate pair": "{path}%ed%a0%80",

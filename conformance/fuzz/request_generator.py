@@ -230,11 +230,13 @@ class Generation:
         return Journey
 
     def send(self, case: Any, kind: str) -> Response | None:
-        """Let the runner send a drawn request, and return its answer for the library, or None if there is none.
+        """Let the runner send a drawn request, and return its answer for the library, or None.
 
         Raises:
             TimeUp: The time is up.
         """
+        # The time begins with the first request, because the preparation of a large document
+        # may take long.
         if self._ends is None:
             self._ends = time.monotonic() + self.order.seconds
         if time.monotonic() >= self._ends:

@@ -12,6 +12,7 @@ import base58
 from conformance.oracles.welds.algorand.transaction import address_of
 
 _CAIP2 = re.compile(r"[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}")
+# An address has 58 letters of base32, without its padding of six signs.
 _ALGORAND = 58  # 32 bytes of key and 4 of checksum in base32
 _EVM = re.compile(r"0x[0-9a-fA-F]{40}")
 
@@ -36,11 +37,14 @@ def _algorand(text: str) -> bool:
 
 
 def _eip155(text: str) -> bool:
+    # The zero address belongs to no one: a payment to it would burn the amount.
     return is_hexadecimal(text) and int(text, 16) != 0
 
 
 def _solana(text: str) -> bool:
     try:
+        # 32 bytes have at most 44 letters of base58. The limit keeps long hostile texts from
+        # the slow decoder.
         raw = base58.b58decode(text) if len(text) <= 44 and text.isascii() else b""
     except ValueError:
         return False

@@ -1,6 +1,6 @@
-"""The HMAC-chained audit log: where it first departs from what was written, and how a foreign one is made.
+"""HMAC-chained audit logs: the first fault of a log, and the form of a foreign log.
 
-Each entry names its predecessor's MAC and has one of its own, HMAC-SHA256 in hex over the canonical form of the rest of
+Each entry contains its predecessor's MAC and its own, HMAC-SHA256 in hex over the canonical form of the rest of
 it (7.4). The interface says no more than HMAC-chained: names and recipe of another hub's log are found among
 the usual ones, or are bound.
 """
@@ -23,10 +23,14 @@ from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 
 Entry = Mapping[str, Any]
+# The first entry has no predecessor. The specification (7.4) fixes 64 zeros for it, and other
+# hubs use one of the texts below.
 GENESIS: Final = "0" * 64
 _USUAL_GENESES: Final = ("", GENESIS, "genesis", "GENESIS", "0", "null")
 _EXACT = 2**53 - 1
 _MAC = re.compile(r"[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?")
+# The search tries every pair of members with every recipe, so it looks only at the first
+# entries.
 _LONGEST_SEARCH = 8
 
 
@@ -123,6 +127,8 @@ def canonical(value: Any) -> bytes:
     Raises:
         ValueError: It has none.
     """
+    # Entries of logs are nearly always plain. For them the standard encoder writes the same
+    # bytes as RFC 8785, and many times faster.
     if _plain(value):
         return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     return jcs_bytes(value)
@@ -133,8 +139,11 @@ def _plain(value: Any) -> bool:
     if isinstance(value, str | bool) or value is None:
         return True
     if isinstance(value, int):
+        # Beyond 2^53 - 1, RFC 8785 has no canonical form for an integer.
         return -_EXACT <= value <= _EXACT
     if isinstance(value, Mapping):
+        # RFC 8785 sorts by UTF-16 code units, and the standard encoder by code points. They
+        # agree for ASCII names.
         return all(isinstance(name, str) and name.isascii() and _plain(member) for name, member in value.items())
     return isinstance(value, list) and all(map(_plain, value))
 
@@ -170,6 +179,8 @@ class Recipe:
 
 
 def _recipes() -> Iterator[tuple[str, Recipe]]:
+    # The interface says only HMAC-chained. These are the usual ways to combine an entry with
+    # its predecessor's MAC.
     for name, encode in (("jcs", canonical), ("sorted-json", _encode_spaced)):
         yield f"{name}-without-mac", Recipe(encode)
         for joint, between in (("", b""), ("-newline", b"\n"), ("-bar", b"|"), ("-colon", b":")):
@@ -214,6 +225,8 @@ def first_fault(
         if fault is not None:
             return _or_wrong_key(fault, entries, key, form)
         before.follow(entry)
+    # A log without its last entries is still a correct chain. Only a head that was recorded
+    # outside of the log shows that its end is cut off.
     return None if head is None else _tail_fault(entries, form, head)
 
 
@@ -239,6 +252,8 @@ def _entry_fault(entries: Sequence[Entry], place: int, key: bytes, form: Form, b
     if form_fault is not None:
         return Finding(Kind.MALFORMED_ENTRY, place, None, f"entry {place + 1} of the log is no entry: {form_fault}")
     unseen = place == 0 and form.begins_unseen
+    # The MAC is checked before number and link: an altered entry must be reported as altered,
+    # even if the change also broke its order.
     if not unseen and not _has_its_mac(entry, key, form, before.mac or ""):
         entry_name = f"entry {place + 1} of the log" if seq is None else f"entry {seq}"
         # Where a MAC is right but for what came before, the entry is as it was written.
@@ -273,12 +288,14 @@ def _has_its_mac(entry: Entry, key: bytes, form: Form, before: str) -> bool:
     if not form.any_case:
         return entry_mac == expected_mac
     raw = bytes.fromhex(expected_mac)
+    # Another hub may write its MACs in base64 or in capitals.
     spellings = {base64.b64encode(raw).decode(), encode_base64url(raw)}
     return entry_mac in spellings or entry_mac.lower() == expected_mac
 
 
 def _out_of_order(entries: Sequence[Entry], place: int, seq: int, expected_seq: int, form: Form) -> Finding:
     later = any(_number(entry, form) == expected_seq for entry in entries[place + 1 :])
+    # An entry that occurs later was moved. If it occurs nowhere, it was removed.
     if seq < expected_seq or later:
         text = f"entry {seq} stands where entry {expected_seq} belongs"
         return Finding(Kind.WRONG_ORDER, place, seq, text)
@@ -301,6 +318,7 @@ def _or_wrong_key(fault: Finding, entries: Sequence[Entry], key: bytes, form: Fo
         return fault
     readable_entries = [entry for entry in entries if _form_fault(entry, form) is None]
     before = itertools.chain([form.genesis or ""], (str(entry[form.mac]) for entry in readable_entries))
+    # With one entry only, a wrong key and an altered entry look the same.
     if len(readable_entries) < 2 or any(
         _has_its_mac(entry, key, form, mac) for entry, mac in zip(readable_entries, before, strict=False)
     ):
@@ -315,6 +333,7 @@ def _tail_fault(entries: Sequence[Entry], form: Form, head: Head) -> Finding | N
     if form.seq is None:
         has_head = any(entry[form.mac] == head.mac for entry in entries)
         return None if has_head else Finding(Kind.CUT_TAIL, count, None, "the noted head is not in the log")
+    # A head of an empty log demands no entry.
     if head.seq < 1:
         return None
     if last is None or last < head.seq:
@@ -339,6 +358,8 @@ def find_links(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     texts = sorted(name for name in common_names if all(isinstance(entry[name], str) for entry in entries))
     return [
         (prev, own)
+        # A link is found by its values: the member of each entry that equals another member of
+        # the entry before it. Names are not used, because they differ from hub to hub.
         for prev, own in itertools.permutations(texts, 2)
         if len({entry[own] for entry in entries}) == len(entries)
         and all(later[prev] == earlier[own] for earlier, later in itertools.pairwise(entries))
@@ -348,6 +369,8 @@ def find_links(entries: Sequence[Entry]) -> list[tuple[str, str]]:
 def is_first_page(entries: Sequence[Entry]) -> bool:
     """Return whether the first of some linked entries is the first of its log: no MAC stands where its link is."""
     return any(
+        # The first page of a log begins with an entry whose link is not the MAC of another
+        # entry.
         entries[0][prev] == GENESIS or _MAC.fullmatch(entries[0][prev]) is None
         for prev, _ in (find_links(entries) if len(entries) > 1 else ())
     )
@@ -381,6 +404,8 @@ def find_form(entries: Sequence[Entry], key_text: str) -> Form | None:
         conclusive_pairs = (
             entries_with_previous[1:] if form.begins_unseen and len(sample) > 1 else entries_with_previous
         )
+        # Most entries must fit, not all: the log under test may contain an altered entry, which
+        # the search must survive.
         if 2 * sum(_has_its_mac(entry, key, form, mac) for entry, mac in conclusive_pairs) > len(conclusive_pairs):
             return _with_its_genesis(form, sample[0], key)
     return None

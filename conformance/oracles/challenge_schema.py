@@ -14,6 +14,7 @@ from typing import Any
 
 from conformance.oracles.json_schema import Schema
 
+# 39 digits hold every 128-bit amount, more than any supply of USDC.
 _ATOMIC = re.compile(r"0|[1-9][0-9]{0,38}")
 
 

@@ -20,6 +20,8 @@ from conformance.oracles.keccak import keccak256
 
 FUTURE_SKEW_SECONDS: Final = 60
 HALF: Final = 32
+# Section 5.4: the time has ten or eleven digits without a leading zero, so that a time has one
+# spelling.
 _FORM = re.compile(r"([1-9][0-9]{9,10}):([0-9a-f]{16}):([0-9a-f]{64})")
 
 
@@ -54,6 +56,8 @@ class Issuer:
 
     def first_half(self, unix: str, nonce: str, lane: Mapping[str, str]) -> str:
         """Return half A: what a lane (`caip2`, `asset`, `amount`, `pay_to`) asks, hex."""
+        # The parts are separate lines under a label, so that no two lists of values give the
+        # same input.
         return self.mac("challenge:a:1", unix, nonce, *(lane[name] for name in ("caip2", "asset", "amount", "pay_to")))
 
     def second_half(self, first: str, service_id: str, request_hash: str) -> str:
@@ -73,6 +77,8 @@ class Issuer:
 
 def core(service_word: str) -> str:
     """Return what every label and hashed text of a deployment's payments begins with (P-SW-02)."""
+    # Labels of different deployments differ, so that a token of one is never valid for another,
+    # even with the same secret.
     return f"{service_word.lower()}-payable-core"
 
 
@@ -107,5 +113,7 @@ def eip3009_nonce(token: str) -> str:
 
 def solana_reference(token: str, service_word: str) -> str:
     """Return the account that a transfer on Solana must name to pay for a token, base58."""
+    # Solana transfers carry no text that the program checks, but they may name further
+    # accounts. A hash of 32 bytes has the form of an account.
     digest = hashlib.sha256(f"{core(service_word)}:solana-ref:{token}".encode()).digest()
     return str(base58.b58encode(digest).decode("ascii"))

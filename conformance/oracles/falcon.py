@@ -18,6 +18,7 @@ from typing import Final
 DEGREE: Final = 1024
 MODULUS: Final = 12_289
 PUBLIC_KEY_BYTES: Final = 1793
+# Sizes of round 3 for degree 1024.
 SALT_BYTES: Final = 40
 # Of the compressed form; the padded one has 1280 always.
 MAX_SIGNATURE_BYTES: Final = 1462
@@ -75,6 +76,8 @@ def fault_of(public_key: bytes, message: bytes, signature: bytes) -> FalconFault
         salt, second = signature_parts(signature)
     except NotFalcon as fault:
         return FalconFault(str(fault))
+    # A signature is the second half of a short vector. The first half follows from the key and
+    # the message, and the whole vector must be short.
     length = sum(map(mul, second, second))
     # Also what keeps the product's coefficients in their places.
     if length > LENGTH_BOUND:
@@ -132,6 +135,8 @@ def _decompress(encoding: bytes) -> list[int]:
     coefficients = _COEFFICIENT.findall(bits)
     # What is left of the last byte is zeros; a search that skipped a bit shows here too.
     whole = "".join(coefficients)
+    # A signature must have one encoding only. Otherwise anyone could change the bytes of a
+    # signature without breaking it.
     if len(coefficients) != DEGREE or len(bits) - len(whole) >= 8 or whole.ljust(len(bits), "0") != bits:
         raise NotFalcon(FalconFault.INVALID_CODING)
     try:
@@ -142,6 +147,8 @@ def _decompress(encoding: bytes) -> list[int]:
 
 def hash_to_point(salt: bytes, message: bytes) -> list[int]:
     """Return the 1024 coefficients that a salted message stands for: samples of SHAKE256 but for those too large."""
+    # About 6 % of the samples are rejected, so 2400 bytes nearly always suffice for 1024 of
+    # them.
     byte_count = 2_400
     while True:
         stream = struct.unpack(f">{byte_count // 2}H", hashlib.shake_256(salt + message).digest(byte_count))
@@ -151,6 +158,7 @@ def hash_to_point(salt: bytes, message: bytes) -> list[int]:
         byte_count *= 2
 
 
+# Keys repeat: the same issuers sign many credentials of a run.
 @lru_cache(maxsize=64)
 def key_number(public_key: bytes) -> int:
     """Return a public key's polynomial as a number: its value at 2**32, its coefficients between -6144 and 6144.

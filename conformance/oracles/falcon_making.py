@@ -46,6 +46,8 @@ class OneSignature:
 def sign_once(message: bytes, rng: random.Random) -> OneSignature:
     """Return a key with its signature over a message, drawn from `rng`: the same draw gives the same key."""
     while True:
+        # A draw may be too long or have no inverse. Then everything is drawn again from the
+        # same generator, so that the result depends only on the seed.
         salt = rng.randbytes(SALT_BYTES)
         first, second = ([round(rng.gauss(0, _SIGMA)) for _ in range(DEGREE)] for _ in range(2))
         one_signature = sign_with_vector(message, salt, first, second)
@@ -65,6 +67,7 @@ def sign_with_vector(message: bytes, salt: bytes, first: Sequence[int], second: 
     Returns:
         None where the second half has no inverse, so that no key makes up for it.
     """
+    # A polynomial has an inverse only if it has no zero at any root.
     divisors = _transform(second)
     if 0 in divisors:
         return None
@@ -89,6 +92,7 @@ def public_key_of(coefficients: list[int]) -> bytes:
 
 def neighbour_of(text: str) -> str:
     """Return a well-formed public key in base64 that differs from another in the case of one letter of its middle."""
+    # A hub that compares keys without regard to case would take the two keys for one.
     candidates = (
         text[:place] + text[place].swapcase() + text[place + 1 :] for place in range(len(text) // 2, len(text))
     )

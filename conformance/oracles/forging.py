@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from conformance.oracles.keys import decode_base64url, ed25519_jwk, encode_base64url
 
+# The order of the prime subgroup of edwards25519 (RFC 8032, 5.1).
 ORDER = 2**252 + 27742317777372353535851937790883648493
 _P = 2**255 - 19
 # The identity, and the point of order 2: for the first every equation holds, for the second every other one.
@@ -36,6 +37,8 @@ ORDER_EIGHT = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13
 NON_CANONICAL_IDENTITY = (_P + 1).to_bytes(32, "little")
 NON_CANONICAL_ORDER_FOUR = _P.to_bytes(32, "little")
 NEGATIVE_IDENTITY = (1 + (1 << 255)).to_bytes(32, "little")
+# A point A of order n makes hA the neutral element for every n-th h, so a forger has to try n
+# times on average.
 _ORDERS = {ORDER_TWO: 2, ORDER_FOUR: 4, NON_CANONICAL_ORDER_FOUR: 4, ORDER_EIGHT: 8}
 _ED448_SEED = 57
 # The second is that of wallets on EVM chains (RFC 8812).
@@ -99,6 +102,8 @@ class Signer:
 
 def mac(header: Mapping[str, Any], payload: bytes, key: bytes) -> str:
     """Return a compact JWS whose signature is an HMAC by the header's `alg` (HS256, HS384, HS512)."""
+    # The classical confusion of algorithms: a verifier that takes the header's word uses the
+    # public key as an HMAC secret.
     digest = f"sha{str(header['alg'])[2:]}"
     return compact(header, payload, hmac.new(key, signing_input(header, payload).encode(), digest).digest())
 
@@ -126,6 +131,8 @@ def plus_order(token: str, times: int = 1) -> str:
         times: How often the order is added; 14 times fits any S into its bytes.
     """
     _, signature = without_its_signature(token)
+    # RFC 8032 demands S below the order. A verifier that does not check it accepts two
+    # spellings of one signature.
     larger_scalar = int.from_bytes(signature[32:], "little") + times * ORDER
     return with_signature(token, signature[:32] + larger_scalar.to_bytes(32, "little"))
 
@@ -150,6 +157,7 @@ def under_small_order_key(header: object, payload: bytes, key: bytes, seed: byte
 def _scalar(seed: bytes) -> int:
     """Return the scalar that Ed25519 makes of a seed (RFC 8032, 5.1.5)."""
     half = bytearray(hashlib.sha512(seed).digest()[:32])
+    # The bits that RFC 8032 clears and sets in every secret scalar.
     half[0] &= 248
     half[31] = half[31] & 127 | 64
     return int.from_bytes(half, "little")
@@ -170,6 +178,7 @@ def signed_by_others(header: Mapping[str, Any], payload: bytes, seed: bytes) -> 
 def ecdsa(header: Mapping[str, Any], payload: bytes, seed: bytes, kid: str) -> tuple[str, dict[str, Any]]:
     """Return a token that is truly signed on the curve of the header's `alg`, ES256 or ES256K, with the public JWK."""
     name, curve = _CURVES[str(header["alg"])]
+    # Shifted by one bit, the number is always below the order of both curves.
     number = int.from_bytes(hashlib.sha256(b"es256" + seed).digest(), "big") >> 1
     key = ec.derive_private_key(number or 1, curve)
     numbers: EllipticCurvePrivateNumbers = key.private_numbers()
@@ -182,6 +191,7 @@ def ecdsa(header: Mapping[str, Any], payload: bytes, seed: bytes, kid: str) -> t
 
 
 def _rs256(header: Mapping[str, Any], payload: bytes, kid: str) -> tuple[str, dict[str, Any]]:
+    # An RSA key cannot be made from a seed here, so this one differs from run to run.
     key = rsa.generate_private_key(public_exponent=65_537, key_size=2048)
     public = key.public_key().public_numbers()
     signature = key.sign(signing_input(header, payload).encode(), PKCS1v15(), hashes.SHA256())

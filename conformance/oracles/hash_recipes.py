@@ -27,6 +27,8 @@ def jcs_bytes(value: Any) -> bytes:
         ValueError: It has none: a number outside binary64, a lone surrogate, or no JSON value at all.
     """
     try:
+        # The library raises several kinds of errors for values without a canonical form.
+        # Callers need only one.
         canonical: bytes = jcs.canonicalize(value)
     except (OverflowError, TypeError, AttributeError, RecursionError) as fault:
         raise ValueError(f"no canonical form: {fault}") from fault
@@ -41,6 +43,8 @@ def sha256_hex(data: bytes) -> str:
 def spellings(data: bytes) -> set[str]:
     """Return the digests of `data` in every spelling seen in the field."""
     digests: set[str] = set()
+    # The interface does not fix how a digest is written. These are the spellings of deployed
+    # services and of HTTP fields.
     for name, label in (("sha256", "sha256:"), ("sha384", "sha384:"), ("sha512", "sha512:")):
         raw = hashlib.new(name, data).digest()
         plain, safe = base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()
@@ -73,11 +77,14 @@ def request_hashes(
     envelope = {"body": body, "method": method, "path": path, "query": query}
     line = f"{method} {path}{f'?{query}' if query else ''}"
     recipes: dict[str, Callable[[], bytes]] = {
+        # P-RH-01 hashes method, path, query, body and service together. A hash of the body
+        # alone would bind the receipt to no address.
         "jcs-envelope": lambda: encode({**envelope, "service_id": service_id}),
         "jcs-envelope-plain": lambda: encode(envelope),
         "jcs-body": lambda: encode(body),
         "line-jcs-body": lambda: f"{line}\n".encode() + encode(body),
     }
+    # An empty body has the same hash for every request, so it binds nothing.
     if raw_body:
         recipes["raw-body"] = lambda: raw_body
         recipes["line-raw-body"] = lambda: f"{line}\n".encode() + raw_body

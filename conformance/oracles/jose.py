@@ -15,6 +15,7 @@ from conformance.oracles.keys import verify as verify_signature
 from conformance.oracles.profile_json import by_value, refuse_constant, unique_members
 
 ALGORITHMS = ("EdDSA", "Ed25519")
+# A hostile answer may be nested without end.
 _SEARCH_DEPTH = 32
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]{10,}")
 
@@ -62,7 +63,7 @@ def _object(data: bytes, part_name: str) -> dict[str, Any]:
 
 
 def parse(text: str) -> CompactJws:
-    """Take a compact JWS apart: three segments of canonical base64url, a JSON object as header.
+    """Parse a compact JWS: three segments of canonical base64url, a JSON object as header.
 
     Raises:
         JwsFault: It is not a compact JWS.
@@ -88,11 +89,15 @@ def verify(text: str, keys: Sequence[Ed25519Key]) -> dict[str, Any]:
     token = parse(text)
     if token.header.get("alg") not in ALGORITHMS:
         raise JwsFault(f"the algorithm is {token.header.get('alg')!r}, not EdDSA")
+    # RFC 7515 (4.1.11): a verifier must reject critical members that it does not understand.
+    # The suite understands none.
     if "crit" in token.header or token.header.get("b64", True) is not True:
         raise JwsFault("the header has critical members, or a payload that is not base64url")
     if not keys:
         raise JwsFault("there is no key to verify with")
     key = _choose_key(keys, token.header.get("kid"))
+    # Two unrelated implementations verify each token, so that a fault of one does not become a
+    # verdict.
     if not verify_signature(key, token.signing_input, token.signature):
         raise JwsFault("the signature does not verify")
     _agree(text, key, str(token.header["alg"]))
@@ -110,6 +115,7 @@ def fault_of(text: str, keys: Sequence[Ed25519Key]) -> str | None:
 
 def _choose_key(keys: Sequence[Ed25519Key], kid: Any) -> Ed25519Key:
     """Return the first key the header's `kid` names, by itself or as the fragment of a DID URL; else the first key."""
+    # A `kid` may be the bare name of a key or a DID URL whose fragment is that name.
     names = {kid, kid.rpartition("#")[2]} if isinstance(kid, str) else set()
     return next((one for one in keys if one.kid is not None and one.kid in names), keys[0])
 
@@ -164,6 +170,7 @@ def _tokens(value: Any, place: str, depth: int) -> Iterator[tuple[str, str]]:
 def _encoded_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object whose standard base64 a header's value is, or None."""
     try:
+        # A compact JSON object begins with "ey" in base64, so other values need no decoding.
         return _object(base64.b64decode(text, validate=True), "header") if text.startswith("ey") else None
     except (JwsFault, ValueError):
         return None

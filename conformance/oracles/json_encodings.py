@@ -14,7 +14,9 @@ from conformance.oracles.hash_recipes import jcs_bytes
 
 Encoder = Callable[[Any], bytes]
 
+# The characters that Go's encoder escapes for embedding in HTML.
 _HTML: Final = re.compile("[&<>\u2028\u2029]")
+# .NET escapes more characters, and everything outside of ASCII.
 _DOTNET: Final = re.compile("\\\\.|[&<>'+`\u007f-\U0010ffff]")
 _NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
 _SHORT: Final = {r"\b": r"\u0008", r"\f": r"\u000c"}
@@ -42,6 +44,8 @@ def _as_dotnet(text: str) -> str:
         units = match.group().encode("utf-16-be", "surrogatepass").hex().upper()
         return "".join(rf"\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
+    # The plain form has escapes already, such as a backslash and n. The pattern takes those as
+    # a unit, so that they are not escaped twice.
     return f'"{_DOTNET.sub(escape, _plain_text(text)[1:-1])}"'
 
 
@@ -54,6 +58,8 @@ def _without_short_escapes(text: str) -> str:
 
 
 def _by_code_units(names: Iterable[str]) -> list[str]:
+    # RFC 8785 (3.2.3) sorts names by UTF-16 code units. Code points order characters beyond the
+    # basic plane differently.
     return sorted(names, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
 
 
@@ -90,6 +96,7 @@ def encoder(
 
 
 # By what each does that RFC 8785 does not.
+# Each entry changes one habit of RFC 8785. The last two combine the habits of a whole encoder.
 OTHER_ENCODINGS: Final[Mapping[str, Encoder]] = {
     "escapes &, < and > as Go's json.Marshal does": encoder(text=_escape_matches(_HTML)),
     "escapes what is not ASCII as Python's json.dumps does": encoder(text=_escape_matches(_NOT_ASCII)),

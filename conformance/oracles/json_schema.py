@@ -25,9 +25,12 @@ class Schema:
 
         A reference leads to places in the schema itself only: it is a stranger's, and no address or file in it is read.
         """
+        # A document under test may contain something that is no schema at all. That is a fault
+        # of the document, not of the value.
         fault = next(Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema), None)
         if fault is not None:
             raise ValueError(f"no JSON Schema: {fault.message[:200]}")
+        # An empty registry resolves no address, so nothing is fetched.
         self._validator = _Strict(schema, registry=Registry())
 
     def faults(self, value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -26,6 +26,7 @@ def sponge(data: bytes, suffix: int) -> bytes:
         suffix: First byte of the padding: 0x01 as submitted, 0x06 for SHA3-256 (FIPS 202, section 6.1 and B.2).
     """
     padded_message = bytearray(data) + bytes([suffix]) + bytes(-(len(data) + 1) % _RATE)
+    # The padding ends with a one bit in the last byte of the block (pad10*1).
     padded_message[-1] |= 0x80
     state = [0] * 25
     for start in range(0, len(padded_message), _RATE):
@@ -37,6 +38,7 @@ def sponge(data: bytes, suffix: int) -> bytes:
 
 def _permute(state: list[int]) -> None:
     """Do Keccak-f[1600] (FIPS 202, section 3.3); the lane of (x, y) stands at x + 5 y."""
+    # The five steps of a round: theta, rho and pi together, chi, iota.
     for constant in _CONSTANTS:
         columns = [state[x] ^ state[x + 5] ^ state[x + 10] ^ state[x + 15] ^ state[x + 20] for x in range(5)]
         ahead = [(neighbour << 1 | neighbour >> 63) & _LANE for neighbour in columns]
@@ -68,6 +70,7 @@ def _constants() -> list[int]:
         for power in range(7):
             if register & 1:
                 constant |= 1 << ((1 << power) - 1)
+            # The feedback polynomial of the shift register is x^8 + x^6 + x^5 + x^4 + 1.
             register = register << 1 ^ (0x171 if register & 0x80 else 0)
         constants.append(constant)
     return constants

@@ -1,4 +1,4 @@
-"""Published keys, read and used by the suite's own means: cryptography, with a check of its own for bad points."""
+"""Published Ed25519 keys: reading them from documents, and verifying with them, with a check for bad points."""
 
 from __future__ import annotations
 
@@ -49,6 +49,8 @@ def decode_base64url(text: str) -> bytes:
         raw = base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4))
     except ValueError as fault:
         raise KeyFault("not base64url") from fault
+    # Base64 has spare bits at its end. If they may be set, one key has several spellings, and
+    # comparisons of texts fail.
     if encode_base64url(raw) != text:
         raise KeyFault("base64url with non-zero spare bits")
     return raw
@@ -84,6 +86,7 @@ def keys_of_jwks(document: Any) -> list[Ed25519Key]:
     """Return the Ed25519 signing keys of a JWKS document, in order; keys of other kinds and uses are left out."""
     entries = document.get("keys") if isinstance(document, dict) else None
     jwks = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+    # A key set may contain keys of other kinds, which are no fault (RFC 7517, 5).
     return list(_usable([one for one in jwks if one.get("use") != "enc"]))
 
 
@@ -91,13 +94,15 @@ def keys_of_did(document: Any) -> list[Ed25519Key]:
     """Return the Ed25519 keys of a DID document that may assert something, in order.
 
     Those are the methods that `assertionMethod` names or holds; all methods when the document has no such member. A
-    key without a `kid` of its own gets the fragment of its method's id.
+    key without a `kid` gets the fragment of its method's id.
     """
     if not isinstance(document, dict):
         return []
     entries = document.get("verificationMethod")
     methods = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
     assertion_methods = document.get("assertionMethod")
+    # DID Core (5.3.2): only these methods may verify claims. A document without the member
+    # states no restriction.
     if isinstance(assertion_methods, list):
         references = {_absolute(document, one) for one in assertion_methods if isinstance(one, str)}
         methods = [one for one in methods if _absolute(document, one.get("id")) in references]
@@ -127,6 +132,7 @@ def _jwk_of_multibase(text: str) -> dict[str, Any] | None:
         raw = base58.b58decode(text[1:]) if text.startswith("z") else b""
     except ValueError:
         return None
+    # The two bytes are the multicodec prefix of Ed25519. Older documents leave it out.
     raw = raw[2:] if raw.startswith(b"\xed\x01") else raw
     return ed25519_jwk(raw)
 
@@ -157,6 +163,8 @@ def private_members(document: Any, place: str = "") -> list[str]:
 def _is_private(name: str, member: Any, holder: dict[str, Any]) -> bool:
     if isinstance(member, str) and _PRIVATE_PEM in member:
         return True
+    # Members such as `d` are private only in an object that is a key: elsewhere the name may
+    # mean anything.
     return name.startswith("privateKey") or (name in _PRIVATE_JWK and not _JWK_MARKS.isdisjoint(holder))
 
 
@@ -173,6 +181,8 @@ def did_web_of(url: str) -> str:
         raise KeyFault(f"{url} is no address: {fault}") from fault
     if not host:
         raise KeyFault(f"{url} names no host")
+    # did:web writes the colon before a port percent-encoded, because a colon separates path
+    # segments.
     port = f"%3A{number}" if number is not None else ""
     path = ":".join(part for part in parts.path.split("/") if part)
     return f"did:web:{host.replace(':', '%3A')}{port}" + (f":{path}" if path else "")
@@ -184,10 +194,13 @@ def is_sound_point(raw: bytes) -> bool:
     if len(raw) != KEY_BYTES:
         return False
     number = int.from_bytes(raw, "little")
+    # RFC 8032 (5.1.3): the top bit is the sign of x, and y must be below the prime.
     y, sign = number & ((1 << 255) - 1), number >> 255
     if y >= _P:
         return False
     x = _recover_x(y, sign)
+    # A point of small order becomes neutral when it is multiplied by eight. Under such a key,
+    # one signature fits many messages.
     return x is not None and _times_eight(x, y) != (0, 1)
 
 
@@ -198,6 +211,7 @@ def _recover_x(y: int, sign: int) -> int | None:
         root = root * pow(2, (_P - 1) // 4, _P) % _P
     if (root * root - square) % _P:
         return None
+    # x = 0 has no sign, so the encoding with a sign is a second spelling of the same point.
     if root == 0 and sign:
         return None
     return _P - root if root % 2 != sign else root
@@ -215,6 +229,7 @@ def _times_eight(x: int, y: int) -> tuple[int, int]:
 
 def verify(key: Ed25519Key, message: bytes, signature: bytes) -> bool:
     """Return whether a signature holds under a sound key, with S below the group order."""
+    # RFC 8032 (5.1.7) demands S below the order. The check does not rely on the library.
     if len(signature) != SIGNATURE_BYTES or int.from_bytes(signature[32:], "little") >= _L:
         return False
     if not is_sound_point(key.raw):

@@ -23,6 +23,7 @@ def demand_whole(document: Any) -> None:
     Raises:
         LeadsElsewhere: It has one.
     """
+    # A loop instead of a recursion: the document may be nested deeper than Python's stack.
     values = [document]
     while values:
         value = values.pop()
@@ -48,6 +49,7 @@ def faults_of_openapi(document: Any) -> list[str]:
     version = document.get("openapi")
     if not isinstance(version, str) or not version.startswith(("3.0", "3.1")):
         return [f"member openapi is {version!r}, not 3.0.x or 3.1.x"]
+    # Version 3.0 and 3.1 have different schemas, and the validator must fit the version.
     kind = OpenAPIV30SpecValidator if version.startswith("3.0") else OpenAPIV31SpecValidator
     faults: list[str] = []
     try:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+# P-CV-02 limits the depth, so that a reader without recursion limits and one with them accept
+# the same texts.
 DEEPEST = 32
 _SAFE_INTEGER = 2**53 - 1
 _LONGEST_INTEGER = 400
@@ -40,6 +42,8 @@ def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     Raises:
         ValueError: One is named twice.
     """
+    # Parsers disagree about which of two members with one name counts. So a signed text must
+    # not have two.
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("duplicate members")
@@ -67,6 +71,8 @@ def by_value(literal: str) -> int | float:
 
 def _integer(literal: str) -> int:
     """Return an integer; all that are too long for binary64 are alike, and Python refuses to read some of them."""
+    # Python refuses to convert very long decimal texts. Their exact value does not matter,
+    # because they are all outside of binary64.
     return int(literal) if len(literal) <= _LONGEST_INTEGER else -_TOO_LARGE if literal.startswith("-") else _TOO_LARGE
 
 

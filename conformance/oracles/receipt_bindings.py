@@ -37,7 +37,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """One claim beside what it must be.
+    """One claim, compared with the value that it must have.
 
     Attributes:
         claim: The receipt's member.
@@ -69,7 +69,7 @@ def faults(claims: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Binding]
 
 
 def bindings(claims: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Binding]:
-    """Return each claim that what is given can be compared with.
+    """Return each claim that can be compared with the given facts.
 
     Args:
         claims: The receipt's payload; verified or not.
@@ -120,6 +120,8 @@ def normal_tx_id(tx_id: str, network: str) -> str | None:
 
     EVM ids are lower-cased; Solana and Algorand ids must be canonical already; others stay as they are.
     """
+    # Hexadecimal has two spellings, so the hash needs one of them. Base58 and base32 ids have
+    # only one spelling, which is required.
     if network.startswith(("base_", "tempo_")):
         return tx_id.lower() if _EVM_TX.fullmatch(tx_id) else None
     if network.startswith("algorand_"):
@@ -134,6 +136,8 @@ def _is_signature(text: str) -> bool:
         raw = base58.b58decode(text)
     except ValueError:
         return False
+    # Decoding ignores nothing, but a text with another encoding of the same bytes is not
+    # canonical.
     return len(raw) == _SIGNATURE_BYTES and base58.b58encode(raw).decode("ascii") == text
 
 
@@ -144,6 +148,7 @@ def payment_reference_hash(token: str) -> str | None:
 
 def payer_ref(address: str, network: str) -> str | None:
     """Return `payer_ref` by specification 2.3: an EVM address in lower case, others as they are."""
+    # The case of an EVM address is only a checksum (EIP-55), so both spellings are one payer.
     normal = address.lower() if _EVM_ADDRESS.fullmatch(address) else address
     return _reference(lambda: jcs_bytes({"address": normal, "network": network}))
 
@@ -196,6 +201,7 @@ def _compare_settlement(claims: Mapping[str, Any], fact: Any) -> Binding:
 
     def other_recipes() -> Mapping[str, set[str]]:
         digests = hash_recipes.settled_refs(word, tx_id, network, "") if tx_id else {}
+        # A hash of the token alone does not name a settled payment.
         return {name: values for name, values in digests.items() if not name.endswith("-token")}
 
     computed_value = settled_payment_ref(tx_id, network, word)
@@ -242,6 +248,7 @@ def _compare_claim(
     claim_value = claims.get(claim)
     if claim_value is None:
         return Binding(claim, code, clause, Outcome.ABSENT, None, computed_value, None)
+    # The profile's recipe decides. The other recipes only explain a difference.
     if computed_value is not None and claim_value == computed_value:
         return Binding(claim, code, clause, Outcome.HOLDS, claim_value, computed_value, "profile")
     recipe = _find_recipe(claim_value, other_recipes) if isinstance(claim_value, str) else None

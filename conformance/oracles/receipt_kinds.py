@@ -18,6 +18,7 @@ COMPLIANCE = (
     "canon_version",
 )
 HASHES = ("request_hash", "response_hash", "settled_payment_ref")
+# Required members by kind, in the order in which step 8 reports the first missing one.
 MEMBERS: Mapping[Kind, tuple[str, ...]] = {
     "compliance": COMPLIANCE,
     "payable": ("kind", "canon_version", "service_id", *HASHES),
@@ -36,15 +37,17 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "screen_result": ("ALLOW", "REFER", "DENY"),
     "settlement_result": ("SETTLED", "PENDING_FINALITY", "REVERSED"),
 }
+# The kind begins with the service word, so that receipts of one deployment name their origin.
 _PAYABLE = re.compile(r"([a-z0-9]+)/payable-svc-receipt/1")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def kind_of(claims: Mapping[str, Any]) -> Kind:
-    """Return the kind of a payload (P-RV-02); one that bears no mark of the others is a compliance receipt."""
+    """Return the kind of a payload (P-RV-02); one without a mark of another kind is a compliance receipt."""
     kind = claims.get("kind")
     if isinstance(kind, str) and _PAYABLE.fullmatch(kind):
         return "payable"
+    # Attestations have no member `kind`. They are recognised by members that no other kind has.
     return "settlement_attestation" if {"settlement_result", "settlement_chain"} & claims.keys() else "compliance"
 
 

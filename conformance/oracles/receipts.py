@@ -34,6 +34,7 @@ __all__ = (
     "verify_receipt",
 )
 
+# A limit before any decoding keeps hostile tokens cheap (step 2).
 LONGEST = 16_384
 _PARTS = 3
 # The step a code stands for; 8b answers INVALID_PAYLOAD on the line of step 8.
@@ -131,6 +132,8 @@ def examine(token: Any, keys: Any, *, expected_payment_hash: str | None = None) 
     """Return what the nine steps find, with the arguments of `verify_receipt`; never raises."""
     examination = Examination()
     try:
+        # The steps are a generator, so that the report knows how many passed before the one
+        # that failed.
         for _ in _steps(examination, token, keys, expected_payment_hash):
             examination.passed_steps += 1
     except ReceiptFault as fault:
@@ -146,8 +149,12 @@ def _steps(examination: Examination, token: Any, keys: Any, expected_payment_has
     envelope = examination.envelope = read_envelope(token)
     jwk = examination.jwk = _select_key(keys, envelope.header.get("kid"))
     is_ed25519 = (jwk.get("kty"), jwk.get("crv")) == ("OKP", "Ed25519")
+    # A key of another type is no format fault: step 3 reports it as an unsupported algorithm.
+    # So step 2 reads only Ed25519 keys.
     key = _key(jwk) if is_ed25519 else Ed25519Key(b"", None)
     yield
+    # The header and the key must both say Ed25519. Otherwise the token chooses how its key is
+    # used.
     if envelope.header.get("alg") not in ALGORITHMS or not is_ed25519:
         raise ReceiptFault("UNSUPPORTED_ALG", "the algorithm or the key is not Ed25519")
     yield
@@ -159,6 +166,8 @@ def _steps(examination: Examination, token: Any, keys: Any, expected_payment_has
     if claims.get("canon_version") != CANON_VERSION:
         raise ReceiptFault("UNSUPPORTED_CANON_VERSION", "canon_version is not jcs-rfc8785-v1", "canon_version")
     yield
+    # The bytes themselves must be canonical. Otherwise two verifiers that parse differently
+    # could see different claims under one signature.
     why = departure_from_jcs(envelope.payload)
     if why is not None:
         raise ReceiptFault("NON_CANONICAL_PAYLOAD", why)
@@ -166,13 +175,14 @@ def _steps(examination: Examination, token: Any, keys: Any, expected_payment_has
     _require_members(claims)
     yield
     member = payment_member(claims)
+    # Step 9 applies only if the caller names a payment.
     if expected_payment_hash is not None and claims.get(member) != expected_payment_hash:
         raise ReceiptFault("PAYMENT_HASH_MISMATCH", f"{member} is not that of the expected payment", member)
     yield
 
 
 def read_envelope(token: str) -> Envelope:
-    """Take a compact JWS apart, whose key is not looked at yet (first half of step 2).
+    """Parse a compact JWS; its key is not used yet (first half of step 2).
 
     Raises:
         ReceiptFault: It is not a compact JWS, by INVALID_JWS_FORMAT.
@@ -187,6 +197,8 @@ def read_envelope(token: str) -> Envelope:
         members = parse_json(header, duplicates=False)
     except (KeyFault, ValueError) as fault:
         raise ReceiptFault("INVALID_JWS_FORMAT", f"a segment is malformed: {fault}") from fault
+    # Critical members and unencoded payloads (RFC 7797) change the meaning of a JWS, and step 2
+    # excludes both.
     if not isinstance(members, dict) or "crit" in members or members.get("b64", True) is not True:
         raise ReceiptFault("INVALID_JWS_FORMAT", "the header is no object, or has critical members")
     if not all(isinstance(members.get(name, ""), str) for name in ("alg", "kid")):
@@ -230,6 +242,8 @@ def _key(jwk: Mapping[str, Any]) -> Ed25519Key:
 
 def _claims(payload: bytes) -> dict[str, Any]:
     try:
+        # Duplicate members are JSON, so step 5 accepts them. Step 7 rejects them as
+        # non-canonical.
         value = parse_json(payload, duplicates=True)
     except ValueError as fault:
         raise ReceiptFault("INVALID_PAYLOAD", "the payload is not JSON") from fault

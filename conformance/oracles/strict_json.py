@@ -41,6 +41,8 @@ def json_text(body: bytes) -> Any:
     Raises:
         JsonTextFault: They do not parse.
     """
+    # RFC 8259 (8.1) forbids adding a byte order mark. Many parsers skip it, so the fault would
+    # stay unseen.
     if body.startswith(b"\xef\xbb\xbf"):
         raise JsonTextFault("it begins with a byte order mark (RFC 8259 section 8.1)")
     try:
@@ -62,6 +64,7 @@ def literal_faults(body: bytes) -> list[str]:
         return dict(pairs)
 
     try:
+        # Python accepts NaN, Infinity and repeated names. The hooks record them instead.
         json.loads(body.decode("utf-8"), parse_constant=constant, object_pairs_hook=members)
     except (ValueError, RecursionError):
         return []
@@ -146,6 +149,7 @@ def _utf8(body: bytes) -> str:
 
 
 def _integer(digits: str, faults: list[IJsonFault]) -> int:
+    # Digits are counted first, because the conversion of a very long text is slow.
     if len(digits) > _EXACT_DIGITS or abs(int(digits)) > _EXACT:
         faults.append(IJsonFault(IJsonKind.NUMBER, f"the integer {digits[:40]} is outside what binary64 tells apart"))
         return 0
@@ -167,6 +171,8 @@ def _members(pairs: list[tuple[str, Any]], faults: list[IJsonFault]) -> dict[str
 
 
 def _demand_unicode(value: Any) -> None:
+    # A loop instead of a recursion, because the text may be nested as deep as the parser
+    # allows.
     values = [value]
     while values:
         value_part = values.pop()

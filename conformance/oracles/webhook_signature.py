@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 V1_CHARACTERS: Final = 64
 V2_CHARACTERS: Final = 96
+# One spelling of a time: no sign, no leading zero, at most fifteen digits.
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,14}")
 _HEX = re.compile(r"[0-9A-Fa-f]+")
 _PLACE = re.compile(r"(\{t\}|\{body\})")
@@ -73,6 +74,8 @@ class SignatureHeader:
 
 def read(value: str) -> SignatureHeader:
     """Read a header's value; whatever is wrong with it is among the faults, nothing is raised."""
+    # Senders may add members and spaces. A reader skips them, and `faults` lists what departs
+    # from the interface.
     parts = [part.strip() for part in value.split(",")]
     pairs = [(name.strip(), text.strip()) for name, equals, text in (part.partition("=") for part in parts) if equals]
     times, v1, v2 = (tuple(text for name, text in pairs if name == wanted) for wanted in ("t", "v1", "v2"))
@@ -102,6 +105,8 @@ def covered_bytes(template: str, t: int, body: bytes) -> bytes:
     if "{body}" not in template:
         raise ValueError("a signed string without {body} covers nothing of the event")
     values = {"{t}": str(t).encode(), "{body}": body}
+    # The body may itself contain a placeholder such as {t}. Splitting the template first keeps
+    # it from being replaced.
     return b"".join(values.get(piece, piece.encode()) for piece in _PLACE.split(template))
 
 
@@ -139,6 +144,7 @@ def verify(read_header: SignatureHeader, secrets: Iterable[str | bytes], templat
     """
     if not read_header.is_usable or read_header.t is None:
         return None
+    # During a rotation two secrets are valid, and a sender may send one v1 for each.
     for place, secret in enumerate(secrets):
         expected_v1 = sign(secret, template, read_header.t, body)
         if any(_is_equal_hex(expected_v1, given) for given in read_header.v1):
@@ -148,11 +154,14 @@ def verify(read_header: SignatureHeader, secrets: Iterable[str | bytes], templat
 
 def is_stale(t: int, now: float, tolerance: float) -> bool:
     """Return whether `t` is further than `tolerance` seconds away from `now`, to either side (P-WH-13)."""
+    # A time in the future is refused too: a replay could otherwise be prepared in advance.
     return abs(now - t) > tolerance
 
 
 def v2_key(secret: str, service_word: str) -> bytes:
     """Return the 48-byte key of v2: HKDF-SHA256 of the secret, salted with the service's name (P-WH-06)."""
+    # The salt separates deployments: one secret gives different keys under different service
+    # names.
     salt = f"{service_word.lower()}-webhook-v2-pqc".encode()
     return HKDF(hashes.SHA256(), 48, salt, b"hmac-sha384-outbound").derive(secret.encode())
 
@@ -190,4 +199,5 @@ def _hmac(algorithm: hashes.HashAlgorithm, key: bytes, message: bytes) -> str:
 
 
 def _is_equal_hex(expected_hex: str, given_hex: str) -> bool:
+    # The comparison takes the same time for every wrong value.
     return hmac.compare_digest(expected_hex.encode(), given_hex.lower().encode("utf-8", "replace"))

@@ -118,6 +118,8 @@ class Payload:
 
 def read_payload(text: str) -> Payload:
     """Return the payment that a payload requests: ARC-26, Solana Pay, or EIP-681, also in a page's fragment."""
+    # Some pages put the payment into the fragment of their own address, so that a phone opens
+    # the page.
     fragment = urlsplit(text).fragment if text.startswith(("http://", "https://")) else ""
     if (request := _ETHEREUM.match(fragment or text)) is not None:
         asking: dict[str, str] = dict(parse_qsl(request[3]))
@@ -148,6 +150,7 @@ def _parts(text: str) -> tuple[str, Mapping[str, str]]:
 
 
 def _integer(text: str | None) -> int | None:
+    # 78 digits hold every 256-bit number. Longer texts are hostile and slow to convert.
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,78}", text) else None
 
 

@@ -78,6 +78,7 @@ def _view_box(root: LexborNode) -> tuple[float, float, float, float] | None:
 def _shapes(node: LexborNode, place: _Place, depth: int) -> Iterator[tuple[LexborNode, _Place]]:
     """Yield shapes in the order in which they are painted, each with its position."""
     for child in node.iter():
+        # These elements draw nothing where they are written.
         if child.tag in {"defs", "clippath", "mask", "style", "script", "title", "desc"}:
             continue
         at = _placed_child(place, child)
@@ -108,6 +109,7 @@ def _placed_child(place: _Place, node: LexborNode) -> _Place:
 def _paint(image: Image.Image, outlines: Sequence[Outline], at: _Place) -> None:
     from PIL import Image, ImageChops, ImageDraw  # noqa: PLC0415 - as above
 
+    # Codes are drawn as filled shapes or as thick lines.
     fill, stroke = _grey(at.style.get("fill")), _grey(at.style.get("stroke", "none"))
     contours = [[_within(at.to(point)) for point in outline] for outline in outlines if len(outline) > 1]
     if fill is not None and len(contours) == 1:

@@ -91,6 +91,8 @@ class View:
 
     def addresses(self, lane: str) -> tuple[str, ...]:
         """Return every address of a lane that the page shows, each once."""
+        # The shortest addresses of the lanes have more than 26 letters, so shorter words need
+        # no check.
         words = re.findall(r"[A-Za-z0-9]{26,}", self._text_of("address"))
         return tuple(dict.fromkeys(word for word in words if is_address(FACTS[lane].namespace, word)))
 
@@ -118,6 +120,7 @@ class View:
         return in_code or self._labelled_memo(link_token)
 
     def _labelled_memo(self, link_token: str) -> str | None:
+        # A memo is one word. A value with spaces is a sentence about the memo.
         values = [value for label, value in self.page.label_pairs if _MEMO_LABEL.search(label) and " " not in value]
         with_token = [word for word in self.text.split() if link_token in word and "/" not in word]
         memos = [one for one in (*values, *with_token) if len(one) > 1]
@@ -144,6 +147,7 @@ def _says_paid(line: str) -> bool:
 
 def is_state(line: str) -> bool:
     """Return whether a line says `Paid` as a state only: a few words, without a payer or an amount paid."""
+    # A sentence such as "paid by card" is not a state, and many words make a sentence.
     return _says_paid(line) and len(_WORD.findall(line)) <= _STATE_WORDS and _PAID_BY.search(line) is None
 
 

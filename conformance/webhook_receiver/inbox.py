@@ -171,6 +171,7 @@ class Inbox:
         places_by_address: dict[tuple[str, int], list[Place]] = defaultdict(list)
         for name, destination in self._profile.webhook.destinations.items():
             secret = destination.secret.read()
+            # Before anything is received, so that no log line can contain the secret.
             self._names.secret(secret, f"WEBHOOK_{name.upper()}_SECRET")
             try:
                 host, port = listening_address(destination)
@@ -234,6 +235,8 @@ class Inbox:
 
         Events of types other than payment.confirmed are accepted and use none of the replies.
         """
+        # Scripts are found by a word of the event, because several checks share one
+        # destination.
         self._scripts[place.name, word] = list(replies)
 
     async def wait(

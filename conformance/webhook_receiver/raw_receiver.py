@@ -23,6 +23,8 @@ from aiohttp import web
 
 from conformance.vocabulary.receiver_defaults import BODY_LIMIT
 
+# A sender that stops in the middle of a body must not hold the receiver for the rest of the
+# run.
 _BODY_SECONDS = 30.0
 _CHUNK = 65_536
 _SHUTDOWN_SECONDS = 0.1
@@ -243,6 +245,7 @@ class Receiver:
         content = bytearray()
         try:
             async with asyncio.timeout(_BODY_SECONDS):
+                # One byte beyond the limit is enough to know that the body is too large.
                 while len(content) <= self.limit:
                     chunk = await request.content.read(_CHUNK)
                     if not chunk:
@@ -270,10 +273,13 @@ class Receiver:
             elif reply.delay:
                 await self._wait(reply.delay)
         except asyncio.CancelledError:
+            # aiohttp cancels the handler when the sender closes the connection.
             arrival.left_at = time.monotonic()
             self._arrival_event.set()
             raise
         if reply.ending != "answer" and request.transport is not None:
+            # A closed connection without an answer, as after a crash. A clean close would let
+            # aiohttp write an answer.
             request.transport.abort()
         else:
             arrival.answered_at = time.monotonic()

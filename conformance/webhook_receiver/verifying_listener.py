@@ -170,10 +170,12 @@ def _second(header: webhook_signature.SignatureHeader, terms: Terms, body: bytes
 
 def _event(body: bytes, secret: int, second: bool | None) -> WebhookEvent:
     try:
+        # Python accepts NaN and Infinity, which are not JSON.
         members = json.loads(body.decode(), parse_constant=_no_constant)
     except (ValueError, RecursionError) as fault:
         raise DeliveryRefusal(Reason.NOT_JSON, "the body is not JSON") from fault
     event_id = members.get("id") if isinstance(members, dict) else None
+    # The id becomes a key in memory and a word in the output, so it is short and printable.
     if not isinstance(event_id, str) or not 0 < len(event_id) <= _LONGEST_ID or not event_id.isprintable():
         raise DeliveryRefusal(Reason.NO_ID, "the body is no object with a printable `id`")
     return WebhookEvent(event_id, members, secret, second)
@@ -228,6 +230,8 @@ class Listener:
         try:
             event = verify_delivery(arrival, self._terms)
             self._refuse_loop(arrival)
+            # The configured failures come after verification, so that only genuine deliveries
+            # use them up.
             self._fail_as_configured()
             reply = await self._once(arrival, event)
         except DeliveryRefusal as refused:

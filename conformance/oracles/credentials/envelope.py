@@ -16,6 +16,7 @@ from conformance.oracles.profile_json import has_large_integer, parse_json
 DECODE: Final = "envelope_decode"
 SHAPE: Final = "envelope_shape"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Python's parser accepts more forms than RFC 3339, such as a date alone.
 _INSTANT = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)",
     re.ASCII,
@@ -57,6 +58,8 @@ def open_envelope(text: str) -> Envelope:
         NoEnvelope: The text is not base64url of JSON by P-CV-02, or the JSON has not the shape of P-AD-06.
     """
     try:
+        # Decoding and shape have different reasons, because the two faults have different
+        # causes for an issuer.
         members = parse_json(decode_base64url(text), duplicates=False)
     except (KeyFault, ValueError) as fault:
         raise NoEnvelope(DECODE) from fault
@@ -66,6 +69,7 @@ def open_envelope(text: str) -> Envelope:
         raise NoEnvelope(SHAPE)
     alg, kid, sig = (str(one) for one in texts)
     try:
+        # The texts must be valid Unicode: half of a surrogate pair has no canonical form.
         jcs_bytes([alg, kid])
         # Nothing at all is a signature of no bytes.
         return Envelope(payload, alg, kid, decode_base64url(sig) if sig else b"", _canonical(payload))
@@ -79,6 +83,7 @@ def _canonical(payload: Mapping[str, Any]) -> bytes:
     Raises:
         ValueError: It has none (P-CV-20).
     """
+    # The JCS library would round such an integer, and the signature would cover another number.
     if has_large_integer(payload):
         raise ValueError("an integer beyond 2^53 - 1")
     return jcs_bytes(payload)

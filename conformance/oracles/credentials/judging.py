@@ -14,6 +14,7 @@ from conformance.oracles.range_proof import system
 from conformance.oracles.range_proof.verifying import Refusal, refusal_of
 
 ALGORITHM: Final = "Falcon-1024"
+# Clocks of issuer and verifier may differ by a minute.
 SKEW_SECONDS: Final = 60
 UNKNOWN_PROOF_SYSTEM: Final = "unknown_proof_system"
 PROOF_INVALID: Final = "proof_invalid"
@@ -82,6 +83,7 @@ def judge_receipt(text: str, question: Question) -> Judgement:
     if judgement.reason is not None or judgement.envelope is None:
         return judgement
     payload = judgement.envelope.payload
+    # The signature is checked first: the proof system of an unsigned receipt is anyone's word.
     if payload.get("proof_system") != system.NAME:
         return Judgement(UNKNOWN_PROOF_SYSTEM, None, judgement.envelope, judgement.kind)
     refusal = refusal_of(payload, decode_base64(payload["proof_b64"]) or b"")
@@ -103,6 +105,8 @@ def _faults(envelope: Envelope, kind: Kind, question: Question) -> Iterator[str]
     """Yield what is wrong with an envelope of a known kind, in order."""
     payload = envelope.payload
     issuer = issuer_of(payload, kind)
+    # The order of the checks is part of the specification (8.2), because the first fault is the
+    # reported reason.
     if envelope.alg != ALGORITHM:
         yield "unsupported_alg"
     if kind is not Kind.RECEIPT and question.expected_issuer not in {None, issuer}:
@@ -112,6 +116,8 @@ def _faults(envelope: Envelope, kind: Kind, question: Question) -> Iterator[str]
         yield "no_public_key"
         return
     key_names = {envelope.kid, *([payload["bench_kid"]] if kind is Kind.CERTIFICATE else [])}
+    # The name must be that of the key which the trust set holds for the issuer. A certificate
+    # names its key twice, in the envelope and in the payload.
     if key_names != {kid_of(key)}:
         yield "kid_mismatch"
     try:
@@ -122,6 +128,8 @@ def _faults(envelope: Envelope, kind: Kind, question: Question) -> Iterator[str]
         return
     if not falcon.holds(key, envelope.signed_bytes, envelope.signature):
         yield "sig_invalid"
+    # Expiry comes after the signature, so that a forged credential is never reported as merely
+    # expired.
     if expires < question.now - SKEW_SECONDS:
         yield "expired"
     yield from _unmet_requirements(envelope, kind, question)

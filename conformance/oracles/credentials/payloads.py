@@ -12,6 +12,7 @@ from uuid import UUID
 
 Rule: TypeAlias = Callable[[Any], bool]
 
+# A proof has 672 bytes. The limit keeps longer texts from being decoded.
 LONGEST_PROOF_TEXT: Final = 16_384
 _METHODOLOGY = re.compile(r"\S+-v[0-9]+\.[0-9]+")
 _HASH_REFERENCE = re.compile(r"sha256:[0-9a-f]{64}")
@@ -29,6 +30,8 @@ class Kind(StrEnum):
 def credential_kind(payload: Mapping[str, Any]) -> Kind | None:
     """Return whether a payload is a certificate or a passport; None when it is neither, or could be both (P-AD-08)."""
     kinds = [kind for kind, mark in _MARKS.items() if mark in payload]
+    # P-AD-08: a payload that could be read as two kinds is refused. Otherwise a passport could
+    # be presented as a certificate.
     if "type" in payload or len(kinds) != 1:
         return None
     return kinds[0] if _has(payload, MEMBERS[kinds[0]]) else None
@@ -52,6 +55,7 @@ def decode_base64(text: Any) -> bytes | None:
         data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
     except (binascii.Error, ValueError):
         return None
+    # Base64 that encodes back to another text has spare bits or lacks padding.
     return data if base64.b64encode(data).decode() == text else None
 
 

@@ -12,6 +12,7 @@ from conformance.oracles.message_signatures.components import Component, value_o
 from conformance.oracles.message_signatures.faults import Code, Fault, Refusal
 from conformance.oracles.message_signatures.message import Message
 
+# Older signers cover these parameters as if they were components (P-AG-07).
 _PARAMETERS_AS_COMPONENTS: Final = frozenset({"created", "expires"})
 
 
@@ -79,6 +80,8 @@ def signature_base(message: Message, coverage: Coverage, *, parameters_as_compon
     lines: list[Line] = []
     faults: list[Fault] = list(_duplicate_faults(coverage.components))
     substituted_names: list[str] = []
+    # A component that is covered twice is a fault. Its line is still made once, so that the
+    # base can be shown.
     for component in dict.fromkeys(coverage.components):
         try:
             value = _stand_in(component, message, coverage) if parameters_as_components else None
@@ -87,6 +90,8 @@ def signature_base(message: Message, coverage: Coverage, *, parameters_as_compon
             lines.append(Line(str(component), value_of(component, message) if value is None else value))
         except Refusal as refusal:
             faults.append(refusal.fault)
+    # RFC 9421 (2.5): the parameters are always the last line. They bind the list of components
+    # to the signature.
     lines.append(Line('"@signature-params"', str(coverage)))
     return Base(tuple(lines), tuple(faults), tuple(substituted_names))
 

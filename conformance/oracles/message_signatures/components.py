@@ -34,6 +34,8 @@ STRUCTURED_FIELDS: Final = {
 }
 _FLAGS: Final = frozenset({"sf", "bs", "req", "tr"})
 _FIELD_PARAMETERS: Final = frozenset({*_FLAGS, "key"})
+# A base is one line of ASCII for each component. Other characters would allow one value to
+# imitate several lines.
 _FIELD_TEXT = re.compile(r"[\t -~]*")
 _DERIVED_TEXT = re.compile(r"[!-~](?:[ -~]*[!-~])?|")
 _WRITERS: Final[dict[str, Callable[[str], str]]] = {
@@ -104,6 +106,7 @@ def value_of(component: Component, message: Message) -> str:
     Raises:
         Refusal: The component is unsupported or missing (RFC 9421, 2.5).
     """
+    # RFC 9421 (2.1): these parameters are Booleans, and false is not the same as absent.
     for flag in sorted(_FLAGS & component.flags):
         if component.parameter(flag) is not True:
             raise _unsupported_refusal(component, f"its parameter {flag} is a flag and takes no value")
@@ -152,15 +155,18 @@ def _query_parameter(component: Component, message: Message) -> str:
     values = message.query_parameters(name)
     if not values:
         raise Refusal(Code.MISSING_COMPONENT, f"the query has no parameter {name!r}", str(component))
+    # RFC 9421 (2.2.8) forbids a repeated parameter, because a server may use either value.
     if len(values) > 1:
         raise _unsupported_refusal(component, f"the query has {name!r} {len(values)} times; cover @query instead")
     return values[0]
 
 
 def _field(component: Component, message: Message) -> str:
+    # RFC 9421 (2.1) demands lower case, so that each field has one identifier.
     if component.name != component.name.lower():
         raise _unsupported_refusal(component, "field names are written in lower case")
     _refuse_other_parameters(component, _FIELD_PARAMETERS)
+    # `bs` covers the raw lines, and the other two cover a parsed value (RFC 9421, 2.1.3).
     if "bs" in component.flags and component.flags & {"sf", "key"}:
         raise _unsupported_refusal(component, "bs keeps the lines raw and cannot go with sf or key")
     trailer = "tr" in component.flags
@@ -178,6 +184,8 @@ def _field(component: Component, message: Message) -> str:
 
 def _bytes(component: Component, lines: list[str]) -> str:
     try:
+        # Each line becomes a byte sequence, so that joined lines and one line with a comma
+        # differ.
         return structured.write_list(structured.Item(line.encode("latin-1")) for line in lines)
     except UnicodeEncodeError as fault:
         raise _unsupported_refusal(component, "its value has characters beyond one byte") from fault
@@ -208,6 +216,7 @@ def _member(component: Component, text: str) -> str:
 
 def _strict(component: Component, text: str) -> str:
     kind = STRUCTURED_FIELDS.get(component.name)
+    # A field is written strictly only if its type is known. A guess could change the value.
     if kind is None:
         raise _unsupported_refusal(component, f"{component.name} is not known to be a structured field")
     return _WRITERS[kind](text)

@@ -53,6 +53,8 @@ def compare(message: Message, components: Sequence[Component], *, is_required: b
         components: What the signature covers.
         is_required: Whether a content that is not empty needs a covered digest.
     """
+    # RFC 9421 (7.2.8): a signature over Content-Digest says nothing about the content. The
+    # verifier must compare them itself.
     value = message.field(FIELD)
     is_covered = any(one.name == FIELD and not one.flags & {"req", "tr"} for one in components)
     if value is None:
@@ -77,10 +79,13 @@ def _compare_field(message: Message, value: str, *, is_covered: bool) -> DigestR
     except structured.Malformed as reason:
         text = f"Content-Digest is no dictionary of byte sequences: {reason}"
         return report("sha-256", None, None, _fault(Code.CONTENT_DIGEST_MALFORMED, text))
+    # Unknown and insecure algorithms such as md5 prove nothing and are skipped.
     known_digests = {name: digest for name, digest in digests.items() if name in HASHES_BY_NAME}
     if not known_digests:
         text = f"Content-Digest has none of {', '.join(HASHES_BY_NAME)}: {', '.join(digests) or 'it is empty'}"
         return report("sha-256", None, None, _fault(Code.CONTENT_DIGEST_UNSUPPORTED, text))
+    # RFC 9530 allows several digests. Every known one must match, so that an attacker cannot
+    # hide behind a second one.
     for name, digest in known_digests.items():
         if digest != _digest(name, message):
             text = f"the content's {name} is {_text(_digest(name, message))}, the field says {_text(digest)}"

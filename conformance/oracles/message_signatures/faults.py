@@ -51,6 +51,8 @@ class Code(StrEnum):
         return _STEP_OF[self]
 
 
+# The steps run in this order. A fault in the headers ends the work, and all later faults are
+# collected (6.3).
 _GROUPS: Final = {
     Step.HEADERS: (
         Code.MISSING_SIGNATURE_INPUT,

@@ -38,11 +38,15 @@ def read(message: Message, label: str | None = None) -> LabelledSignature:
     """
     inputs = _dictionary(message, "signature-input", Code.MISSING_SIGNATURE_INPUT, Code.MALFORMED_SIGNATURE_INPUT)
     signatures = _dictionary(message, "signature", Code.MISSING_SIGNATURE, Code.MALFORMED_SIGNATURE)
+    # RFC 9421 (4.2): each member of Signature has its member of Signature-Input. A label
+    # without its partner may be the rest of a removed signature.
     if set(inputs) != set(signatures):
         text = f"Signature-Input is labelled {_names(inputs)}, Signature {_names(signatures)}"
         raise Refusal(Code.LABEL_MISMATCH, text)
     if label is not None and label not in inputs:
         raise Refusal(Code.LABEL_MISMATCH, f"no signature is labelled {label}; there is {_names(inputs)}")
+    # The caller must choose: judging any one of several signatures would let an attacker add
+    # a signature.
     if label is None and len(inputs) > 1:
         raise Refusal(Code.MULTIPLE_LABELS, f"there are several signatures, {_names(inputs)}: name one")
     chosen_label = next(iter(inputs)) if label is None else label
@@ -77,6 +81,8 @@ def read_coverage(label: str, member: structured.Member) -> Coverage:
         components = tuple(component_of(item) for item in member.items)
     except structured.Malformed as fault:
         raise Refusal(Code.MALFORMED_SIGNATURE_INPUT, str(fault)) from fault
+    # A wrong type, such as a text for `created`, would pass unchecked through comparisons of
+    # numbers.
     for name, value in member.parameters:
         if name in INTEGERS and (not isinstance(value, int) or isinstance(value, bool)):
             raise Refusal(Code.MALFORMED_SIGNATURE_INPUT, f"{name} is an Integer of seconds, not {value!r}")

@@ -1,4 +1,4 @@
-"""One judge of a signed message: every fault with its code, in the order of specification 6.3."""
+"""Judgement of a signed message: every fault with its code, in the order of specification 6.3."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Policy:
         label: The signature to judge where a message has several.
         algorithms: The algorithms allowed; None allows whatever the key is for.
         algorithm: The algorithm to use where a key fits several and the signature names none.
-        tag: The tag that a signature must bear; None for any.
+        tag: The tag that a signature must have; None for any.
         max_age: Oldest age of `created` in seconds; None for any.
         required_components: Components that must be covered, compared with their parameters.
         require_digest: Whether a content that is not empty needs a covered Content-Digest.
@@ -84,6 +84,7 @@ def judge(message: Message, key: VerifyingKey | None, policy: Policy, *, now: in
         policy: What is demanded.
         now: The time of judging in Unix seconds.
     """
+    # A message without a readable signature has nothing else to check.
     skipped_outcomes: dict[str, Outcome] = dict.fromkeys(
         ("signature", "content_digest", "created", "expires"), "skipped"
     )
@@ -99,8 +100,11 @@ def judge(message: Message, key: VerifyingKey | None, policy: Policy, *, now: in
     faults += [*algorithm_faults, *_tag(coverage, policy), *timing]
     if key is not None and key.rejection is not None:
         faults.append(Fault(Code.KEY_REJECTED, key.rejection))
+    # The digest is compared even if the signature fails, because each fault helps to find the
+    # cause.
     digest = digests.compare(message, coverage.components, is_required=policy.require_digest)
     faults += digest.faults
+    # The equation is last: every fault before it is cheaper to find and easier to explain.
     holds = _equation(base, signature, key, algorithm)
     if holds is False:
         faults.append(Fault(Code.SIGNATURE_MISMATCH, "the signature is not this key's over this signature base"))
@@ -133,6 +137,8 @@ def _algorithm(coverage: Coverage, key: VerifyingKey | None, policy: Policy) -> 
     """
     alg_parameter = coverage.parameter("alg")
     stated_algorithm = str(alg_parameter) if alg_parameter is not None else None
+    # RFC 9421 (3.2, step 6): the key determines the algorithm. The header `alg` is the signer's
+    # word and must not choose another one.
     fits = key.algorithms if key is not None else tuple(filter(None, (stated_algorithm,))) or policy.algorithms or ()
     chosen_algorithm = next(
         (one for one in (stated_algorithm, policy.algorithm) if one in fits), next(iter(fits), None)
@@ -157,10 +163,12 @@ def _tag(coverage: Coverage, policy: Policy) -> Iterator[Fault]:
 
 def _times(coverage: Coverage, policy: Policy, now: int) -> Iterator[Fault]:
     creation_time, expires = coverage.parameter("created"), coverage.parameter("expires")
+    # A signature from the future could be kept for later use.
     if isinstance(creation_time, int) and creation_time > now + policy.skew:
         yield Fault(Code.CREATED_IN_FUTURE, f"created is {creation_time - now} s ahead of {now}")
     if isinstance(expires, int) and expires < now - policy.skew:
         yield Fault(Code.EXPIRED, f"expires was {now - expires} s before {now}")
+    # Without `created`, the age is unknown, and a limit cannot be kept.
     if policy.max_age is not None and not isinstance(creation_time, int):
         yield Fault(Code.TOO_OLD, "an age is demanded, and the signature bears no created")
     elif policy.max_age is not None and isinstance(creation_time, int) and now - creation_time > policy.max_age:

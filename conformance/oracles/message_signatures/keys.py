@@ -95,6 +95,7 @@ def read_public(data: bytes) -> VerifyingKey:
         return of_did_key(text)
     if _HEX_KEY.fullmatch(text):
         return of_hex(text)
+    # Raw bytes are tried last: 32 bytes of text could also be a key in another form.
     if len(data) == KEY_BYTES:
         return VerifyingKey((ED25519,), data)
     raise KeyFault("not a key: give PEM, a JWK, 64 hex digits, a did:key or 32 raw bytes")
@@ -162,6 +163,7 @@ def _of_public_object(key: PublicKeyTypes) -> VerifyingKey:
     if isinstance(key, ed25519.Ed25519PublicKey):
         return VerifyingKey((ED25519,), key.public_bytes_raw())
     if isinstance(key, rsa.RSAPublicKey):
+        # An RSA key says nothing about its padding, so it fits both schemes, PSS first.
         return VerifyingKey((RSA_PSS, RSA_V1_5), key)
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
         return VerifyingKey((_CURVES[key.curve.name],), key)
@@ -220,6 +222,7 @@ def _ec_numbers(jwk: dict[str, Any]) -> ec.EllipticCurvePublicKey:
     if curve is None:
         raise KeyFault(f"curve {jwk.get('crv')!r} is neither P-256 nor P-384")
     x, y = (_octets(jwk, name) for name in ("x", "y"))
+    # RFC 7518 (6.2.1.2): coordinates have the full length of the field, with leading zeros.
     if len(x) != size or len(y) != size:
         raise KeyFault(f"x and y of {jwk['crv']} have {size} bytes each")
     return ec.EllipticCurvePublicNumbers(int.from_bytes(x, "big"), int.from_bytes(y, "big"), curve).public_key()

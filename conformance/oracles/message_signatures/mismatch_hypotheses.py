@@ -1,6 +1,6 @@
-"""What a signer may have signed instead: bases that nearly are the message's, tried until the signature fits one.
+"""Hypotheses about a failed signature: texts that the signer may have signed instead of the message's base.
 
-Nothing here makes a message valid. A hypothesis that fits tells a person what to change.
+Nothing here makes a message valid. A fitting hypothesis says what the signer should change.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from conformance.oracles.message_signatures.base import signature_base
 from conformance.oracles.message_signatures.headers import LabelledSignature
 from conformance.oracles.message_signatures.message import Message
 
+# A longer prefix is unlikely, and each length costs one more verification.
 _MOST_SEGMENTS = 3
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
@@ -33,6 +34,7 @@ def find_hypotheses(message: Message, signature: LabelledSignature, key: Verifyi
     meanings = [
         hypothesis.meaning
         for hypothesis in _bases(message, signature)
+        # A base is ASCII. A hypothesis with other characters cannot be what was signed.
         if hypothesis.base.isascii() and key.verify(algorithm, signature.signature, hypothesis.base.encode("ascii"))
     ]
     return list(dict.fromkeys([*meanings, *_other_key(message, signature)]))
@@ -51,6 +53,7 @@ def _bases(message: Message, signature: LabelledSignature) -> Iterator[Hypothesi
 def _messages(message: Message) -> Iterator[tuple[str, Message]]:
     for meaning, change in _CHANGES:
         for changed_message in change(message):
+            # An unchanged message has already failed to verify.
             if changed_message != message:
                 yield meaning, changed_message
 
@@ -177,6 +180,8 @@ def _other_key(message: Message, signature: LabelledSignature) -> Iterator[str]:
             named_key = read(keyid)
         except KeyFault:
             continue
+        # A key of small order would "verify" many messages, and the note would accuse the wrong
+        # key.
         if named_key.rejection is None and named_key.verify(ED25519, signature.signature, base.encode("ascii")):
             yield (
                 "the key that keyid spells out did sign this message, and it is not the expected key: if you trust its "

@@ -70,6 +70,7 @@ def fix_notes(message: Message, key: VerifyingKey | None, judgement: Judgement) 
     """Return sentences of what to do, at least one unless the message holds."""
     notes = []
     for fault in judgement.faults:
+        # A failed equation has no visible cause, so hypotheses are tried.
         if fault.code is Code.SIGNATURE_MISMATCH:
             notes += _mismatch(message, key, judgement)
         else:

@@ -34,6 +34,7 @@ def verify_answer(judgement: Judgement) -> dict[str, Any]:
         "checked": judgement.outcomes,
         "signature_valid": _HOLDS[judgement.outcomes["signature"]],
         "content_digest_valid": _HOLDS[judgement.outcomes["content_digest"]],
+        # The family uses both names for the base, and clients read either.
         "signature_base": base,
         "signing_base": base,
         "covered_components": [] if coverage is None else [one.plain for one in coverage.components],

@@ -42,6 +42,8 @@ def default_components(message: Message) -> tuple[Component, ...]:
     """Return what is worth covering in a message (P-SG-02); of a response, its status."""
     names = ["@status"] if message.is_response else ["@method", "@authority", "@path"]
     if not message.is_response and message.query is not None:
+        # A message without a query has no @query to lose, and covering it would only make the
+        # list longer.
         names.append("@query")
     if message.body or message.field(FIELD) is not None:
         names.append(FIELD)
@@ -92,7 +94,7 @@ def sign(
 
 
 def attach(message: Message, label: str, signature_input: str, signature: bytes) -> Message:
-    """Return a message with one further signature, on field lines of its own at the end.
+    """Return a message with one further signature, on new field lines at the end.
 
     Raises:
         CannotSign: The label is no key of a dictionary, or the message has it already.
@@ -102,10 +104,13 @@ def attach(message: Message, label: str, signature_input: str, signature: bytes)
         structured.read_dictionary(f"{label}={structured.write_bare(signature)}")
     except structured.Malformed as fault:
         raise CannotSign(f"label {label!r} or the signatures already there: {fault}") from fault
+    # A second signature under the same label would replace the first one.
     if label in existing_members:
         raise CannotSign(f"the message already has a signature labelled {label}; choose another label")
     signature_fields = (
         ("Signature-Input", f"{label}={signature_input}"),
         ("Signature", f"{label}={structured.write_bare(signature)}"),
     )
+    # Field lines are added at the end, because reordering the others could break their
+    # signatures.
     return replace(message, headers=(*message.headers, *signature_fields))

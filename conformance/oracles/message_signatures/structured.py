@@ -38,6 +38,7 @@ __all__ = [
 BareItem = int | Decimal | str | bytes | bool
 Parameters = tuple[tuple[str, BareItem], ...]
 
+# RFC 9421 builds on RFC 8941. The library also reads the newer types of RFC 9651 (P-AG-09).
 _NOT_IN_RFC_8941: Final = {b"@": "a Date", b"%": "a Display String"}
 _PARSER_FAULTS: Final = (ValueError, IndexError, KeyError, OverflowError, ArithmeticError)
 _DEPTH_OF_TEXT: Final = 60
@@ -76,7 +77,7 @@ def read_dictionary(text: str, *, unique: bool = False, canonical: Collection[st
 
     Args:
         text: The field's value, its lines joined.
-        unique: Refuse a repeated key or parameter; otherwise the last one wins, as RFC 8941 has it.
+        unique: Refuse a repeated key or parameter; if false, the last one wins, as RFC 8941 says.
         canonical: Keys under which base64 must be padded and without spare bits.
 
     Raises:
@@ -165,6 +166,8 @@ class _Reader:
         self._skip_spaces()
         while self._at < len(self._data):
             key = self._key()
+            # RFC 8941 lets the last of several members win. For a signature that is dangerous:
+            # two verifiers could read different ones.
             if self._unique and key in members:
                 raise Malformed(f"{key!r} occurs twice")
             self._canonical = key in self._canonical_keys
@@ -232,6 +235,7 @@ class _Reader:
             raise self._fault(str(fault) or "no value") from fault
         self._at += used
         text = self._data[start : self._at]
+        # The library accepts "1.", and RFC 8941 (4.2.4) demands a digit after the point.
         if isinstance(value, Decimal) and text.endswith(b"."):
             raise self._fault("a Decimal ends in its point")
         if not isinstance(value, int | Decimal | str):

@@ -24,6 +24,7 @@ def message_of(members: Mapping[str, Any]) -> Message:
         ValueError: `body_b64` is no base64.
     """
     target = str(members["path"])
+    # The query may be part of `path` or a separate member (6.2).
     if "?" not in target and members.get("query") is not None:
         target = f"{target}?{members['query']}"
     related_request = members.get("related_request")
@@ -70,6 +71,7 @@ def headers_of(fields: Fields) -> dict[str, str | list[str]]:
     headers: dict[str, str | list[str]] = {}
     names: dict[str, str] = {}
     for sent_name, value in fields:
+        # Field names are case-insensitive, and the first spelling is kept.
         name = names.setdefault(sent_name.lower(), sent_name)
         before = headers.get(name)
         headers[name] = value if before is None else [*([before] if isinstance(before, str) else before), value]
@@ -91,6 +93,7 @@ def key_of(members: Mapping[str, Any]) -> VerifyingKey | None:
     if members.get("public_key_pem") is not None:
         key = keys.read_public(str(members["public_key_pem"]).encode())
         algorithm = members.get("algorithm")
+        # A named algorithm restricts a key that fits several.
         return VerifyingKey((str(algorithm),), key.material) if algorithm in key.algorithms else key
     if members.get("secret_b64") is not None:
         return keys.shared_secret(keys.decode_secret(str(members["secret_b64"]))).public

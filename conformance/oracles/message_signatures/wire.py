@@ -58,6 +58,7 @@ def read(
         raise NotHttp("the message is empty; give a file with a raw HTTP/1.1 message, or pipe one in")
     end = _HEAD_END.search(data)
     head, content = (data, b"") if end is None else (data[: end.start()], data[end.end() :])
+    # Latin-1 keeps every byte of the head, whatever its encoding.
     lines = [line.removesuffix("\r") for line in head.decode("latin-1").split("\n")]
     while lines and not lines[-1]:
         lines.pop()
@@ -84,6 +85,7 @@ def _start(line: str, scheme: str) -> Message:
             "(HTTP/1.1 200 OK)"
         )
     method, target = request[1], request[2]
+    # These two forms of request target have no path (RFC 9112, 3.2.3 and 3.2.4).
     if method == "CONNECT" or target == "*":
         authority = target if method == "CONNECT" else ""
         return Message(method=method, target="", request_target=target, scheme=scheme, authority=authority)
@@ -96,6 +98,7 @@ def _start(line: str, scheme: str) -> Message:
         target=path_and_query,
         request_target=target,
         scheme=target_scheme.lower(),
+        # User information is not part of the authority that a signature covers.
         authority=authority.rpartition("@")[2],
     )
 
@@ -105,6 +108,8 @@ def _fields(lines: list[str], *, first: int) -> Fields:
     for number, line in enumerate(lines, start=first):
         if line[:1] in {" ", "\t"} and fields:
             name, value = fields[-1]
+            # A folded line belongs to the field before it. The fold stays, because `bs` covers
+            # raw lines.
             fields[-1] = (name, f"{value}\r\n{line}")
             continue
         name, colon, value = line.partition(":")
@@ -133,6 +138,8 @@ def _cut(message: Message, content: bytes, length: int) -> tuple[Message, list[s
             f"the content has {len(content)} bytes and Content-Length says {length}: the file is cut, or edited"
         )
     surplus = content[length:]
+    # Editors add a line end to a file. More bytes than that may be a second message, which must
+    # not be ignored.
     if surplus.strip(b"\r\n"):
         raise NotHttp(f"the content has {len(content)} bytes and Content-Length says {length}: more than one message?")
     remarks = [f"left out {len(surplus)} bytes of line ends after the content"] if surplus else []
@@ -159,7 +166,7 @@ def _read_chunks(data: bytes) -> tuple[bytes, Fields]:
 
 
 def write(message: Message) -> bytes:
-    """Write a message with CRLF; chunked when it says so or has trailers."""
+    """Write a message with CRLF; chunked if its fields say chunked or it has trailers."""
     is_chunked = bool(message.trailers) or "chunked" in (message.field("transfer-encoding") or "").lower()
     headers = message.headers
     if is_chunked and message.field("transfer-encoding") is None:

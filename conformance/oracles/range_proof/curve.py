@@ -28,6 +28,7 @@ def add(first: Point, second: Point) -> Point:
     """Return the sum of two points; the law is complete."""
     x1, y1, z1, t1 = first
     x2, y2, z2, t2 = second
+    # The unified addition of RFC 8032 (5.1.4). It needs no case for equal points.
     a, b = (y1 - x1) * (y2 - x2) % P, (y1 + x1) * (y2 + x2) % P
     c, d = t1 * _TWO_D * t2 % P, 2 * z1 * z2 % P
     e, f, g, h = b - a, d - c, d + c, b + a
@@ -57,6 +58,8 @@ def multiply(scalar: int, point: Point) -> Point:
 def combine(scalars: Sequence[int], points: Sequence[Point]) -> Point:
     """Return the sum of multiples of points, by buckets; scalars are below 2^256 and not reduced."""
     total_point = NEUTRAL
+    # Pippenger's method: for each window, points with the same digit are added first, and each
+    # sum is then multiplied by its digit by repeated addition.
     for shift in range((_DIGITS - 1) * _WINDOW, -1, -_WINDOW):
         for _ in range(_WINDOW):
             total_point = double(total_point)
@@ -75,6 +78,7 @@ def combine(scalars: Sequence[int], points: Sequence[Point]) -> Point:
 
 def is_same(first: Point, second: Point) -> bool:
     """Return whether two points are one."""
+    # The coordinates are projective, so cross products are compared instead of quotients.
     return (first[0] * second[2] - second[0] * first[2]) % P == 0 and (
         first[1] * second[2] - second[1] * first[2]
     ) % P == 0
@@ -115,6 +119,7 @@ def decode(data: bytes) -> Point:
 
 def is_in_subgroup(point: Point) -> bool:
     """Return whether a point is of prime order, the neutral one not being so."""
+    # The curve has cofactor 8, so a point may be on it and outside of the prime subgroup.
     return not is_same(point, NEUTRAL) and is_same(multiply(L, point), NEUTRAL)
 
 

@@ -127,6 +127,8 @@ class _Prover:
         while True:
             transcript = self._new_transcript(self._payload)
             y, z = _send(transcript, {"A": curve.encode(bit_commitment), "S": curve.encode(masks)}, "y", "z")
+            # The forgery works only if the challenge has the wanted remainder. Another blinding
+            # factor gives another challenge.
             if self._twist_vanishes(z):
                 break
             rho, masks = rho + 1, curve.add(masks, generator("H"))
@@ -153,6 +155,8 @@ class _Prover:
         tau_x, mu = (tau_2 * x * x + tau_1 * x + z * z * self._opening.blinding_scalar) % L, (alpha + rho * x) % L
         scalars = {"tau_x": _scalar(tau_x), "mu": _scalar(mu), "t": _scalar(t)}
         (w,) = _send(transcript, scalars, "w")
+        # With w = 1 the prover can move an error between the two equations, which a random w
+        # prevents.
         if self._forgery is Forgery.W:
             w = 1
         rounds = _fold_rounds(transcript, left_values, right_values, y, w, is_twisted=self._forgery is Forgery.ROUNDS)
@@ -205,6 +209,8 @@ def _fold_rounds(
     Where they are `is_twisted` both sides of the first round that draws a scalar for it are wrong; None if none does.
     The generators are folded in numbers only: each stands for a sum of the first ones, with a weight for each of them.
     """
+    # The second vector's generators are H_n times y^-n (section 4.2), and the weights begin
+    # with that.
     down = pow(y, -1, L)
     weights = [1] * BITS, [pow(down, n, L) for n in range(BITS)]
     sides: list[bytes] = []
@@ -217,6 +223,8 @@ def _fold_rounds(
         if is_twisted:
             wrong = {name: curve.add(point, _HALF) for name, point in pair.items()}
             (u,) = _send(copy(transcript), _encode_points(wrong), f"u_{number}")
+            # The wrong part has order two. It vanishes if it is multiplied by an even number,
+            # or twice by odd ones.
             if _has_same_parity(u * u, pow(u, -2, L)):
                 pair, is_twisted = wrong, False
         encoded_pair = _encode_points(pair)

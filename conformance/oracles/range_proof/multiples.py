@@ -13,6 +13,7 @@ from conformance.oracles.range_proof.system import generator
 BASE: Final = "B"
 # y + x, y - x and 2*D*x*y of a point.
 _Ready: TypeAlias = tuple[int, int, int]
+# Digits of four bits in a number of 256 bits.
 _DIGITS = 64
 # Above so many terms fewer and wider digits cost less, though there are more buckets to add up.
 _FEW = 16
@@ -81,6 +82,8 @@ def _ready(point: Point, back: int) -> _Ready:
 
 def _inverses(numbers: list[int]) -> list[int]:
     """Return one over each number, by one inversion for all of them."""
+    # Montgomery's trick: one inversion of the product of all numbers, and multiplications to
+    # take it apart.
     products = [1]
     for number in numbers:
         products.append(products[-1] * number % P)

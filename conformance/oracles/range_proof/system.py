@@ -32,6 +32,8 @@ class ZeroChallenge(ValueError):
 @cache
 def generator(name: str) -> Point:
     """Return a generator: eight times the first point that hashes of its name and a counter give."""
+    # Hash and try: about half of all hashes are y coordinates of points. Multiplication by
+    # eight moves the point into the prime subgroup.
     for counter in count():
         digest = hashlib.sha512(f"{NAME} generator {name} {counter}".encode()).digest()
         try:
@@ -61,6 +63,7 @@ class Transcript:
     def item(self, label: str, value: bytes) -> None:
         """Add an item: label and value, each after its length in four bytes, little-endian."""
         for part in (label.encode(), value):
+            # With its length in front, no item can be read as two others.
             self._items += len(part).to_bytes(4, "little") + part
 
     def challenge(self, name: str) -> int:
@@ -71,6 +74,8 @@ class Transcript:
         """
         self.item("challenge", name.encode())
         challenge = int.from_bytes(hashlib.sha512(self._items).digest(), "little") % curve.L
+        # A zero challenge would remove a term from the equations. It is practically impossible
+        # and must still be refused.
         if challenge == 0:
             raise ZeroChallenge(name)
         return challenge

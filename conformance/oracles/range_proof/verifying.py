@@ -52,9 +52,12 @@ def refusal_of(payload: Mapping[str, Any], proof: bytes) -> Refusal | None:
     parts = {name: proof[32 * n : 32 * n + 32] for n, name in enumerate(LAYOUT)}
     read = {name: _element(part) for name, part in parts.items() if name in POINTS}
     points = {name: point for name, point in read.items() if point is not None}
+    # Every point must be in the prime subgroup. Otherwise a part of small order could vanish in
+    # an equation and hide a wrong value.
     if len(points) != len(POINTS):
         return Refusal.POINT
     scalars = {name: int.from_bytes(part, "little") for name, part in parts.items() if name not in POINTS}
+    # A scalar has one encoding, below the order.
     if any(scalar >= L for scalar in scalars.values()):
         return Refusal.SCALAR
     try:
@@ -111,8 +114,11 @@ def _polynomial(
 ) -> bool:
     """t*G + tau_x*H against z^2*V + delta*G + x*T1 + x^2*T2, where V is the commitment less the threshold."""
     x, y, z = challenges["x"], challenges["y"], challenges["z"]
+    # The sum of y^n, as a geometric series, has no quotient for y = 1.
     series = (pow(y, BITS, L) - 1) * pow(y - 1, -1, L) if y != 1 else BITS
     delta = (z - z * z) * series - pow(z, 3, L) * (2**BITS - 1)
+    # The commitment less the threshold is a commitment to the difference. The proof shows that
+    # the difference is in the range, so the score is at least the threshold.
     value = curve.add(commitment, curve.negate(curve.multiply(threshold, curve.BASE)))
     right_terms = [(z * z, value), (delta, curve.BASE), (x, points["T1"]), (x * x, points["T2"])]
     left_terms = [(-scalars["t"], curve.BASE), (-scalars["tau_x"], generator("H"))]

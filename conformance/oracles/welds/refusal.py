@@ -19,6 +19,7 @@ WELD: Final = "weld"
 VALIDITY: Final = "validity"
 SIGNATURE: Final = "signature"
 SETTLEMENT: Final = "settlement"
+# The order in which a payment is judged. The first stage that fails gives the code.
 STAGES: Final = (
     TRANSACTION,
     OUTCOME,
@@ -84,5 +85,7 @@ def demand_age(challenge: Mapping[str, Any], block_time: int) -> None:
         PaymentRefusal: Its block has another time.
     """
     issued_at, ends = challenge["issued_at"], challenge["issued_at"] + challenge["ttl_seconds"]
+    # A payment older than its challenge was made for another one. Block times and clocks may
+    # differ by a minute.
     demand(block_time >= issued_at - AGE_SKEW_SECONDS, AGE, "payment_too_old", "its block is older than the challenge")
     demand(block_time <= ends + AGE_SKEW_SECONDS, AGE, "challenge_expired", "its block is later than the challenge")

@@ -56,6 +56,7 @@ def _item(raw: bytes, at: int, depth: int) -> tuple[Item, int]:
         return raw[at : at + 1], at + 1
     start, end = _extent(raw, at, _TEXT if first < _LIST else _LIST)
     if first < _LIST:
+        # One spelling for each value: a second one would give a transaction a second hash.
         if end - start == 1 and raw[start] < _TEXT:
             raise Malformed("a byte that stands for itself has a length")
         return raw[start:end], end
@@ -73,6 +74,8 @@ def _extent(raw: bytes, at: int, base: int) -> tuple[int, int]:
         start += length - _SHORT
         length_bytes = raw[at + 1 : start]
         length = int.from_bytes(length_bytes, "big")
+        # A length with leading zeros, or one that fits into the first byte, is a second
+        # spelling.
         if length_bytes[:1] in {b"", b"\0"} or length <= _SHORT:
             raise Malformed("a length is not in its shortest form")
     if start + length > len(raw):

@@ -202,6 +202,7 @@ class Agent:
 
 
 def _join_lines(message: Message) -> Message:
+    # RFC 9110 (5.3): lines of one field may be joined by commas without a change of meaning.
     names = dict.fromkeys(name.lower() for name, _ in message.headers)
     spellings = {name.lower(): name for name, _ in reversed(message.headers)}
     return replace(message, headers=tuple((spellings[name], message.field(name) or "") for name in names))

@@ -29,6 +29,7 @@ def explain_unreadable(
             f"unbound: {place} says {right!r} of a message that holds and {other_word!r} of others; give [agent] "
             f'validity_at = "{place}" and validity_words = {{ {words} }}'
         )
+    # Containers differ whenever one of their members does, so only single values are compared.
     scalars = [(place, value) for place, value in answer_reader.leaves(good) if not isinstance(value, dict | list)]
     if bindings.validity_at is None and any(
         all(answer_reader.at(one, place) != value for one in bad[:2]) for place, value in scalars

@@ -12,6 +12,7 @@ from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.message import Fields
 
 ABSENT: Final = object()
+# Usual names of members in deployed agents, the most explicit first.
 VALIDITY: Final = ("valid", "is_valid", "verified", "verdict", "signature_valid", "result", "outcome", "passed", "ok")
 ERRORS: Final = ("errors", "error_list", "problems", "failures", "reasons", "issues")
 BASES: Final = ("signature_base", "signing_base", "canonical_signing_base", "canonical_base", "base")
@@ -102,6 +103,8 @@ def truth(value: Any, words: Words | None = None) -> bool | None:
 def find(document: Any, names: tuple[str, ...], fits: Any) -> tuple[str, Any] | None:
     """Return the first member with one of the names whose value fits, names in order, outer members first."""
     members = list(leaves(document))
+    # The order of the names decides before the place: a deep `valid` is a better sign than an
+    # outer `ok`.
     for name in names:
         for place, value in members:
             if place.rpartition(".")[2] == name and fits(value):

@@ -77,6 +77,7 @@ async def discover_names(agent: Agent) -> AgentDiscovery:
             bare = await _read_body(agent, bound_body, without)
             if bare is not None and bare.distinguishes:
                 raise Inconclusive(_CONTENT_LOST)
+    # The agent does not understand the bound body at all, so no row can be judged.
     if reading is None:
         raise Inconclusive("unbound: no body is known that verify understands; give [agent] verify_body")
     # An unbound body under which even the valid message is invalid says nothing about the agent, so
@@ -89,9 +90,13 @@ async def discover_names(agent: Agent) -> AgentDiscovery:
 def _questions(case: Case) -> tuple[_Question, _Question]:
     """Return the questions with and without content, because a body may lose only the content."""
     key = read_private(PROBING_SEED)
+    # The second message has no content, so that a body that loses only the content still shows
+    # its other members.
     good, bare = subject(case, key), subject(case, key, method="GET", body=b"")
 
     def wrong(honest: Subject) -> tuple[Subject, ...]:
+        # Another expected key and another target: both break the signature without any change
+        # of the body.
         return honest.with_expected_key(bytes(reversed(honest.key or b""))), honest.with_changes(target="/elsewhere")
 
     return _Question(good, (*wrong(good), good.with_changes(body=b"another body"))), _Question(bare, wrong(bare))
@@ -106,13 +111,13 @@ async def _read_body(agent: Agent, template: Mapping[str, Any], question: _Quest
     good, bad = answer.read_object(), [(await trial.verify(each)).read_object() for each in question.wrong]
     bindings = trial.bindings.model_copy(update=find_places(trial.bindings, good, bad))
 
-    def said(document: Mapping[str, Any]) -> bool | None:
+    def read_validity(document: Mapping[str, Any]) -> bool | None:
         return answer_reader.validity(document, bindings.validity_at, bindings.validity_words)
 
-    accepts_good = said(good) is True
+    accepts_good = read_validity(good) is True
     # An agent need not compare the digest with the content, so the third message, with another content,
     # may pass. A row judges that, and the place is still understood.
-    distinguishes = accepts_good and all(said(each) is False for each in bad[:2])
+    distinguishes = accepts_good and all(read_validity(each) is False for each in bad[:2])
     return _Reading(bindings, distinguishes, accepts_good, explain_unreadable(bindings, good, bad))
 
 

@@ -24,6 +24,7 @@ _BY_URL: Final[Mapping[str, Any]] = {
     "body": "{body}",
     "body_b64": "{body_b64}",
 }
+# The first candidate is the family's own. Most agents of the family are found with one request.
 CANDIDATES: Final[tuple[Mapping[str, Any], ...]] = (
     {**MESSAGE, **KEYS},
     {**MESSAGE, **_BY_URL, **KEYS},

@@ -112,7 +112,7 @@ class PlayedHub:
 
     @property
     def last(self) -> int:
-        """Number of the latest arrival; 0 if there is none."""
+        """Number of the latest arrival; 0 without arrivals."""
         return max((one.number for one in self.receiver.arrivals), default=0)
 
     def record_call(self, arrival: Arrival) -> RecordedCall:

@@ -1,4 +1,4 @@
-"""Tenants of a check's own, which an administrator has the target make (specification 3.9)."""
+"""Tenants that a check creates through the target's administrator (specification 3.9)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _CREATED_STATUSES = frozenset({200, 201})
 
 @dataclass(frozen=True, slots=True)
 class Administrator:
-    """Who may call what is below /internal.
+    """An administrator of a gateway, who may call the paths below /internal.
 
     Attributes:
-        case: The check that asks.
+        case: The case of the check that calls.
         key: An administrator's key; the log has its name only.
         gateway: Address of the gateway that it administers, without a slash at its end; the target's when empty.
     """
@@ -33,7 +33,7 @@ class Administrator:
     gateway: str = ""
 
     async def call(self, method: str, *path: str, body: Any = None) -> Answer:
-        """Send one call of `/internal/tenants` and return whatever is answered."""
+        """Send one call of `/internal/tenants` and return the answer."""
         base = self.gateway or self.case.session.gateway
         url = "/".join([f"{base}{_TENANTS}", *(quote(part, safe="") for part in path)])
         return await self.case.client.call(method, url, json_body=body, headers={"Authorization": f"Bearer {self.key}"})
@@ -49,6 +49,8 @@ class Administrator:
             raise Inconclusive(f"{method} {_TENANTS}/… was answered {answer.status}: {short(answer)}")
         members = answer.read_object()
         for name, value in members.items():
+            # Secrets are replaced everywhere in the log. Ids are only named, so that logs of
+            # runs can be compared.
             if name in {"api_key", "secret"} and isinstance(value, str):
                 self.case.client.names.secret(value, f"NEW_{name.upper()}")
             elif name.endswith("_id") and isinstance(value, str):
@@ -56,7 +58,7 @@ class Administrator:
         return members
 
     async def create_tenant(self, name: str, payout: Mapping[str, str]) -> Credentials:
-        """Have a tenant made with a test key, paid at these addresses by network key.
+        """Create a tenant with a test key, paid at these addresses by network key.
 
         Raises:
             Inconclusive: It was not made.
@@ -87,10 +89,10 @@ class RotatedKey:
 
 @dataclass(frozen=True, slots=True)
 class TwoKeys:
-    """A tenant of a check's own with two keys.
+    """A check's own tenant with two keys.
 
     Attributes:
-        admin: Who made them.
+        admin: The administrator that created them.
         first: The tenant with the key that it has from the beginning.
         second: The tenant with the other key, which may be deleted.
         key_id: The id of that one.
@@ -102,7 +104,7 @@ class TwoKeys:
     key_id: str
 
     async def delete(self, key_id: str | None = None) -> None:
-        """Have a key of the tenant deleted: the other one unless an id is given.
+        """Delete a key of the tenant: the second one unless an id is given.
 
         Raises:
             Inconclusive: It was not.
@@ -110,7 +112,7 @@ class TwoKeys:
         await self.admin.call_successfully("DELETE", self.first.id, "api-keys", key_id or self.key_id)
 
     async def rotate_further_key(self) -> RotatedKey:
-        """Have one more key made and rotated, so that it works on for a time next to its successor.
+        """Create a further key and rotate it, so that it works for a time next to its successor.
 
         Raises:
             Inconclusive: It was not.
@@ -123,7 +125,7 @@ class TwoKeys:
         return RotatedKey(replace(self.first, key=key), key_id, replace(self.first, key=successor))
 
     async def add_key(self) -> Credentials:
-        """Have one more key made, and return the tenant with it.
+        """Create a further key, and return the tenant with it.
 
         Raises:
             Inconclusive: It was not.
@@ -132,7 +134,7 @@ class TwoKeys:
 
 
 async def create_tenant_with_two_keys(case: Case, name: str) -> TwoKeys | None:
-    """Have a tenant made with two keys; None where the target claims no such thing, or the profile gives nobody.
+    """Create a tenant with two keys; None if the target does not claim tenants, or no administrator is known.
 
     Raises:
         Inconclusive: It was not made.
@@ -145,7 +147,7 @@ async def create_tenant_with_two_keys(case: Case, name: str) -> TwoKeys | None:
 
 
 async def add_second_key(case: Case, gateway: str, key: Secret | None, tenant: Credentials) -> TwoKeys | None:
-    """Have a tenant of a gateway given a second key; None where the target claims no such thing, or nobody may.
+    """Add a second key to a tenant; None if the target does not claim tenants, or no administrator is known.
 
     Raises:
         Inconclusive: It was not made.
@@ -163,7 +165,7 @@ async def _add_second_key(admin: Administrator, tenant: Credentials) -> TwoKeys:
 
 
 async def _test_key(admin: Administrator, tenant_id: str) -> tuple[str, str]:
-    """Have a further key of a tenant made, and return its id and its text."""
+    """Create a further key of a tenant, and return its id and its text."""
     members = await admin.call_successfully("POST", tenant_id, "api-keys", body={"mode": "test"})
     key_id, key = members.get("key_id"), members.get("api_key")
     if not isinstance(key_id, str) or not isinstance(key, str):
@@ -172,7 +174,7 @@ async def _test_key(admin: Administrator, tenant_id: str) -> tuple[str, str]:
 
 
 def administrator(case: Case) -> Administrator:
-    """Return the administrator that the profile gives.
+    """Return the administrator of the profile.
 
     Raises:
         Inconclusive: It gives none.

@@ -1,4 +1,4 @@
-"""Calling the gateway: creating links and resources, and what an answer of it is. Checks start from a creation."""
+"""Calls of the gateway: creations of links and resources, and the classification of answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RESOURCES = "/v1/resources"
 RECEIPT_VERIFY = "/v1/receipt/verify"
 SCREEN = "/compliance/screen"
 CHECKOUT = "/checkout/"
-# A path that is asked to see whether the gateway answers at all: whatever is there, it needs no credential.
+# A path that shows whether the gateway answers at all. It needs no credential.
 OPEN_PATH = "/.well-known/jwks.json"
 REQUEST_ID = "X-Request-Id"
 _CREATED_STATUSES = (200, 201, 202)
@@ -66,12 +66,12 @@ def caller_at(case: Case, address: str) -> Caller:
 
 
 def follows_records(case: Case) -> bool:
-    """Return whether the target is bound to what the specification says of links and resources (3.3, 3.4, 3.8)."""
+    """Return whether the specification's rules for links and resources (3.3, 3.4, 3.8) apply to the target."""
     return case.profile.is_reference or RECORDS in case.profile.claims.options
 
 
 def new_text(case: Case, kind: str = "key") -> str:
-    """Return a text that was never used before and does not show in the log, such as an Idempotency-Key."""
+    """Return a new text with a name in the log, such as an Idempotency-Key."""
     value = f"wp-{kind}-{case.session.nonce}-{case.session.count()}"
     case.client.names.name(value, kind.upper())
     return value
@@ -79,7 +79,7 @@ def new_text(case: Case, kind: str = "key") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """What is posted to a creating endpoint, for one tenant."""
+    """A request to a creating endpoint, for one tenant."""
 
     path: str
     body: Mapping[str, Any]
@@ -95,6 +95,8 @@ class Creation:
 def link_body(case: Case, tenant: Credentials, **members: Any) -> dict[str, Any]:
     """Return a body that creates a payment link of 1.25 USDC on the tenant's first network, with `members` changed."""
     bindings = case.profile.gateway_bindings
+    # Amount and label are small and plain, so that only `members` can be the reason of a
+    # refusal.
     usual = {"amount": payable(bindings, 1.25), "currency": bindings.currency, "label": label_of(bindings)}
     # Without a known network the target has its own, if it may choose one.
     network = {"preferred_network": tenant.networks[0]} if tenant.networks else {}
@@ -102,19 +104,20 @@ def link_body(case: Case, tenant: Credentials, **members: Any) -> dict[str, Any]
 
 
 def payable(bindings: GatewayBindings, amount: float) -> float:
-    """Return an amount in USDC that a link may be for: this one, or as much above the least that the target takes."""
+    """Return an amount in USDC that a link may ask: this one, or this much above the target's smallest amount."""
     least = float(bindings.smallest_amount or 0)
     return amount if amount >= least else round(amount + least, 6)
 
 
 def label_of(bindings: GatewayBindings, label: str = "Weldproof order") -> str:
-    """Return a label that a link may have: this one, or as much of its end as the target takes."""
+    """Return a label that a link may have: this one, or its end up to the longest label of the target."""
     longest = bindings.longest_label
+    # The end of a label contains the mark that distinguishes links.
     return label if longest is None else label[-longest:]
 
 
 def resource_body(case: Case) -> dict[str, Any]:
-    """Return a body that creates a resource, another one each time.
+    """Return a body that creates a new resource each time.
 
     Raises:
         Inconclusive: The profile binds none.
@@ -126,7 +129,7 @@ def resource_body(case: Case) -> dict[str, Any]:
 
 
 def has_unique(bindings: GatewayBindings) -> bool:
-    """Return whether the bound resource body has a text that is filled in anew."""
+    """Return whether the bound resource body contains `{unique}`."""
     return "{unique}" in json.dumps(dict(bindings.resource_body or {}))
 
 
@@ -139,7 +142,7 @@ def _fill_unique(case: Case, value: Any) -> Any:
 
 
 def bodies(case: Case, tenant: Credentials) -> dict[str, dict[str, Any]]:
-    """Return one body for each creating endpoint that a body is known for; links come first."""
+    """Return one body for each creating endpoint with a known body; links come first."""
     by_path = {LINKS: link_body(case, tenant)}
     if case.profile.gateway_bindings.resource_body is not None:
         by_path[RESOURCES] = resource_body(case)
@@ -149,7 +152,7 @@ def bodies(case: Case, tenant: Credentials) -> dict[str, dict[str, Any]]:
 async def receipt_body(
     case: Case, call: Caller | None = None, headers: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return a body for receipt verification: a receipt that the gateway just emitted, else one that cannot pass."""
+    """Return a body for receipt verification: a new receipt of the gateway, else an invalid one."""
     bindings = case.profile.gateway_bindings
     token = "e30.e30.AA"  # noqa: S105 - two empty objects and no signature
     if bindings.screen_body is not None:
@@ -168,7 +171,7 @@ async def post(call: Caller, creation: Creation) -> Answer:
 
 
 async def create(case: Case, creation: Creation, call: Caller | None = None) -> Answer:
-    """Post a creation that must succeed for the check to go on.
+    """Post a creation that must succeed for the check to continue.
 
     Raises:
         Inconclusive: It did not, which GW-LINK-01 and GW-RES-02 judge.
@@ -184,7 +187,7 @@ async def create(case: Case, creation: Creation, call: Caller | None = None) -> 
 def expect_created(
     case: Case, row: str, path: str, answer: Answer, expectation: str, where: Mapping[str, str] | None = None
 ) -> None:
-    """Judge that a plain creation succeeded, or say which key of the profile its refusal asks for."""
+    """Judge that a plain creation succeeded, or name the key of the profile that its refusal asks for."""
     open_point = None if is_created(case, answer) else explain_open_value(case.profile, path, answer)
     if open_point is not None:
         case.mark_inconclusive(row, open_point, exchange=answer)
@@ -207,7 +210,7 @@ async def create_link(
 
 
 def name_live_values(case: Case, answer: Answer) -> Answer:
-    """Keep the live values of a creation's answer out of the log, and return it."""
+    """Give the live values of a creation's answer names in the log, and return it."""
     for member, value in answer.read_object().items():
         if member in {"token", "checkout_url", "id"} and isinstance(value, str):
             case.client.names.name(value, member.upper())
@@ -215,7 +218,7 @@ def name_live_values(case: Case, answer: Answer) -> Answer:
 
 
 async def send_plain_link(case: Case, tenant: Credentials) -> Answer:
-    """Send a plain creation of a link with a tenant's key, and return whatever is answered."""
+    """Send a plain creation of a link with a tenant's key, and return the answer."""
     return name_live_values(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant), tenant)))
 
 
@@ -227,12 +230,12 @@ def is_created(case: Case, answer: Answer) -> bool:
 
 
 def is_refused(answer: Answer) -> bool:
-    """Return whether a request was refused for what it says: a client error that is no throttling."""
+    """Return whether a request was refused for its content: a client error except 429."""
     return 400 <= answer.status < 500 and answer.status != _TOO_MANY_REQUESTS
 
 
 def is_rejected(answer: Answer) -> bool:
-    """Return whether a call was rejected for its credentials: which client error that is, is open."""
+    """Return whether a call was rejected for its credentials; the interface leaves the client error open."""
     return is_refused(answer) and answer.status != _UNSUPPORTED_MEDIA_TYPE
 
 
@@ -252,7 +255,7 @@ def envelope_fault(answer: Answer) -> str | None:
 
 
 def token_of(answer: Answer) -> str | None:
-    """Return the token of a link, None when there is none."""
+    """Return the token of a link, or None."""
     token = answer.read_object().get("token")
     return token if isinstance(token, str) and token else None
 

@@ -1,4 +1,4 @@
-"""Links to pay: created for one lane, with what their pages must show and what a payer needs to pay them."""
+"""Orders: payment links for one lane, with their pages and the values that a payer needs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from conformance.pages.view import View
 from conformance.surfaces.gateway.calls import create_link, new_text
 from conformance.vocabulary.lanes.registry import FACTS
 
+# Odd amounts of micro-units, about one cent: an amount that no other check or person pays by
+# chance.
 _LEAST, _MOST = 10_001, 19_999
 _LOOK_SECONDS, _SPARING_SECONDS = 0.2, 1.0
 _LONGEST_PAUSE = 2.0
@@ -34,7 +36,7 @@ class Order:
         network: Network key.
         payout: The tenant's payout address on that network.
         asset: Asset id on that network.
-        tenant: Whose link it is.
+        tenant: Its tenant.
         answer: The answer that created it.
         label: Its label, as it was sent.
         mark: A word of the label that no other link has.
@@ -54,12 +56,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class OpenedLink:
-    """A link with the first look at its page.
+    """A link with the first view of its page.
 
     Attributes:
         order: The link.
-        before: What its page showed before anything was paid.
-        page: The answer that brought it.
+        before: The view of its page before a payment.
+        page: The answer with that page.
         memo: The memo that it shows.
         address: The receiving address that it shows: the payout address, unless it shows another one only.
     """
@@ -72,7 +74,7 @@ class OpenedLink:
 
     @property
     def bill(self) -> CheckoutRequest:
-        """What the page asks for; USDC has six decimals on all three lanes."""
+        """The payment that the page asks for; USDC has six decimals on all three lanes."""
         reference = next((one.reference for one in self.before.codes if one.reference), None)
         order_ = self.order
         return CheckoutRequest(order_.asset, self.address, order_.microunits, self.memo, reference)
@@ -89,16 +91,16 @@ async def create_order(
     tenant: Credentials | None = None,
     members: Mapping[str, Any] | None = None,
 ) -> Order:
-    """Create a link on the network of the check's lane, of an odd amount unless one is given.
+    """Create a link on the network of the check's lane, with an odd amount unless one is given.
 
     Args:
-        case: The check that needs it.
+        case: The case of the check.
         microunits: Its amount.
-        label: What its label begins with; a word follows that no other link has.
-        label_end: What follows that word.
-        mark: Another word, which several links may share.
+        label: Beginning of its label; a unique word follows.
+        label_end: End of its label, after that word.
+        mark: Another word instead, which several links may share.
         network: Another network.
-        tenant: Whose link it is; by default the first that is paid on the network.
+        tenant: Its tenant; by default the first that is paid on the network.
         members: Further members of the request.
 
     Raises:
@@ -125,12 +127,10 @@ async def create_order(
 
 
 async def open_equal_link(case: Case, first: OpenedLink) -> OpenedLink:
-    """Create one more link of the tenant, amount and label of another, and look at its page.
-
-    Where such a one is answered with the other, it is of another label.
+    """Create another link with the tenant, amount and label of a first one, and read its page.
 
     Raises:
-        Inconclusive: It was not created, or no memo can be told from its page.
+        Inconclusive: It was not created, or its page shows no memo.
     """
     first_order = first.order
     amount = float(Decimal(first_order.microunits).scaleb(-6))
@@ -138,11 +138,13 @@ async def open_equal_link(case: Case, first: OpenedLink) -> OpenedLink:
         case, first_order.tenant, preferred_network=first_order.network, amount=amount, label=first_order.label
     )
     alike = read_order(case, answer, first_order.tenant, first_order.network, label=first_order.label)
+    # A gateway may answer an equal creation with the first link. Then a link with another label
+    # serves.
     if alike.token == first_order.token:
         return await open_link(
             case, microunits=first_order.microunits, network=first_order.network, tenant=first_order.tenant
         )
-    # What tells of the label may tell of the other link.
+    # The label is common to both links, so only the token identifies an event of this one.
     alike = replace(alike, mark=alike.token)
     view, page = await look(case, alike)
     return read_opened_link(case, alike, view, page)
@@ -183,6 +185,7 @@ def _name(case: Case, url: str, token: str) -> None:
     for text, name in ((url, "CHECKOUT_URL"), (token, "TOKEN")):
         case.client.names.name(text, name)
     for below in ("", "/qr"):
+        # Names match whole words only, so each path that contains the token needs its name.
         case.client.names.name(f"/checkout/{token}{below}", f"CHECKOUT_PATH{below.upper().replace('/', '_')}")
         case.client.names.name(url + below, f"CHECKOUT_URL{below.upper().replace('/', '_')}")
 
@@ -212,12 +215,12 @@ async def open_link(
     """Create a link and look at its page; see `create_order`.
 
     Raises:
-        Inconclusive: No memo can be told from its page, so that nothing can be bound to it.
+        Inconclusive: Its page shows no memo, so no payment can be bound to it.
     """
     link = await create_order(
         case, microunits=microunits, label=label, label_end=label_end, network=network, tenant=tenant, members=members
     )
-    # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
+    # On Solana the QR code also has a reference. A payer that leaves out the memo can use it to find the link.
     if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and FACTS[case.lane].family != "solana":
         view, answer = await case.session.pages.look(case.client, link.url)
         if view.unseen_parts is not None and view.missing_names:
@@ -228,28 +231,28 @@ async def open_link(
 
 
 def read_opened_link(case: Case, link: Order, view: View, answer: Answer) -> OpenedLink:
-    """Return a link with what its page tells a payer.
+    """Return a link with the values of its page for a payer.
 
     Raises:
-        Inconclusive: No memo can be told from it.
+        Inconclusive: The page shows no memo.
     """
     memo = view.memo(link.token)
     if memo is None:
         bind = "; bind [gateway.checkout_selectors] memo" if "memo" not in view.selectors else ""
         why = "" if view.unseen_parts is None else f": {view.unseen_parts}"
-        raise Inconclusive(f"no memo can be told from the checkout page{why}{bind} (GW-CHK-05 judges it)")
+        raise Inconclusive(f"the checkout page shows no memo{why}{bind} (GW-CHK-05 judges it)")
     case.client.names.name(memo, "MEMO")
     addresses = () if view.shows_address(link.payout) else view.addresses(case.lane)
     return OpenedLink(link, view, answer, memo, addresses[0] if addresses else link.payout)
 
 
 async def look(case: Case, link: Order, *, whole: bool = False) -> tuple[View, Answer]:
-    """Look at an active link's page, harder where the document as sent does not show all that a payer needs.
+    """Read an active link's page, in a browser if the document does not show all that a payer needs.
 
     Args:
-        case: The check that looks.
+        case: The case of the check.
         link: The link.
-        whole: Whether the exact amount is among it, too.
+        whole: Whether the exact amount is also needed.
     """
 
     def shows(view: View) -> bool:
@@ -262,15 +265,15 @@ async def look(case: Case, link: Order, *, whole: bool = False) -> tuple[View, A
 
 
 def on_lane(case: Case, lane: str) -> Case:
-    """Return the case of a check that needs no lane of its own, for paying on one."""
+    """Return the case of a check without a lane, for paying on a lane."""
     return replace(case, check=replace(case.check, lane=lane))
 
 
 async def on_first_lane(case: Case) -> Case:
-    """Return the case of a check that needs no lane of its own, for paying on the first one that links can be paid on.
+    """Return the case of a check without a lane, for paying on the first lane on which links can be paid.
 
     Raises:
-        Inconclusive: No lane is one.
+        Inconclusive: Links can be paid on no lane.
     """
     reasons = []
     for lane in case.profile.claims.lanes:
@@ -286,13 +289,13 @@ async def on_first_lane(case: Case) -> Case:
 
 
 async def payer(case: Case) -> CheckoutPayer:
-    """Return who pays the check's lane."""
+    """Return the payer on the check's lane."""
     checkout_payer: CheckoutPayer = await case.session.payers.for_checkout(case.lane)
     return checkout_payer
 
 
 def memo_carrier(case: Case) -> str | None:
-    """Return how the profile says that a memo is carried on the check's lane; None when it is not bound."""
+    """Return the profile's way to carry a memo on the check's lane, or None."""
     return (case.profile.gateway_bindings.memo or {}).get(case.lane)
 
 
@@ -301,10 +304,10 @@ class PaidTransition:
     """A page that turned to Paid.
 
     Attributes:
-        lines: The lines by which it says so.
-        seconds: How long it took since it was first looked at.
-        view: What it then showed.
-        answer: The answer that brought it.
+        lines: The lines that say Paid.
+        seconds: Seconds from the first view to this one.
+        view: Its view then.
+        answer: The answer with that page.
     """
 
     lines: frozenset[str]
@@ -314,7 +317,7 @@ class PaidTransition:
 
 
 async def wait_for_paid(case: Case, link_: OpenedLink, *, seconds: float | None = None) -> PaidTransition | None:
-    """Look at a page until it says that it is paid; None when it does not within the budget."""
+    """Read a page until it says that it is paid; None if it does not within the budget."""
     loop = asyncio.get_running_loop()
     start, budget = loop.time(), case.profile.budgets.paid if seconds is None else seconds
     retry = False
@@ -331,11 +334,11 @@ async def wait_for_paid(case: Case, link_: OpenedLink, *, seconds: float | None 
 
 
 async def wait_for_first_paid(case: Case, link_: OpenedLink, other_link: OpenedLink) -> PaidTransition | None:
-    """Look at two pages until one says that it is paid; None when the first one is not, for all that is seen then."""
+    """Read two pages until one says that it is paid; None if the first page does not say so."""
     own_task, other_task = (asyncio.ensure_future(wait_for_paid(case, one)) for one in (link_, other_link))
     try:
         await asyncio.wait((own_task, other_task), return_when=asyncio.FIRST_COMPLETED)
-        # Whichever came first, the own page is given as long again.
+        # If the other page was first, this page gets some more time.
         return await own_task if own_task.done() else await wait_for_paid(case, link_, seconds=_LONGEST_PAUSE)
     finally:
         for task in (own_task, other_task):
@@ -344,7 +347,7 @@ async def wait_for_first_paid(case: Case, link_: OpenedLink, other_link: OpenedL
 
 
 async def look_again(case: Case, link_: OpenedLink, *, retry: bool = False) -> tuple[View, Answer]:
-    """Look at a link's page once more, for its state."""
+    """Read a link's page once more, for its state."""
     view, answer = await case.session.pages.look(case.client, link_.order.url, retry=retry)
     return view, answer
 
@@ -365,11 +368,11 @@ async def pay_rightly(case: Case, checkout_payer: CheckoutPayer, link_: OpenedLi
 
 
 async def open_several_links(case: Case, count: int) -> list[OpenedLink]:
-    """Create links of different amounts and look at their pages."""
+    """Create links of different amounts and read their pages."""
     amounts = [_above_the_least(case, one) for one in case.rng.sample(range(_LEAST, _MOST, 2), count)]
     return await run_concurrently(open_link(case, microunits=amount) for amount in amounts)
 
 
 async def settle_down(transition: PaidTransition) -> None:
-    """Give the target as long again as it took for an honest payment, so that what was paid before had its chance."""
+    """Wait as long as an honest payment took, so that earlier wrong payments had the same time to be accepted."""
     await asyncio.sleep(min(max(transition.seconds, _LOOK_SECONDS), _LONGEST_PAUSE))

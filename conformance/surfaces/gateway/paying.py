@@ -1,4 +1,4 @@
-"""Paying one hosted checkout as a careful payer does: reads the page, holds it against its own QR code, pays, waits."""
+"""Payment of one hosted checkout as a careful payer: read the page, compare it with its QR code, pay, and wait."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class PaymentRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a page asks for, told apart and held against its QR code.
+    """The demand of a page, compared with its QR code.
 
     Attributes:
         lane: Lane of the receiving address.
-        network: Network key of the node that is paid on.
+        network: Network key of the node on which it is paid.
         microunits: Millionths of the asset.
-        bill: What is paid.
-        chain_ids: CAIP-2 names of the chains that its QR codes name; empty where they name none.
+        bill: The payment to make.
+        chain_ids: CAIP-2 names of the chains in its QR codes; empty if they contain none.
         paid_lines: Lines that read like "Paid" before it is paid.
     """
 
@@ -53,7 +53,7 @@ class Demand:
     paid_lines: frozenset[str] = frozenset()
 
     def check_chain(self, caip2: str) -> None:
-        """Hold the network of a node against the QR codes.
+        """Compare the network of a node with the QR codes.
 
         Raises:
             PaymentRefused: They name another one.
@@ -70,7 +70,7 @@ def token_in(url: str) -> str | None:
 
 
 async def read_demand(session: Session, client: Client, url: str, lane: str | None, say: Say, agree: Agree) -> Demand:
-    """Read what a checkout page asks for, and agree on it.
+    """Read the demand of a checkout page, and agree on it.
 
     Raises:
         PaymentRefused: The page cannot be paid as it stands, or the amount is not agreed to.
@@ -92,7 +92,7 @@ async def read_demand(session: Session, client: Client, url: str, lane: str | No
 
 
 def _lanes(view: View) -> tuple[str, ...]:
-    """Return the lanes of which the page shows an address; those that a QR code pays to, where one says so."""
+    """Return the lanes whose addresses the page shows; only those in the QR codes, if these contain addresses."""
     shown_lanes = tuple(lane for lane in LANES if view.addresses(lane))
     payees = [code.address for code in view.codes if code.address]
     coded_lanes = tuple(lane for lane in shown_lanes if any(is_address(FACTS[lane].namespace, one) for one in payees))
@@ -100,7 +100,7 @@ def _lanes(view: View) -> tuple[str, ...]:
 
 
 def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
-    """Return what the page asks for.
+    """Return the demand of the page.
 
     Raises:
         PaymentRefused: It does not say all of it, says it in two ways, or asks for what this node does not have.
@@ -117,7 +117,9 @@ def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
     microunits = _microunits(view)
     memo = view.memo(token_in(url) or "")
     if memo is None:
-        raise PaymentRefused("the page shows no memo, without which nobody is credited. Nothing was paid")
+        raise PaymentRefused("the page shows no memo, without which no link is credited. Nothing was paid")
+    # Real money is at stake: a page whose QR code and text differ may be manipulated, so it is
+    # never paid.
     against = disagreements(view, address, microunits, memo)
     if against:
         raise PaymentRefused(f"{'; '.join(against)}: the page contradicts itself. Nothing was paid")
@@ -143,7 +145,7 @@ def _address(view: View, lane: str) -> str:
 
 
 def _microunits(view: View) -> int:
-    """Return the one amount that the page shows, in millionths; the QR code tells which number it is."""
+    """Return the one amount that the page shows, in millionths; the QR code says which number it is."""
     shown_amounts = {value for values in view.amounts() for value in values if value > 0}
     coded_amounts = {one.microunits for one in view.codes if one.microunits is not None}
     if len(coded_amounts) > 1 or (coded_amounts and not coded_amounts <= shown_amounts):
@@ -153,7 +155,7 @@ def _microunits(view: View) -> int:
         )
     candidates = [value for value in shown_amounts if not coded_amounts or value in coded_amounts]
     if len(candidates) != 1:
-        raise PaymentRefused("the page's amount cannot be told for certain. Nothing was paid")
+        raise PaymentRefused("the page's amount is ambiguous. Nothing was paid")
     return candidates[0]
 
 
@@ -178,13 +180,11 @@ def _asset(session: Session, view: View, lane: str) -> tuple[str, str]:
 async def wait_for_paid(
     session: Session, client: Client, url: str, paid_lines: frozenset[str], seconds: float
 ) -> float | None:
-    """Look at a page until it shows Paid; return the seconds that took, None where it does not in the time.
-
-    A page that cannot be looked at for a while is looked at again: the payment is made, whatever becomes of the page.
+    """Read a page until it shows Paid; return the seconds until then, or None if the time is over.
 
     Args:
         session: The session.
-        client: Who looks.
+        client: The client that reads it.
         url: The page.
         paid_lines: Lines that read like "Paid" before the page was paid.
         seconds: How long at most.
@@ -192,6 +192,7 @@ async def wait_for_paid(
     loop = asyncio.get_running_loop()
     start = loop.time()
     while True:
+        # The payment is already made. A page that fails for a while must not end the wait.
         with contextlib.suppress(Unreachable, Inconclusive):
             view, _ = await session.pages.look(client, url)
             if view.paid_lines() - paid_lines:

@@ -1,4 +1,4 @@
-"""What can be told of a gateway by asking it: where its keys are, which bodies it takes, what its pages are made of.
+"""Probe of a gateway for a first profile: its keys, accepted bodies and checkout pages.
 
 Nothing here judges. A value is found only when the target accepted it, so that a profile written from it can be run.
 """
@@ -43,7 +43,7 @@ _RECEIPT_MEMBERS = (
     "jwt",
 )
 _CREATED_STATUSES = range(200, 300)
-# What a link of a probe is for, and currencies that are tried where a refusal names the currency.
+# Amount of a probe's link, and currencies that are tried if a refusal names the currency.
 _PROBE_AMOUNT = 1.25
 _USUAL_CURRENCIES = ("USD", "EUR", "GBP")
 _PRICE_NOTE = "the gateway sells"
@@ -52,7 +52,7 @@ _OF_A_LINK = frozenset({"amount", "currency", "label", "preferred_network"})
 
 @dataclass(slots=True)
 class DiscoveredGateway:
-    """A gateway and what was found out about it; None and empty mean that it could not be told.
+    """A discovered gateway; None and empty values are unknown.
 
     Attributes:
         url: Its address.
@@ -72,7 +72,7 @@ class DiscoveredGateway:
 async def probe_gateway(
     client: Client, url: str, tenants: Mapping[str, Mapping[str, str]], *, screen: bool = True
 ) -> DiscoveredGateway | None:
-    """Ask a server whether it is a gateway, and what it is like; None when it is not.
+    """Return the discovered gateway at an address, or None if the server is not a gateway.
 
     Args:
         client: Sends and records.
@@ -136,6 +136,8 @@ async def _receipt_member(
         answer = await client.call("POST", url + RECEIPT_VERIFY, json_body=dict(body), headers=credentials)
         return answer.status, _without_ids(answer)
 
+    # A member that the gateway does not read changes nothing, so the answer to it is the base
+    # of comparison.
     without = await answer_to({"no_such_member": "e30.e30.AA"})
     for name in names:
         if await answer_to({name: "e30.e30.AA"}) != without:
@@ -232,7 +234,7 @@ def _link_bodies(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _networks(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the network keys to try: the family's, and those that the document lists beside them."""
+    """Return the network keys to try: the family's, and further ones of the document."""
     return tuple(dict.fromkeys((*NETWORK_KEYS, *_values(document, "preferred_network"))))
 
 

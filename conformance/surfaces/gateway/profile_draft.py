@@ -69,7 +69,7 @@ _WEBHOOK_HELP = """
 # [networks.algorand_testnet]
 # event = "algorand:testnet"                    # how events write the network
 """
-# What a gateway leaves open and no probe told, with the line to fill in.
+# Bindings that no probe discovers, with the line to fill in.
 _UNKNOWN: Mapping[str, str] = {
     "jwks_path": '# jwks_path = "/.well-known/jwks.json"        # where the gateway publishes its key',
     "openapi_path": '# openapi_path = "/openapi.json"             # where the gateway publishes an OpenAPI document',
@@ -124,7 +124,7 @@ def gateway_tables(gateway: DiscoveredGateway, tenants: Mapping[str, tuple[str, 
     """Return the tables of a profile that describe a gateway.
 
     Args:
-        gateway: What probing told.
+        gateway: The discovered gateway.
         tenants: Id and environment variable of the key, by the tenant's name.
     """
     tables: dict[str, Any] = {"gateway": bindable(Gateway, gateway.bindings)}
@@ -139,10 +139,10 @@ def _tenant(gateway: DiscoveredGateway, name: str, tenant_id: str, variable: str
 
 
 def gateway_help(gateway: DiscoveredGateway, tenants: Mapping[str, tuple[str, str]], clock: str | None) -> str:
-    """Return the commented lines that follow: what could not be told and what no probe can tell.
+    """Return the commented lines that follow, for the bindings that the probe did not discover.
 
     Args:
-        gateway: What probing told.
+        gateway: The discovered gateway.
         tenants: Id and environment variable of the key, by the tenant's name.
         clock: The file of the target's clock, if the profile has it already.
     """

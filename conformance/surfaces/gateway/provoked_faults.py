@@ -1,4 +1,4 @@
-"""Every kind of error answer a gateway gives, provoked on purpose, one fault a call."""
+"""Provoked error answers of a gateway: every kind of error, with one fault in each call."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def tenant_faults(tenant: Credentials) -> Iterator[Fault]:
 def value_faults(case: Case, tenant: Credentials) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield (what, path, body) of creations with one wrong value."""
     yield "an amount that is a text", LINKS, link_body(case, tenant, amount="much")
-    yield "a network that nobody knows", LINKS, link_body(case, tenant, preferred_network="atlantis_testnet")
+    yield "an unknown network", LINKS, link_body(case, tenant, preferred_network="atlantis_testnet")
     yield "a label that is an object", LINKS, link_body(case, tenant, label={})
     if case.profile.gateway_bindings.resource_body is not None:
         body = resource_body(case)

@@ -1,6 +1,6 @@
 """A gateway whose limits a check may exhaust, and the time that passes for it.
 
-Best is a service of its own (`[limited.gateway]`), whose clock file makes a minute pass at once. Without one the target
+Best is a separate service (`[limited.gateway]`), whose clock file makes a minute pass at once. Without one the target
 itself serves: by its clock file, or by waiting as long as the operator allows.
 """
 
@@ -41,7 +41,7 @@ class LimitedGateway:
 
     @property
     def is_separate(self) -> bool:
-        """Whether it is a service of its own, for whom days may pass that pass for nobody else."""
+        """Whether it is a separate service, whose clock no other check depends on."""
         return self._own is not None
 
     def tenant(self, name: str) -> Credentials:
@@ -54,7 +54,7 @@ class LimitedGateway:
         return credentials
 
     async def add_second_key(self, tenant: Credentials) -> TwoKeys | None:
-        """Have a tenant of a service of its own given a second key; None where nobody may.
+        """Add a second key to a tenant of a separate service; None if no administrator is known.
 
         Raises:
             Inconclusive: It was not made.

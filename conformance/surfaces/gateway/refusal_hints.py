@@ -45,6 +45,7 @@ def explain_open_value(profile: Profile, path: str, answer: Answer) -> str | Non
         path: Where the creation was posted.
         answer: What it was answered.
     """
+    # The reference leaves nothing open, so each of its refusals is judged.
     if profile.is_reference:
         return None
     answer_words = list_words(answer)
@@ -64,6 +65,8 @@ def _places(path: str, answer: Answer, answer_words: frozenset[str]) -> Iterator
     """Yield what a refusal names, as it says it, and the member that this is."""
     for pointer in list_members(answer):
         yield pointer, pointer.replace("/", ".").rstrip(".").rpartition(".")[2].lstrip("#$")
+    # Only links have members that the suite always sends. A refused Idempotency-Key may quote
+    # any member.
     if path == _LINKS and not _OF_A_KEY & answer_words:
         yield from ((member, member) for member, names in _MEMBER_WORDS.items() if names & answer_words)
 

@@ -19,7 +19,7 @@ from conformance.webhook_receiver.inbox import Inbox, Place, Received
 from conformance.webhook_receiver.raw_receiver import SILENCE, Reply
 
 # Letters of several scripts and widths, one outside the first plane, one that is written with a combining mark and one
-# that is not, what a page would escape, and white space that somebody may think too much.
+# that is not, what a page would escape, and white space that a gateway may trim.
 _COMBINED_LETTERS = unicodedata.normalize("NFD", "é")
 FAR_LABEL = f'  Größe  7 · 数量 · שלום · 😀 · {_COMBINED_LETTERS} é · <b>&amp; "it\'s"</b> · %C3%A9 \\u00e9 ·'
 # An emoji of two, and a word of Persian: the joiner and the non-joiner in them take no room and belong to them.

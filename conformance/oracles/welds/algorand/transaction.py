@@ -65,6 +65,7 @@ class SignedTransaction:
             raise invalid_transaction("there is no transaction in it")
         encoding = _encode(members)
         _well_formed(members)
+        # The prefix "TX" separates transactions from other signed bytes of the chain.
         demand_valid(_is_signed(whole, members, b"TX" + encoding), "its signature does not hold")
         return cls(members, _base32(sha512_256(b"TX" + encoding)))
 
@@ -119,6 +120,8 @@ def _canonical(raw: bytes) -> dict[str, Any]:
         canonical_bytes = _encode(value)
     except (ValueError, TypeError, msgpack.exceptions.UnpackException, msgpack.exceptions.ExtraData, RecursionError):
         value, canonical_bytes = None, b""
+    # Encoding again and comparing finds every departure from the canonical form: order, empty
+    # members, long lengths.
     if not isinstance(value, dict) or canonical_bytes != raw or _has_empty(value):
         raise invalid_transaction("it is not in canonical msgpack")
     return value
@@ -147,6 +150,7 @@ def _has_empty(value: Any) -> bool:
 
 def _is_signed(whole: Mapping[str, Any], members: Mapping[str, Any], message: bytes) -> bool:
     """Return whether the account that may spend has signed: the sender, or whom he was rekeyed to."""
+    # A rekeyed account is signed for by another key, which the transaction names.
     signer = whole.get("sgnr", members["snd"])
     ways = [name for name in _WAYS if name in whole]
     if len(ways) != 1 or set(whole) - {"txn", "sgnr", *_WAYS}:
@@ -170,6 +174,8 @@ def _multisig_holds(signer: bytes, signature_member: Any, message: bytes) -> boo
     if not all(isinstance(one, int) and 0 < one < 256 for one in (version, threshold)):
         return False
     keys = b"".join(one["pk"] for one in parts)
+    # The address of a multisignature account is the hash of its keys and threshold, so nothing
+    # of them can be changed.
     address = sha512_256(b"MultisigAddr" + bytes([version, threshold]) + keys)
     signatures = [(one["pk"], one["s"]) for one in parts if "s" in one]
     enough = threshold <= len(signatures)
@@ -180,6 +186,8 @@ def _logic_holds(signer: bytes, signature_member: Any) -> bool:
     """Return whether a program is the account itself, or the account has signed the program. It is not run."""
     if not isinstance(signature_member, dict) or not isinstance(signature_member.get("l"), bytes):
         return False
+    # A program whose hash is the sender's address is its own authority. The chain would run it;
+    # this oracle does not.
     program = b"Program" + signature_member["l"]
     if "msig" in signature_member:
         return "sig" not in signature_member and _multisig_holds(signer, signature_member["msig"], program)

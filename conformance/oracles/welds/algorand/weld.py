@@ -27,7 +27,7 @@ def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         evidence: `challenge`; `signed_transaction_b64`, with `group_b64` where it is one of a group; `outcome`
-            (confirmed, failed, pending) and `block` (round, time) as the node tells them.
+            (confirmed, failed, pending) and `block` (round, time) as the node reports them.
 
     Raises:
         PaymentRefusal: It does not pay the challenge.
@@ -35,16 +35,20 @@ def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
     challenge, block = evidence["challenge"], evidence["block"]
     raw = base64.b64decode(evidence["signed_transaction_b64"])
     transaction = SignedTransaction.read(raw)
+    # The signature covers the genesis hash, so a transaction of a test network does not pay on
+    # the main network.
     _on_this_chain(transaction, challenge["caip2"], block)
     _in_its_group(transaction, raw, evidence.get("group_b64"))
     demand(evidence["outcome"] != "failed", OUTCOME, "tx_failed", "the node has thrown it out")
     is_confirmed = evidence["outcome"] == "confirmed" and block is not None
     demand(is_confirmed, FINALITY, "tx_not_confirmed", "it is in no block")
     demand_age(challenge, block["time"])
+    # A clawback (`asnd`) moves another account's assets, so its sender is not the payer.
     is_plain = transaction.members.get("type") == "axfer" and "asnd" not in transaction.members
     demand(is_plain, KIND, UNSUPPORTED_CODE, "it is no transfer of an asset by its holder")
     demand(str(transaction.amount("xaid")) == challenge["asset"], ASSET, "wrong_asset", "it moves another asset")
     demand(transaction.address("arcv") == challenge["pay_to"], RECIPIENT, "wrong_recipient", "it pays another account")
+    # A plain amount only: what closing an account adds is not a payment for the challenge.
     enough = transaction.amount("aamt") >= int(challenge["amount"])
     demand(enough, AMOUNT, "wrong_amount", "its plain amount is less than the price")
     has_note = transaction.members.get("note", b"") == challenge["token"].encode()

@@ -48,6 +48,7 @@ class Signature:
 
     def signer(self, digest: bytes) -> str | None:
         """Return the address that signed 32 bytes; None for what no contract takes: a high s, no parity, no point."""
+        # USDC rejects a high s, because every signature would have a second spelling (EIP-2).
         if not (0 < self.r < ORDER and 0 < self.s <= ORDER // 2 and self.parity in {0, 1}):
             return None
         raw = self.r.to_bytes(32, "big") + self.s.to_bytes(32, "big") + bytes([self.parity])
@@ -66,6 +67,7 @@ def authorization_digest(authorization: Mapping[str, Any], domain: Mapping[str, 
         domain: name, version, chain_id, contract.
     """
     text = keccak256(str(domain["name"]).encode()) + keccak256(str(domain["version"]).encode())
+    # The domain binds the signature to one contract on one chain (EIP-712).
     separator = keccak256(_DOMAIN + text + _word(domain["chain_id"]) + _pad(domain["contract"]))
     numbers = b"".join(_word(authorization[name]) for name in ("value", "validAfter", "validBefore"))
     struct = _TRANSFER + _pad(authorization["from"]) + _pad(authorization["to"]) + numbers
@@ -110,6 +112,8 @@ class SignedTransaction:
         chain_id: int | None = numbers[0]
         parity, unsigned_members = v, members[:-3]
         if not kind:
+            # EIP-155 puts the chain id into v. Without it, the transaction is valid on every
+            # chain.
             chain_id, parity = (None, v - 27) if v in {27, 28} else divmod(v - 35, 2)
             unsigned_members = [*unsigned_members, *([] if chain_id is None else [_bytes(chain_id), b"", b""])]
         digest = keccak256((bytes([kind]) if kind else b"") + rlp.encode(unsigned_members))

@@ -23,6 +23,7 @@ from conformance.oracles.welds.refusal import (
     demand_valid,
 )
 
+# The rail needs this time to send the authorization and have it mined (5.7).
 LEAST_SECONDS_LEFT: Final = 30
 _USED: Final = "0x" + keccak256(b"AuthorizationUsed(address,bytes32)").hex()
 _TRANSFER: Final = "0x" + keccak256(b"Transfer(address,address,uint256)").hex()
@@ -51,8 +52,11 @@ def _judge_authorization(
     """Judge what can be judged before money moves."""
     is_to_payee = authorization["to"].lower() == challenge["pay_to"].lower()
     demand(is_to_payee, RECIPIENT, "wrong_recipient", "it pays another account")
+    # An authorization moves its whole value, so more than the price would also be taken.
     is_exact = int(authorization["value"]) == int(challenge["amount"])
     demand(is_exact, AMOUNT, "wrong_amount", "its value is not the price")
+    # The nonce is signed by the payer and can be used once, so it binds the payment to this
+    # challenge.
     is_welded = authorization["nonce"].lower() == eip3009_nonce(challenge["token"])
     demand(is_welded, WELD, "weld_mismatch", "its nonce is not the token's hash")
     has_begun = int(authorization["validAfter"]) < now
@@ -107,6 +111,8 @@ def _paying_log(
     use_event = (asset, [_USED, _topic(payer), authorization["nonce"].lower()])
     transfer_event = (asset, [_TRANSFER, _topic(payer), _topic(challenge["pay_to"].lower())])
     by_place = {int(log["logIndex"], 16): log for log in logs}
+    # A transaction may contain several transfers. Only the one directly after the use of this
+    # nonce belongs to it.
     for place, log in by_place.items():
         next_log = by_place.get(place + 1)
         if _event(log) != use_event or next_log is None or _event(next_log) != transfer_event:

@@ -17,6 +17,7 @@ def associated_account(owner: str, mint: str, program: str = TOKEN_PROGRAM) -> s
     """Return the associated token account of an owner for a mint, of the SPL Token program unless another is named."""
     seeds = b"".join(base58.b58decode(one) for one in (owner, program, mint))
     end = base58.b58decode(ASSOCIATED_PROGRAM) + b"ProgramDerivedAddress"
+    # The first bump whose address is off the curve: no private key can exist for it.
     for bump in range(255, -1, -1):
         address = hashlib.sha256(seeds + bytes([bump]) + end).digest()
         if not is_on_curve(address):

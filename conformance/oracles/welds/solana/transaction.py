@@ -55,6 +55,7 @@ class SignedTransaction:
         counts = tuple(len(part) for part in loaded_addresses)
         demand_valid(counts == message.looked_up, "the loaded addresses are not those that it looks up")
         keys = [*map(text_of, message.keys), *(one for part in loaded_addresses for one in part)]
+        # A validator rejects a repeated account, because its lock would be ambiguous.
         demand_valid(len(set(keys)) == len(keys), "an account is named twice")
         return cls(text_of(signatures[0]), tuple(one.among(keys) for one in message.instructions))
 
@@ -87,6 +88,7 @@ class _Message:
     def read(cls, raw: bytes) -> _Message:
         cursor = _Cursor(raw)
         is_versioned = bool(raw) and raw[0] >= 0x80
+        # The top bit marks a versioned message. Version 0 is the only one.
         demand_valid(not is_versioned or cursor.byte() == 0x80, "its message is of a version that there is not")
         signing, fixed_signing, readonly_unsigned = cursor.byte(), cursor.byte(), cursor.byte()
         keys = tuple(cursor.read_list(lambda: cursor.take(_KEY)))

@@ -56,7 +56,7 @@ def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         evidence: `challenge`; `transaction_b64`, with `loaded_addresses` (writable, readonly) where it looks some up;
-            `err`, `confirmation` and `block_time` as the node tells them.
+            `err`, `confirmation` and `block_time` as the node reports them.
 
     Raises:
         PaymentRefusal: It does not pay the challenge.
@@ -78,6 +78,8 @@ def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
     )
     transfers = [found for one in transaction.instructions if (found := Transfer.of(one))]
     demand(bool(transfers), KIND, UNSUPPORTED_CODE, "it has no top-level transfer of the SPL Token program")
+    # A transaction may contain several transfers. The stages narrow them down, so that the code
+    # names the first rule that none of the remaining ones keeps.
     for stage, code, rule in rules:
         transfers = [one for one in transfers if rule(one)]
         demand(bool(transfers), stage, code, "no transfer in it is left that could pay")
