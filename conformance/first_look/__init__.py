@@ -1,1 +1,1 @@
-"""What can be told of a server without paying it, without a credential, and without creating anything there."""
+"""The first look (`weldproof check`): tests of a server without payment or credential, which create nothing."""

@@ -1,4 +1,4 @@
-"""Terms in a header and in a body of one 402, and in what they contradict each other.
+"""Contradictions between the terms in the header and in the body of one 402.
 
 The HTTP transport of x402 version 2 leaves the body to the server. A body may leave offers out, add further ones, say
 more of each, or carry terms of version 1 for clients that read those alone. Two copies of one version contradict each
@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 _TERMS: Final = ("asset", "payTo", "amount")
-# Scheme and network, to what is asked there.
+# Scheme and network, to the terms that are demanded there.
 _Offers: TypeAlias = dict[tuple[Any, Any], list[tuple[Any, ...]]]
 
 
 def contradictions(header: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
-    """Return in what a body contradicts the header, in words; nothing where they are of different versions."""
+    """Return the contradictions of body and header in words; none if their versions differ."""
     if header.get("x402Version") != body.get("x402Version"):
         return []
     header_offers, body_offers = _offers(header), _offers(body)
@@ -30,7 +30,7 @@ def contradictions(header: Mapping[str, Any], body: Mapping[str, Any]) -> list[s
 
 
 def _differences(place: tuple[Any, Any], header: list[tuple[Any, ...]], body: list[tuple[Any, ...]]) -> Iterator[str]:
-    # Of several offers alike one copy may leave some out.
+    # If there are several offers for a place, one copy may leave some of them out.
     if all(one in header for one in body) or all(one in body for one in header):
         return
     has_gaps = False
@@ -43,7 +43,8 @@ def _differences(place: tuple[Any, Any], header: list[tuple[Any, ...]], body: li
         if not all(one in header_values for one in body_values) and not all(
             one in body_values for one in header_values
         ):
-            yield f"{name} on {place[1]!r:.80} is {header_values[0]!r:.80} in the header and {body_values[0]!r:.80} in the body"
+            terms = f"{header_values[0]!r:.80} in the header and {body_values[0]!r:.80} in the body"
+            yield f"{name} on {place[1]!r:.80} is {terms}"
             return
     if not has_gaps:
         yield f"the offers on {place[1]!r:.80} combine asset, payTo and amount differently in header and body"
@@ -60,7 +61,7 @@ def _offers(document: Mapping[str, Any]) -> _Offers:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value by which offers are compared: an address in hexadecimal in any case."""
+    """Return a value for the comparison of offers; a hexadecimal address in lower case."""
     if isinstance(value, str):
         return value.lower() if value.lower().startswith("0x") else value
     return value if isinstance(value, int | float) or value is None else repr(value)

@@ -1,6 +1,6 @@
 """Payments that no account signed, for the offers of a 402. Nothing in them can ever move money.
 
-A server that serves one has not looked at the signature. Each has the form that stock clients send for scheme `exact`
+A server that serves one does not verify signatures. Each has the form that stock clients send for scheme `exact`
 of x402 version 2. Its payer is an address without a key, and its signature is no signature of any key: no contract and
 no node takes it.
 """
@@ -21,7 +21,7 @@ from conformance.oracles.addresses import is_address
 from conformance.oracles.challenge_schema import atomic_amount
 from conformance.oracles.welds.solana.accounts import TOKEN_PROGRAM, associated_account, text_of
 
-# A hash of words: a key that gives these 32 bytes is not known.
+# A hash of a text as a public key: its private key is not known.
 _NO_ACCOUNT: Final = hashlib.sha256(b"an account without a key").digest()
 _COMPUTE_BUDGET: Final = "ComputeBudget111111111111111111111111111111"
 _UINT64: Final = 2**64
@@ -32,11 +32,11 @@ Payload = Mapping[str, Any]
 
 
 def forged_payments(offers: Sequence[Mapping[str, Any]], resource: Any) -> dict[str, str]:
-    """Return values of PAYMENT-SIGNATURE by the network they are for, one for each family of chains that is offered.
+    """Return values of PAYMENT-SIGNATURE by network, one for each offered family of chains.
 
     Args:
         offers: Offers of a 402; the first of scheme `exact` on each family counts.
-        resource: The 402's own member of that name, which a payment repeats.
+        resource: The member of that name in the 402, which a payment repeats.
     """
     payments: dict[str, str] = {}
     families: set[str] = set()
@@ -61,6 +61,8 @@ def _evm(offer: Mapping[str, Any]) -> Payload:
         "value": offer.get("amount"),
         "validAfter": "0",
         "validBefore": "4102444800",
+        # A nonce and a validity that a server has no reason to reject, so that only the signature
+        # is wrong.
         "nonce": "0x" + "11" * 32,
     }
     return {"signature": "0x" + "00" * 65, "authorization": authorization}
@@ -83,7 +85,7 @@ def _solana(offer: Mapping[str, Any]) -> Payload | None:
         _instruction(5, (), struct.pack("<BQ", 3, 1)),
         _instruction(6, (2, 4, 3, 1), struct.pack("<BQB", 12, amount, _USDC_DECIMALS)),
     )
-    # Of the seven accounts two sign, the second only reads, and so do the last three. There are no address tables.
+    # Two of the seven accounts sign. The second signer and the last three are read-only. There are no address tables.
     message = b"".join(
         (
             bytes((0x80, 2, 1, 3, len(accounts))),
@@ -103,7 +105,7 @@ def _instruction(program: int, accounts: Sequence[int], data: bytes) -> bytes:
 
 
 def _algorand(offer: Mapping[str, Any]) -> Payload | None:
-    """Return a group of one asset transfer whose signature is no signature of its sender."""
+    """Return a group of one asset transfer with an invalid signature."""
     amount, asset, payee = atomic_amount(offer.get("amount")), atomic_amount(offer.get("asset")), offer.get("payTo")
     if amount is None or asset is None or max(amount, asset) >= _UINT64:
         return None
@@ -120,14 +122,14 @@ def _algorand(offer: Mapping[str, Any]) -> Payload | None:
         "type": "axfer",
         "xaid": asset,
     }
-    # The encoding leaves out what is zero.
+    # The canonical encoding of Algorand omits members that are zero.
     members = {name: value for name, value in transfer.items() if value}
     signed_transaction = msgpack.packb({"sig": b"\x11" * 64, "txn": members}, use_bin_type=True)
     return {"paymentGroup": [base64.b64encode(signed_transaction).decode("ascii")], "paymentIndex": 0}
 
 
 def _genesis_hash(network: str) -> bytes:
-    """Return 32 bytes that begin as the genesis hash does; CAIP-2 names a network by its first 24 bytes."""
+    """Return 32 bytes that begin with the known part of the genesis hash: CAIP-2 contains its first 24 bytes."""
     reference = network.partition(":")[2]
     try:
         prefix = base64.urlsafe_b64decode(reference + "=" * (-len(reference) % 4))

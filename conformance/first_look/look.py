@@ -1,4 +1,4 @@
-"""A first look at a server: what it is, which requirements can be judged of it at once, and what x402 makes of it."""
+"""The first look at a server: its kind, the rules for any 402, and the requirements that can be judged at once."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from conformance.surfaces.profile_draft import render
 from conformance.target import Budgets, Pace, Profile, Tls, parse
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-# Requests a second elsewhere than on this machine.
+# Requests per second to another machine.
 _RATE = 25.0
 _WORKERS = 8
-# What a run that is cut short needs at most to come to its end.
+# Seconds that an interrupted run needs to end.
 _ENDING_SECONDS = 2.4
 _SHORTEST_SECONDS = 0.5
 DECIDED_VERDICTS = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
@@ -39,7 +39,7 @@ DECIDED_VERDICTS = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
 
 @dataclass(frozen=True, slots=True)
 class LookSettings:
-    """How a server is asked: by which method its address, how long, by whose certificates, and from which seed."""
+    """Settings of a look: HTTP method, longest duration and time-out in seconds, certificates, and seed."""
 
     method: str = "GET"
     seconds: float = 10.0
@@ -50,14 +50,14 @@ class LookSettings:
 
 @dataclass(frozen=True)
 class Look:
-    """What a first look came to.
+    """The result of a first look.
 
     Attributes:
-        seen: What the server seems to be.
-        rules: The demands on any 402, judged; empty where nothing is sold.
-        summary: The run over the requirements that can be judged so; None where no surface was recognised.
-        profile: What the run took the server to be; likewise.
-        seconds: How long it took.
+        server: The server as it appears.
+        rules: The judged rules for any 402; empty if nothing is sold.
+        summary: The run over the requirements that can be judged; None if no surface was recognised.
+        profile: The profile of that run, or None.
+        seconds: Duration.
     """
 
     server: ServerView
@@ -68,7 +68,7 @@ class Look:
 
     @cached_property
     def judged_rows(self) -> tuple[RowResult, ...]:
-        """The requirements that were tried and came to something, in the ledger's order."""
+        """The requirements that were judged, in the ledger's order."""
         return tuple(row for row in self._rows if row.verdict in DECIDED_VERDICTS)
 
     @cached_property
@@ -82,13 +82,13 @@ class Look:
         return () if self.summary is None else self.summary.rows
 
     def count(self, *verdicts: Verdict) -> int:
-        """Return how many requirements and rules have one of these verdicts."""
+        """Return the number of requirements and rules with one of these verdicts."""
         verdicts_found = [*(row.verdict for row in self._rows), *(rule.verdict for rule in self.rules)]
         return sum(verdict in verdicts for verdict in verdicts_found)
 
     @property
     def exit_code(self) -> Exit:
-        """4 for a fault of the suite, 1 for a breach, 3 where nothing was judged, else 0."""
+        """4 for a fault of the suite, 1 for a breach, 3 if nothing was judged, else 0."""
         if self.count(Verdict.ERROR):
             return Exit.SUITE_FAULT
         if self.count(Verdict.FAIL):
@@ -100,13 +100,13 @@ async def look(url: str, settings: LookSettings, started_at: float) -> Look:
     """Look at a server.
 
     Args:
-        url: Its address, or that of something it sells.
-        asking: How it is asked.
-        started: When the look began, by `time.monotonic`; that it asks no longer than agreed counts from there.
+        url: Its address, or that of a resource that it sells.
+        settings: Settings of the look.
+        started_at: Start of the look on the clock `time.monotonic`, from which the longest duration counts.
 
     Raises:
-        Unreachable: It gave no answer at all.
-        Throttled: It answers nobody at this rate.
+        Unreachable: The server gave no answer.
+        Throttled: The server rejects requests at this rate.
     """
     names = Names()
     permits = {base: ReadOnlyPolicy(base) for base in bases(url)}
@@ -117,7 +117,7 @@ async def look(url: str, settings: LookSettings, started_at: float) -> Look:
     async with transport:
         client = Client(transport, EventLog(), "check", names, Counter())
         try:
-            # On a busy machine the command may have taken most of its time to begin.
+            # On a busy machine the command itself may have used most of the time before its first request.
             async with asyncio.timeout(max(settings.seconds / 2, started_at + settings.seconds - time.monotonic())):
                 await recognise(client, permits, server, settings.method)
         except TimeoutError:
@@ -135,7 +135,7 @@ async def look(url: str, settings: LookSettings, started_at: float) -> Look:
 
 
 async def _try_other_spellings(client: Client, server: ServerView, settings: LookSettings) -> None:
-    """Try other spellings of the address that is sold, in a third of the time."""
+    """Try other spellings of the sold address, for at most a third of the time."""
     if server.challenge is None:
         return
     url, parts = server.challenge.url, urlsplit(server.challenge.url)
@@ -147,7 +147,7 @@ async def _try_other_spellings(client: Client, server: ServerView, settings: Loo
     raw = client.with_transport(transport)
     try:
         async with asyncio.timeout(settings.seconds / 3):
-            server.challenge = replace(server.challenge, spelled=await try_spellings(raw, url))
+            server.challenge = replace(server.challenge, spellings=await try_spellings(raw, url))
     except (TimeoutError, Inconclusive):
         server.trouble.append("not all other spellings of its path were tried")
 
@@ -157,7 +157,7 @@ def _rate(url: str) -> float:
 
 
 def profile_of(server: ServerView, settings: LookSettings) -> Profile:
-    """Return the profile that describes a server, as `init` would write it, without any chain node."""
+    """Return the profile of a server as `init` would write it, without chain nodes."""
     text = render(
         server.findings, {}, {}, Pace(requests_per_second=_rate(server.base), workers=_WORKERS), {}, settings.tls
     )
@@ -166,7 +166,7 @@ def profile_of(server: ServerView, settings: LookSettings) -> Profile:
 
 
 async def _run_checks(profile: Profile, permit: ReadOnlyPolicy, seed: int, names: Names, seconds: float) -> Summary:
-    # Every check of the suite comes along, which takes longer than most looks do.
+    # Imported late, because this imports every check of the suite, which takes longer than most looks.
     from conformance.engine.runner import Plan, Run, select_checks  # noqa: PLC0415
 
     surfaces = {*profile.claims.surfaces, "shared"}
@@ -179,7 +179,7 @@ async def _run_checks(profile: Profile, permit: ReadOnlyPolicy, seed: int, names
     try:
         await asyncio.wait([task], timeout=seconds)
     finally:
-        # What was not reached in time is open; a run that is cut short still judges what it came to.
+        # The time is over: rows that were not reached stay open, and the cancelled run still judges the others.
         if not task.done():
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -188,7 +188,7 @@ async def _run_checks(profile: Profile, permit: ReadOnlyPolicy, seed: int, names
 
 
 def by_needs(rows: tuple[RowResult, ...]) -> Mapping[str, tuple[RowResult, ...]]:
-    """Return requirements by what judging them takes that a first look has not, in words."""
+    """Return requirements by the means that their test needs and a first look lacks, in words."""
     rows_by_need: dict[str, list[RowResult]] = {}
     for row in rows:
         words = next((text for code, text in _TAKES if code in row.requirement.needs), _OTHERWISE)

@@ -1,4 +1,4 @@
-"""What paying would add to a first look: how many requirements more, for how much."""
+"""The estimate of a paying run after a first look: further requirements, and their price."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import Network, network_named
 
 _BY_PAYING: Final = frozenset({"B", "V", "C"})
-# How many calls' price a whole run pays on each lane.
+# Approximate number of paid calls of a whole run on each lane.
 PAYMENTS: Final[Mapping[str, int]] = {name: lane.payments for name, lane in FACTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Paying:
-    """What a run that pays would judge beyond a first look.
+    """The additional results of a run that pays.
 
     Attributes:
-        rows: How many requirements more.
-        units: About how many atomic units of USDC it would pay in all; None where no price can be told.
-        networks: Networks that are offered and known, by lane.
+        rows: Number of further requirements.
+        units: Approximate total in atomic units of USDC; None if no price is known.
+        networks: Known networks of the offers, by lane.
     """
 
     rows: int
@@ -33,17 +33,17 @@ class Paying:
 
     @property
     def on_main_networks(self) -> tuple[str, ...]:
-        """Names of the offered networks where paying is real money."""
+        """Names of the offered networks with real money."""
         return tuple(one.name for one in self.networks.values() if not one.is_test)
 
     @property
     def is_free(self) -> bool:
-        """Whether all that is offered is worth nothing."""
+        """Whether all offered networks are test networks."""
         return bool(self.networks) and not self.on_main_networks
 
 
 def estimate_payment(look: Look) -> Paying | None:
-    """Return what paying would add, None where it adds nothing."""
+    """Return the estimate; None if a payment would add no requirement."""
     rows = sum("C" in row.requirement.needs and set(row.requirement.needs) <= _BY_PAYING for row in look.open_rows)
     if not rows or look.server.challenge is None:
         return None

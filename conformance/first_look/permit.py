@@ -1,4 +1,4 @@
-"""What a first look may send: nothing from which a server could create, change or sell anything."""
+"""The read-only policy of the first look: it sends no request that could create, change or buy anything."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN, VERIFY
 from conformance.surfaces.gateway.calls import LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
 
-# What a row's test may need at most: vectors, and the server as anybody reaches it.
+# Needs of a row that a first look can meet: vectors (V), and the server's address (B).
 _WITHOUT_MEANS: Final = frozenset({"B", "V"})
-# What a quick look leaves out, or tries once for all surfaces: generated calls, which know no reading from writing.
+# Checks that a quick look leaves out, and generated calls, which do not distinguish reading from writing.
 _FOR_RUNS: Final = frozenset({"left out", "one of several"})
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-# Operations that keep nothing of what they are sent.
+# Operations that store nothing.
 _STATELESS: Final = (RECEIPT_VERIFY, VERIFY, EXPLAIN, SIGN, NOWHERE)
-# Operations that create, which tell by what they say of an empty object that they are there.
+# Operations that create something. They are called with an empty object only, which they reject.
 _CREATE_PATHS: Final = (LINKS, RESOURCES, SCREEN)
 _EMPTY: Final = frozenset({b"", b"{}"})
 
 
 class NotSent(Inconclusive):
-    """A check wanted to send what a first look never sends."""
+    """A check tried to send a request that the policy forbids."""
 
 
 class ReadOnlyPolicy:
-    """Lets through what reads, what is refused for want of a payment, and what only computes; everything else stays.
+    """Permits safe methods, calls that are rejected without a payment, and operations that only compute.
 
-    Nobody's payment is ever there to be sent: a first look has no chain node and no account.
+    A first look has no chain node and no account, so it cannot send a payment.
     """
 
     def __init__(self, base: str) -> None:
-        """Take the address of the server, without a slash at its end."""
+        """Create the policy for a server's address, without a slash at its end."""
         self._stateless = {base + path for path in _STATELESS}
         self._creating = {base + path for path in _CREATE_PATHS}
         self._paid = base + PAID_PREFIX
         self._sold: set[str] = set()
 
     def sells(self, url: str) -> None:
-        """Take up an address of which the server itself says that it must be paid for."""
+        """Permit calls to an address that the server itself sells: without a payment they buy nothing."""
         self._sold.add(_bare(url))
 
     def __call__(self, method: str, url: str, body: bytes | None) -> None:
-        """Let a request pass.
+        """Permit a request, or raise.
 
         Raises:
-            NotSent: A server might create something from it.
+            NotSent: The request might create something on the server.
         """
         address = _bare(url)
         if method in _SAFE:
@@ -70,8 +70,8 @@ class ReadOnlyPolicy:
 def is_tried(check: Check) -> bool:
     """Return whether a first look tries a check.
 
-    Each of its rows must be one that is decided without credential, payment, receiver, time and programs, and it must
-    disturb nobody and send nothing at random.
+    Each of its rows must be decidable without credential, payment, receiver, control of time or programs. The check
+    must not disturb other clients, and must not send generated requests.
     """
     needs = {need for row in check.rows for need in load()[row].needs}
     at_once = check.exclusive is Exclusive.NOTHING and not check.self_contained and check.quick.way not in _FOR_RUNS

@@ -1,4 +1,4 @@
-"""What a server seems to be, and how that is seen; nothing here judges, and nothing is created."""
+"""Recognition of a server's kind by probes. It judges nothing and creates nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from conformance.surfaces.rail.probing import probe_rail
 T = TypeVar("T")
 _PAYMENT_REQUIRED: Final = 402
 _NO_SUCH_METHOD: Final = 405
-# Documents in which a server tells what it sells.
+# Documents in which servers list what they sell.
 _OPENAPI: Final = "/openapi.json"
 _DOCUMENTS: Final = (_OPENAPI, "/.well-known/x402", "/discovery/resources")
 _MOST_TRIED: Final = 8
@@ -34,16 +34,16 @@ _MOST_TRIED: Final = 8
 
 @dataclass(slots=True)
 class ServerView:
-    """A server as it shows itself.
+    """A server as its answers show it.
 
     Attributes:
-        url: The address that was given.
+        url: The given address.
         base: The address below which its surfaces are.
-        surfaces: What it seems to be, to how that is seen.
-        found: What the probes found, by surface, as a profile is written from it.
-        challenge: What a call without a payment was answered, where it sells anything.
-        answered: What the address itself was answered, in words; empty where it gave no answer.
-        trouble: What went wrong while it was asked.
+        surfaces: Recognised surfaces, each with the reason.
+        findings: Results of the probes by surface, from which a profile is written.
+        challenge: The answer to a call without a payment; None if nothing is sold.
+        answer_text: The answer at the given address, in words; empty without an answer.
+        trouble: Problems of the probes.
     """
 
     url: str
@@ -56,23 +56,23 @@ class ServerView:
 
 
 def bases(url: str) -> tuple[str, ...]:
-    """Return below which addresses surfaces are looked for: the one that was given, and its host's."""
+    """Return the addresses below which surfaces are searched: the given one, and the root of its host."""
     parts = urlsplit(url)
     given_base = url.partition("?")[0].partition("#")[0].rstrip("/")
     return tuple(dict.fromkeys((given_base, f"{parts.scheme}://{parts.netloc}")))
 
 
 async def recognise(client: Client, permits: Mapping[str, ReadOnlyPolicy], server: ServerView, method: str) -> None:
-    """Ask a server what it is, and keep in `server` what it shows.
+    """Probe the kind of a server, and store the findings in `server`.
 
     Args:
-        client: Sends and records.
-        permits: By base, the given one first, what may be sent below it; the client's permit is set to one of them.
-        seen: Nothing but the address yet.
-        method: By which method the address is called.
+        client: The client that sends and records.
+        permits: Policy of each base, the given base first; the client gets one of them at a time.
+        server: The view to fill, which contains only the address.
+        method: HTTP method for the given address.
 
     Raises:
-        Unreachable: It gave no answer at all.
+        Unreachable: The server gave no answer.
     """
     given_base, *other_bases = permits
     url = server.url
@@ -83,7 +83,7 @@ async def recognise(client: Client, permits: Mapping[str, ReadOnlyPolicy], serve
     server.answer_text = describe_foreign_answer(first)
     if _is_challenge(first):
         server.challenge = read_challenge(method, url, first)
-    # An address that is sold is no address of a surface: that is its host's.
+    # A sold address is a resource, so the surface is searched at the root of its host.
     for base in other_bases or [given_base] if server.challenge is not None else [given_base, *other_bases]:
         server.base = base
         client.permit = permits[base]
@@ -126,7 +126,7 @@ async def _surfaces(client: Client, server: ServerView) -> None:
 
 
 async def _run_probe(server: ServerView, probe: Awaitable[T]) -> T | None:
-    """Return what a probe found, None where it came to no end; why not is kept."""
+    """Return the result of a probe; None if it failed, with the reason added to the problems."""
     try:
         return await probe
     except (Unreachable, Inconclusive, JsonFault) as fault:
@@ -141,7 +141,7 @@ async def _of_rail(client: Client, server: ServerView, operation: Operation) -> 
 
 
 async def _of_documents(client: Client, permit: ReadOnlyPolicy, server: ServerView) -> None:
-    """Look for an address that is sold: one of which the server says so, else one of those that anybody may read."""
+    """Search for a sold address: one that the server lists as sold, else one that GET can read."""
     documents = {path: (await client.call("GET", server.base + path)).read_object() for path in _DOCUMENTS}
     sold_calls = dict.fromkeys(_sold_calls(server.base, documents))
     for _, url in sold_calls:
@@ -150,7 +150,7 @@ async def _of_documents(client: Client, permit: ReadOnlyPolicy, server: ServerVi
     for method, url in [*{**sold_calls, **readable}][:_MOST_TRIED]:
         answer = await client.call(method, url, json_body={} if method == "POST" else None)
         if answer.status == _NO_SUCH_METHOD and (method, url) in sold_calls:
-            method = "POST"  # noqa: PLW2901 - a catalog tells no method
+            method = "POST"  # noqa: PLW2901 - a catalog contains no methods
             answer = await client.call(method, url, json_body={})
         if _is_challenge(answer):
             server.challenge = read_challenge(method, url, answer)
@@ -158,7 +158,7 @@ async def _of_documents(client: Client, permit: ReadOnlyPolicy, server: ServerVi
 
 
 def _sold_calls(base: str, documents: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield method and address of what is sold, on this host alone."""
+    """Yield method and address of each sold resource on this host."""
     openapi, catalog, listing = (documents[path] for path in _DOCUMENTS)
     for path, method in paid_operations(apply_server_paths(openapi, base)):
         if "{" not in path and method in {"get", "post"}:
@@ -170,7 +170,7 @@ def _sold_calls(base: str, documents: dict[str, dict[str, Any]]) -> Iterator[tup
 
 
 def _readable(base: str, openapi: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a document lists for GET: it knows nothing of what a stock server's middleware charges for."""
+    """Yield each GET address of an OpenAPI document, which does not show what a middleware charges for."""
     paths = apply_server_paths(openapi, base).get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
         if (
@@ -184,7 +184,7 @@ def _readable(base: str, openapi: Mapping[str, Any]) -> Iterator[str]:
 
 
 async def _junk(client: Client, server: ServerView) -> None:
-    """Ask with a payment that cannot be read, and with one for each family of chains that no account signed."""
+    """Call with an unreadable payment, and with an unsigned one for each family of chains."""
     challenge = server.challenge
     if challenge is None or challenge.in_header is None:
         return

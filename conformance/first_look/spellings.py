@@ -1,7 +1,7 @@
-"""Other spellings of a path that GET is charged for: which of them a server serves without a payment.
+"""Other spellings of a paid path, and which of them the server serves without a payment.
 
-Only GET and HEAD are sent, raw, so that no client tidies the path. What the service answers is not known here, so a
-control decides: the same spelling of a path that the server does not have.
+Only GET and HEAD are sent, as raw requests, so that no client normalises the path. The service's answer is unknown, so
+a control decides: the same spelling of a path that the server does not have.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from conformance.http.client import Answer, Client, Unreachable
 _PAYMENT_REQUIRED: Final = 402
 _AT_ONCE: Final = 8
 _NO_PAGE: Final = "weldproof-no-such-page"
-# Spellings that a server may rightly have another resource at.
+# Spellings at which a correct server may have another resource.
 _DOUBTFUL: Final = frozenset(
     {
         "a slash at the end",
@@ -32,11 +32,11 @@ _DOUBTFUL: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SpellingResult:
-    """What of a paid path is served without a payment, in words.
+    """The spellings of a paid path that are served without a payment, in words.
 
     Attributes:
         free: Spellings that name the same resource, and are served by GET.
-        doubtful: Spellings that may name another one, and calls by HEAD, which hand no body over.
+        doubtful: Spellings that may name another resource, and HEAD calls, which return no body.
     """
 
     free: tuple[str, ...]
@@ -44,10 +44,10 @@ class SpellingResult:
 
 
 async def try_spellings(client: Client, url: str) -> SpellingResult | None:
-    """Return which spellings of an address are served; None where GET is not charged for there.
+    """Return which spellings of an address are served; None if GET costs nothing there.
 
     Args:
-        client: Sends raw.
+        client: A client that sends raw requests.
         url: The address.
     """
     parts = urlsplit(url)
@@ -76,15 +76,17 @@ class _Trial:
     query: str
 
     async def is_charged(self, method: str, path: str) -> bool:
-        """Return whether a call without a payment is asked for one."""
+        """Return whether a call without a payment is answered with a challenge."""
         answer = await self._answer(method, path)
         return answer is not None and (answer.status == _PAYMENT_REQUIRED or "PAYMENT-REQUIRED" in answer.headers)
 
     async def is_served(self, path: str, target: str, control: str) -> bool:
-        """Return whether GET of a target is served twice, and its control not alike, while the path is charged for."""
+        """Return whether GET serves a target twice, but not its control, while the path itself still costs money."""
         answer = await self._answer("GET", target)
         if answer is None or not _is_goods(answer):
             return False
+        # A server that answers every unknown path with a page, such as a single-page application,
+        # would seem to serve the spelling.
         control_answer = await self._answer("GET", control)
         if control_answer is not None and _is_goods(control_answer) and _media(control_answer) == _media(answer):
             return False
@@ -94,7 +96,7 @@ class _Trial:
     async def served_heads(
         self, path: str, spellings: Mapping[str, str], controls: Mapping[str, str]
     ) -> tuple[str, ...]:
-        """Return in words what HEAD is answered with success, of a path that GET is charged for."""
+        """Return the HEAD calls of a paid path that succeed, in words."""
         plain = await self._answer("HEAD", path)
         if plain is None or _is_success(plain):
             return () if plain is None else (f"HEAD {path} is answered {plain.status}",)

@@ -1,4 +1,4 @@
-"""Terms of x402 version 1: which demands of version 2 they break for no other reason than their version."""
+"""Terms of x402 version 1, and the rules of version 2 that they break only because of their version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BARE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
 def explained_by_version(answer: ChallengeAnswer) -> frozenset[str]:
-    """Return ids of the rules that an answer breaks because its terms are of version 1, none where they are not."""
+    """Return the rules that an answer breaks because its terms are of version 1; none for other versions."""
     if not answer.is_version_one:
         return frozenset()
     return frozenset(name for name, is_cause in _RULES.items() if is_cause(answer))

@@ -1,4 +1,4 @@
-"""A first look in words and as JSON: what the server seems to be, each requirement, a grade, and what is next."""
+"""The report of a first look, as text and as JSON: kind of the server, requirements, grade, and next steps."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _SAFER: Final = (
 
 
 def usdc(units: int) -> str:
-    """Return atomic units of USDC as people write them: `0.05`."""
+    """Return atomic units of USDC as a decimal number: `0.05`."""
     return f"{(Decimal(units) / _UNITS).normalize():f}"
 
 
 def grade(look: Look) -> str:
-    """Return what the look comes to, in a sentence that says no more than was looked at."""
+    """Return the grade in a sentence, which never claims more than was tested."""
     tried_count = look.count(Verdict.PASS, Verdict.FAIL, Verdict.WARN)
     broken_count, warning_count = look.count(Verdict.FAIL), look.count(Verdict.WARN)
     causes = Counter(one.cause for one in look.rules if one.cause is not None)
@@ -47,11 +47,15 @@ def grade(look: Look) -> str:
         return "none: no demand could be judged"
     if broken_count:
         details = "".join(f", {count} of them by one cause, {cause}" for cause, count in causes.items())
-        details += f", and {warning_count} that it should keep" if warning_count else ""
+        details += f", and {warning_count} recommendations" if warning_count else ""
         return f"broken: it breaks {broken_count} of {tried_count} demands that were tried{details}{unverified_text}"
     if warning_count:
-        return f"sound except for {warning_count} of {tried_count} demands, which it should keep but need not{unverified_text}"
-    return f"sound as far as can be seen without paying: no breach in {tried_count} demands that were tried{unverified_text}"
+        weak = f"{warning_count} of {tried_count} demands, which it should keep but need not"
+        return f"sound except for {weak}{unverified_text}"
+    return (
+        f"sound as far as can be seen without paying: no breach in {tried_count} demands that were tried"
+        f"{unverified_text}"
+    )
 
 
 def lines(look: Look) -> Iterator[tuple[str, str]]:
@@ -88,7 +92,7 @@ def _seems(look: Look) -> Iterator[tuple[str, str]]:
 
 
 def kind(look: Look) -> str:
-    """Return what sells here, by its 402."""
+    """Return the kind of the x402 server, judged by its 402."""
     challenge = look.server.challenge
     if challenge is None:
         return "no x402 server"
@@ -109,7 +113,7 @@ def kind(look: Look) -> str:
 
 
 def _rules(rules: Sequence[Judged]) -> Iterator[tuple[str, str]]:
-    """Yield the rules; those that are broken by one cause are listed together, with their one remedy, at the first."""
+    """Yield the rules. Those that one cause breaks are listed together, with one remedy, at the first of them."""
     listed_causes: set[str] = set()
     for judged_rule in rules:
         if judged_rule.cause is None:
@@ -171,7 +175,7 @@ def _not_judged(look: Look) -> Iterator[tuple[str, str]]:
 
 
 def is_stock(look: Look) -> bool:
-    """Return whether the server sells by x402 as its specification has it, without a weld."""
+    """Return whether the server sells by plain x402, without a weld."""
     challenge = look.server.challenge
     return (
         challenge is not None
@@ -182,11 +186,11 @@ def is_stock(look: Look) -> bool:
 
 
 def not_applying(look: Look) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield why requirements do not apply to a server that sells without a weld, and their ids."""
+    """Yield reasons why requirements do not apply to a server without a weld, each with the ids."""
     if not is_stock(look):
         return
     rail = tuple(row.id for row in load() if row.surface == "rail")
-    yield "its offers carry no extra.payment_reference, so that no payment is bound to its challenge", rail
+    yield "its offers contain no extra.payment_reference, so no payment is bound to its challenge", rail
     other_rows = tuple(row.id for row in load() if row.surface not in {"rail", "shared", *look.server.surfaces})
     yield "no gateway, agent, control plane or webhooks were found", other_rows
 
@@ -197,7 +201,7 @@ def _groups(ids: tuple[str, ...]) -> str:
 
 
 def next_steps(look: Look) -> Iterator[str]:
-    """Yield what else could be judged, and how."""
+    """Yield sentences about further tests and their commands."""
     adds = estimate_payment(look)
     if adds is not None:
         yield would_pay(adds)
@@ -211,14 +215,14 @@ def next_steps(look: Look) -> Iterator[str]:
 
 
 def would_pay(adds: Paying) -> str:
-    """Return the sentence about what paying adds."""
+    """Return the sentence about the price and the benefit of a paying run."""
     price = "the price of its calls" if adds.units is None else f"about {usdc(adds.units)} USDC"
     if adds.is_free:
         return f"Would pay {price} on test networks to judge {adds.rows} more: --pay"
     places = ", ".join(adds.on_main_networks) or "networks that the suite does not know"
     return (
         f"Would pay {price} to judge {adds.rows} more: --pay. What it offers is on {places}. That is real money, "
-        f"unless its nodes are simulated. Otherwise let the server offer a test network."
+        f"unless its nodes are simulated. To avoid it, let the server offer a test network."
     )
 
 

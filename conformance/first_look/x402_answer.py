@@ -1,4 +1,4 @@
-"""A 402 as x402 clients see it: the terms in its header, those in its body, and what junk payments are answered."""
+"""A 402 as x402 clients read it: terms in header and body, and the answers to invalid payments."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _STANDARD: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 @dataclass(frozen=True, slots=True)
 class ChallengeAnswer:
-    """What a call without a payment was answered.
+    """The answer to a call without a payment.
 
     Attributes:
         method: Its method.
-        url: Where it went.
+        url: The address that was called.
         status: HTTP status.
         headers: Name in lower case to its values, in order.
-        in_header: The document in the header, None where there is none that can be read.
-        header_fault: Why it cannot be read; None where it can, or there is no header.
-        in_body: The document in the body, None where the body is no document of x402.
-        spelled: What other spellings of its path came to; None where none was tried.
-        to_unreadable: Status of the answer to a payment that cannot be read; None where none was sent.
-        to_forged: Status of the answer to a payment that no account signed, by the network it was for.
+        in_header: The document in the header; None if it is missing or unreadable.
+        header_fault: Why the header cannot be read, or None.
+        in_body: The document in the body; None if it is not one of x402.
+        spellings: Result of other spellings of its path; None if none was tried.
+        to_unreadable: Status of the answer to an unreadable payment; None if none was sent.
+        to_forged: Status of the answer to an unsigned payment, by network.
     """
 
     method: str
@@ -48,9 +48,9 @@ class ChallengeAnswer:
 
     @property
     def document(self) -> Mapping[str, Any] | None:
-        """What rules about its members are judged by: the header's terms, else the body's.
+        """The terms that the rules about members judge: the header's, or the body's if there is no header.
 
-        Terms of version 1 in the body say nothing of a header that cannot be read: they are for other clients.
+        Terms of version 1 in the body do not replace an unreadable header: they are for other clients.
         """
         if self.in_header is not None:
             return self.in_header
@@ -70,7 +70,7 @@ class ChallengeAnswer:
 
     @property
     def is_version_one(self) -> bool:
-        """Whether it speaks version 1, and no version 2: its terms are in the body, and the header is not there."""
+        """Whether it speaks only version 1: its terms are in the body, and there is no header."""
         return self._is_old_body and not self.values(HEADER)
 
     @property
@@ -100,7 +100,7 @@ def read_challenge(method: str, url: str, answer: Answer) -> ChallengeAnswer:
 
 
 def decoded(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
-    """Return the document in a header's value and None, or None and why there is none."""
+    """Return the document in a header's value and None, or None and the fault."""
     if _STANDARD.fullmatch(value) is None:
         return None, f"it is not base64 of the standard alphabet: {value[:60]!r}"
     if len(value) % 4:
@@ -108,6 +108,7 @@ def decoded(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
     try:
         document = json.loads(
             base64.b64decode(value, validate=True),
+            # Parsers disagree about duplicate members and about NaN, so both are faults.
             object_pairs_hook=unique_members,
             parse_constant=refuse_constant,
             parse_float=by_value,

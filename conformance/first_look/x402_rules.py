@@ -1,4 +1,4 @@
-"""What x402 version 2 and its clients demand of a 402, whoever sends it: one rule, one function over the answer.
+"""Rules that x402 version 2 and its clients set for any 402; each rule is a function of the answer.
 
 The rules are those of the specification's PaymentRequired (section 5.1), of its HTTP transport and of the scheme
 `exact`. Where the specification says less than its clients need to pay, `source` names the clients.
@@ -26,9 +26,9 @@ from conformance.vocabulary.networks import NETWORKS, network_named
 SPEC: Final = "x402 version 2, section 5.1"
 TRANSPORT: Final = "x402 version 2, HTTP transport"
 EXACT: Final = "x402 version 2, scheme exact"
-# What the token contract itself has as its EIP-712 domain; a signature for another domain settles nothing.
+# EIP-712 domain in the token's contract. A signature for another domain can never be settled.
 _DOMAINS: Final[Mapping[str, tuple[str, str]]] = {"eip155:8453": ("USD Coin", "2"), "eip155:84532": ("USDC", "2")}
-# How a rule begins that could not be decided from outside.
+# Prefix of the text of a rule that cannot be decided from outside.
 NOT_VERIFIED: Final = "not verified: "
 _LONGEST_HEADER: Final = 8000
 _EVM: Final = "eip155"
@@ -41,12 +41,12 @@ _NO_KEEPING: Final = frozenset({"no-store", "private", "no-cache"})
 
 @dataclass(frozen=True, slots=True)
 class Unverified:
-    """A rule that could not be decided from outside, and why. It counts as neither kept nor broken."""
+    """The reason why a rule cannot be decided from outside. Such a rule is neither kept nor broken."""
 
     why: str
 
 
-# Faults found, in words, none where the rule is kept; None where it does not apply.
+# Faults in words, empty if the rule is kept; None if it does not apply.
 Faults: TypeAlias = list[str] | Unverified | None
 
 
@@ -58,9 +58,9 @@ class Rule:
         id: Stable id such as `X402-07`.
         sentence: The demand.
         level: Whether a breach fails or only warns.
-        source: Where it is demanded.
-        fix: What to change.
-        faults: Tells what of an answer breaks it.
+        source: The specification or the clients that demand it.
+        fix: The repair.
+        faults: Returns the faults of an answer.
     """
 
     id: str
@@ -73,9 +73,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A rule with what an answer makes of it; `found` says what breaks it, or why it was not judged.
+    """A rule with its verdict; `found` contains the faults, or why it was not judged.
 
-    Breaches that have one cause in common have it in `cause`, and its remedy in `fix`.
+    Breaches of one common cause have it in `cause`, and its repair in `fix`.
     """
 
     rule: Rule
@@ -85,11 +85,11 @@ class Judged:
 
     @property
     def fix(self) -> str:
-        """What to change."""
+        """The repair."""
         return self.rule.fix if self.cause is None else version_one.FIX
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
+        """Return the judged rule as a JSON object."""
         rule = self.rule
         members = {"id": rule.id, "verdict": self.verdict.value, "level": rule.level, "sentence": rule.sentence}
         return {**members, "source": rule.source, "found": self.found or None, "cause": self.cause, "fix": self.fix}
@@ -528,7 +528,7 @@ def _exact(answer: ChallengeAnswer, namespace: str) -> Sequence[tuple[int, Mappi
 
 
 def _signed_for_the_token(answer: ChallengeAnswer) -> Sequence[tuple[int, Mapping[str, Any]]]:
-    """Return the EVM offers whose payment is signed for the token's own domain: transfers by EIP-3009, the default."""
+    """Return the EVM offers whose payment is signed for the token's domain: EIP-3009 transfers, the default."""
     methods = {None, "eip3009"}
     return [(place, one) for place, one in _exact(answer, _EVM) if _transfer_method(one) in methods]
 
@@ -539,7 +539,7 @@ def _transfer_method(offer: Mapping[str, Any]) -> str | None:
 
 
 def _namespace(offer: Mapping[str, Any]) -> str:
-    """Return the namespace of the chain that an offer names, the empty text where it names none by CAIP-2."""
+    """Return the CAIP-2 namespace of an offer's network; empty if it is not a CAIP-2 name."""
     namespace, colon, _ = str(offer.get("network")).partition(":")
     return namespace if colon else ""
 
@@ -552,7 +552,7 @@ def _extras(offer: Mapping[str, Any]) -> Mapping[str, Any]:
 def _is_asset(value: Any, offer: Mapping[str, Any]) -> bool:
     if not isinstance(value, str) or not value:
         return False
-    # A currency code is an asset, too, where money is no token.
+    # Other networks may name a currency code instead of a token.
     return _namespace(offer) != _EVM or is_address(_EVM, value)
 
 
@@ -573,7 +573,7 @@ def _is_usdc(offer: Mapping[str, Any]) -> bool:
 def _usdc_elsewhere(offer: Mapping[str, Any]) -> list[str]:
     """Return the names of the networks whose USDC an offer's asset is.
 
-    Ids of Algorand are numbers that each of its networks gives anew, so that there the offer itself has to say USDC.
+    Each network of Algorand counts its asset ids separately, so there the offer itself must name USDC.
     """
     asset = offer.get("asset")
     if not isinstance(asset, str) or (asset.isdecimal() and _extras(offer).get("name") not in _USDC_NAMES):
@@ -582,7 +582,7 @@ def _usdc_elsewhere(offer: Mapping[str, Any]) -> list[str]:
 
 
 def _host(parts: SplitResult) -> tuple[str | None, int | None]:
-    """Return host and port; this machine's names are one, and a port is told where it is not the scheme's."""
+    """Return host and port; all names of this machine are one host, and the default port is filled in."""
     host = "localhost" if parts.hostname in _LOOPBACK else parts.hostname
     return host, parts.port if parts.port is not None else _PORTS.get(parts.scheme)
 

@@ -1,1 +1,1 @@
-"""Receipts at a hosted verifier: true ones, forged ones, and what its reports say of them."""
+"""Receipts: vectors for hosted verifiers, their reports, comparison of two targets, and offline verification."""

@@ -1,7 +1,7 @@
-"""A run against two targets: the same call is made on both, and their receipts are put side by side.
+"""Comparison of two targets (`--compare-with`): the same call is made on both, and their receipts are compared.
 
-Rows are judged on the run's own target alone. Nothing is judged here: each comparison is an event in the log, and so is
-each one that could not be made.
+Rows are judged on the run's own target only. A comparison changes no verdict. Each one is an event in the log, and so
+is each comparison that was impossible.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class ReceiptComparison:
 
     Attributes:
         other: The other target.
-        surfaces: Surfaces whose rows the run has; the others are not called.
-        lanes: Only these lanes, when given.
+        surfaces: Surfaces of the run's rows; other surfaces are not called.
+        lanes: Only these lanes; empty means all.
     """
 
     other_target: Profile
@@ -57,13 +57,13 @@ class ReceiptComparison:
     lanes: Sequence[str] = ()
 
     async def __call__(self, session: Session, client: Client, log: EventLog, *, is_stopped: bool) -> None:
-        """Compare what both targets have.
+        """Compare the receipts of both targets.
 
         Args:
             session: The run's session.
             client: A client of the run.
             log: The run's log.
-            is_stopped: Whether the run stopped at a breach, so that nothing is called any more.
+            is_stopped: Whether the run stopped at a breach, so that no more calls are made.
         """
         names = _names(session.profile, self.other_target)
         writer = _ComparisonWriter((Side(names[0]), Side(names[1])), log, client.names)
@@ -99,20 +99,20 @@ class ReceiptComparison:
 
 @dataclass(frozen=True, slots=True)
 class _ComparisonWriter:
-    """Writes comparisons into the log, secrets and live values taken out once they have been compared."""
+    """Writes comparisons into the log. Secrets and live values are replaced after the comparison."""
 
     sides: Sides
     log: EventLog
     names: Names
 
     def add_missing(self, call: str, lane: str | None, reason: str, sides: Sides | None = None) -> None:
-        """Say that there is nothing to compare, and why."""
+        """Add a comparison that was impossible, with the reason."""
         self._add(call, lane, sides or self.sides, reason, None, [])
 
     def add_comparison(
         self, call: str, lane: str | None, two_receipts: tuple[ObtainedReceipt, ObtainedReceipt], paths: tuple[str, str]
     ) -> None:
-        """Compare two receipts, or say which one is missing."""
+        """Compare two receipts and add the result, or report the missing one."""
         first, second = two_receipts
         sides = first.side, second.side
         if first.receipt is None or second.receipt is None:
@@ -154,7 +154,7 @@ class _ComparisonWriter:
 
 @dataclass(frozen=True, slots=True)
 class _TargetComparison:
-    """One comparison of two targets."""
+    """The comparison of two targets."""
 
     left_party: Party
     right_party: Party
@@ -184,7 +184,7 @@ class _TargetComparison:
         return self.left_party, self.right_party
 
     async def _compare_paid_calls(self) -> None:
-        """Buy each call that both sell, lanes side by side, the calls of a lane one after the other."""
+        """Buy each call that both sell: lanes in parallel, the calls of one lane in sequence."""
         operations = []
         for party in self._parties:
             try:
@@ -207,7 +207,8 @@ class _TargetComparison:
                 group.create_task(on(lane))
 
     async def _compare_paid_call(self, first: Operation, second: Operation, lane: str) -> None:
-        """Buy one call of both with the same body, which the run's own target says; neither, where one offers none."""
+        """Buy one call of both with the body of the run's target; buy neither if one of them makes no offer."""
+        # Both offers are requested before either is paid: a payment without a counterpart would be wasted.
         left_offer, right_offer = await asyncio.gather(
             request_offer(self.left_party, first, lane, first.body),
             request_offer(self.right_party, second, lane, first.body),
@@ -223,7 +224,7 @@ class _TargetComparison:
             (first.path, second.path),
         )
         self.writer.add_comparison(_call(first), lane, two_receipts, paths)
-        # The interface knows no attestation, so two answers without one lack nothing.
+        # The interface requires no attestation, so it is not missing if both answers lack it.
         if any(taken.attestation is not None for taken in two_receipts):
             attestations = two_receipts[0].attestation_or_fault(), two_receipts[1].attestation_or_fault()
             self.writer.add_comparison(f"{_call(first)}: {TITLES['settlement_attestation']}", lane, attestations, paths)
@@ -231,7 +232,7 @@ class _TargetComparison:
     def _calls(
         self, left_operations: Sequence[Operation], right_operations: Sequence[Operation]
     ) -> Iterator[tuple[Operation, Operation]]:
-        """Yield the operations of both that are the same service: by its role, else by its path."""
+        """Yield pairs of operations for the same service, matched by role, or by path without a role."""
         unmatched = {_service(operation): operation for operation in right_operations}
         for operation in left_operations:
             if (match := unmatched.pop(_service(operation), None)) is not None:
@@ -255,7 +256,7 @@ class _TargetComparison:
                 yield lane
 
     async def _unpayable(self, lane: str) -> str | None:
-        """Return why a lane cannot be paid on both sides, or None; it is known before the first payment."""
+        """Return why a lane cannot be paid on one of the sides, or None. It is checked before the first payment."""
         faults = []
         for party in self._parties:
             try:

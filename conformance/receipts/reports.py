@@ -1,4 +1,4 @@
-"""What reports of a hosted verifier say: pass or fail, and one typed code. Pure; names are open, so they are found."""
+"""Reports of a hosted verifier: which member says pass or fail, and which contains the error code. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{2,63}")
 _DEPTH = 3
-# So many words are a sentence; a verdict of two or three, such as "not verified", a program can still compare.
+# Number of words from which a text is a sentence. Shorter texts, such as "not verified", can be compared by programs.
 _SENTENCE = 5
 _ALIKE = frozenset({str, bool, int, type(None)})
 
 
 def leaves(report: Mapping[str, Any], depth: int = _DEPTH, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each member of a report that is no list, as (dotted path, value); objects down to a small depth."""
+    """Yield each scalar member of a report as (dotted path, value), with objects down to a small depth."""
     for name, value in report.items():
         place = f"{prefix}{name}"
         if isinstance(value, Mapping) and depth:
@@ -24,7 +24,7 @@ def leaves(report: Mapping[str, Any], depth: int = _DEPTH, prefix: str = "") -> 
 
 
 def _features(report: Mapping[str, Any], depth: int = _DEPTH, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield what can distinguish reports: their members, and for each list whether it is empty."""
+    """Yield the features that can distinguish reports: scalar members, and for each list whether it is empty."""
     yield from leaves(report, depth, prefix)
     for name, value in report.items():
         if isinstance(value, Mapping) and depth:
@@ -42,6 +42,8 @@ def find_verdict_member(passes: Sequence[Mapping[str, Any]], fails: Sequence[Map
     An absent member counts as null. Members that differ from answer to answer, such as ids, are ignored, and so are
     members with a sentence on both sides, which are for people.
     """
+    # The interface leaves the names of the members open, so they are inferred from reports whose
+    # verdict the suite knows.
     good, bad = [dict(_features(one)) for one in passes], [dict(_features(one)) for one in fails]
     names = sorted({name for one in (*good, *bad) for name in one})
     for name in sorted(names, key=lambda one: (not isinstance(good[0].get(one) if good else None, bool), one)):
@@ -65,7 +67,7 @@ def code_member(fails: Sequence[Mapping[str, Any]], known_codes: Sequence[str] |
 
     Args:
         fails: Fail reports of different faults.
-        known: The nine codes, where the profile binds them.
+        known_codes: The nine codes, if the profile binds them.
     """
     values_by_member: dict[str, list[str]] = {}
     for report in fails:

@@ -1,4 +1,4 @@
-"""The hosted verifier of a target: which member carries the receipt, its keys, and a receipt that it must accept."""
+"""The hosted verifier of a target: the member that carries the receipt, the keys, and a receipt that it must accept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conformance.receipts.live_mutations import Material, Vector, keys
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, SCREEN, short, target_of
 from conformance.target import ProfileError
 
-# Names that carry a receipt in this family and elsewhere; only tried where the profile binds none.
+# Names of the member that carries a receipt, tried only if the profile binds none.
 MEMBERS = (
     "jws",
     "receipt",
@@ -35,22 +35,22 @@ MEMBERS = (
 )
 _USUAL_HASH_MEMBER = "expected_payment_hash"
 _KEY_PATHS = ("/.well-known/jwks.json", "/jwks.json", "/.well-known/jwks", "/v1/jwks", "/v1/jwks.json", "/v1/keys")
-# 120 calls a minute are allowed, and limit rows need their share.
+# Slightly below the stated limit of 120 calls per minute, because rows about limits also need calls.
 _SPACING_SECONDS = 0.55
 _DISCOVERY_KEY = "receipt verifier"
 
 
 @dataclass(slots=True)
 class Verifier:
-    """The hosted verifier, asked at a pace that its stated limit allows.
+    """The hosted verifier, called at a pace that its stated limit allows.
 
     Attributes:
         member: Name of the member that carries the receipt.
-        material: What vectors are made of.
+        material: The receipts and keys from which vectors are made.
         judges_structure: Whether the profile binds the nine codes, so that its reading of structure is judged.
         hash_member: Name of the request's member for the payment hash that the caller expects; None if it is unbound.
         names_deployed: Whether the nine codes are those of deployed services, so that their reading of kinds is judged.
-        spaced: Whether calls are spaced out, since the target keeps its stated limit.
+        is_spaced: Whether to wait between calls, because the target enforces its limit.
     """
 
     member: str
@@ -68,7 +68,7 @@ class Verifier:
         return await present(case, self.member, vector, headers=headers, hash_member=hash_member_name)
 
     def can_ask(self, vector: Vector) -> bool:
-        """Return whether everything that a vector says has a name at this target."""
+        """Return whether the target has a member for every part of a vector."""
         return vector.expected_payment_hash is None or self.hash_member is not None
 
     def select_vectors(self, vectors: list[Vector]) -> list[Vector]:
@@ -93,7 +93,7 @@ async def present(
     headers: Mapping[str, str] | None = None,
     hash_member: str = _USUAL_HASH_MEMBER,
 ) -> Answer:
-    """Send one receipt to the hosted verifier; its texts do not show in the log."""
+    """Send one receipt to the hosted verifier; the log contains names in place of its texts."""
     body: dict[str, Any] = {member: vector.jws}
     if vector.jwks is not None:
         body["jwks"] = vector.jwks
@@ -105,7 +105,7 @@ async def present(
 
 
 def name_texts(case: Case, value: Any, name: str) -> None:
-    """Keep every long text of a value out of the log, also the parts of a text around an invalid letter."""
+    """Replace every long text of a value in the log, and also the parts of a text around an invalid character."""
     if isinstance(value, str) and len(value) > 20:
         for part in (*value.split("."), *(one for one in list_words(value) if len(one) > 20)):
             if len(set(part)) > 1:  # a signature of zeros is not specific to this target
@@ -119,10 +119,10 @@ def name_texts(case: Case, value: Any, name: str) -> None:
 
 
 async def find_verifier(case: Case) -> Verifier:
-    """Return the target's verifier, found once a run.
+    """Return the target's verifier, which is discovered once per run.
 
     Raises:
-        Inconclusive: No member that carries the receipt is bound, and none was found by trying.
+        Inconclusive: The member that carries the receipt is not bound, and no usual name works.
     """
     discovered_verifier: Verifier = await case.session.find_once(_DISCOVERY_KEY, lambda: _find(case))
     return discovered_verifier
@@ -140,7 +140,7 @@ async def _find(case: Case) -> Verifier:
 
 
 async def _member(case: Case, material: Material) -> str:
-    """Return the first usual name under which a true receipt passes."""
+    """Return the first usual name under which a valid receipt passes."""
     signer = material.third[0]
     trials = [Vector("probe", "", material.by(signer), keys(signer), valid=True)]
     if material.platform is not None:
@@ -154,7 +154,7 @@ async def _member(case: Case, material: Material) -> str:
 
 
 async def fetch_key_document(case: Case) -> Any:
-    """Return the gateway's key document as it is, None when none is found.
+    """Return the gateway's key document unchanged; None if it has none.
 
     Raises:
         Unreachable: The target does not answer.
@@ -168,7 +168,7 @@ async def fetch_key_document(case: Case) -> Any:
 
 
 async def _platform_receipt(case: Case) -> str | None:
-    """Return a receipt that the platform signed: the operator's file, else one of a screening; None without either."""
+    """Return a receipt signed by the platform: from the operator's file, or from a screening; None without either."""
     bindings = case.profile.gateway_bindings
     if bindings.receipt_file is not None:
         try:
@@ -185,7 +185,7 @@ async def _platform_receipt(case: Case) -> str | None:
 
 
 async def screen_person(case: Case, body: Mapping[str, Any] | None = None) -> Answer:
-    """Screen a person, with the profile's body unless another is given.
+    """Screen a person, with the given body or the profile's.
 
     Raises:
         Inconclusive: The profile binds no body.
@@ -198,7 +198,7 @@ async def screen_person(case: Case, body: Mapping[str, Any] | None = None) -> An
 
 
 def receipt_in(case: Case, answer: Answer) -> tuple[str, str] | None:
-    """Return the receipt of a screening's answer as (place, token); None when it has none."""
+    """Return the receipt in a screening's answer as (place, token), or None."""
     bound_member = case.profile.gateway_bindings.screen_receipt_member
     tokens = jose.tokens_in(answer.read_object(), answer.headers)
     receipts = [one for one in tokens if bound_member is None or one[0] == f"body:{bound_member}"]

@@ -1,1 +1,1 @@
-"""Pure functions from the event log to each format."""
+"""Reports: pure functions from the event log of a run to each format."""

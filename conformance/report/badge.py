@@ -1,7 +1,7 @@
-"""`badge.svg`: the verdict at a glance, in plain SVG without fonts or links of its own.
+"""`badge.svg`: the verdict at a glance, in plain SVG without fonts or links.
 
-It is shown without the rest of the report, so it is strict: it is green only if the whole suite judged what the
-operator claims, on the operator's own server, and no MUST is broken. It counts the rows that did not apply.
+It is shown without the rest of the report, so it is strict. It is green only if the whole suite judged everything that
+the operator claims, on the operator's server, and no MUST is broken. It counts the rows that did not apply.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _VERDICT_WORDS: Final = {
     Verdict.INCONCLUSIVE: "undecided",
     Verdict.NOT_APPLICABLE: "not applicable",
 }
+# Average width of a character in pixels at 11 px. `textLength` makes every renderer use this width,
+# since fonts differ from machine to machine.
 _CHARACTER: Final = 7
 _SVG: Final = """\
 <svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{label}">
@@ -66,7 +68,7 @@ def render(events: Iterable[Event]) -> bytes:
 
 
 def _colour(summary: Summary) -> str:
-    """Return the colour of the outcome: green only where nothing speaks against it, and nothing was left out."""
+    """Return the colour of the outcome: green only for a complete run without a reservation."""
     if summary.exit_code == Exit.PASSED and not summary.quick and summary.not_yours is None:
         whole = summary.is_clean and not _not_run(summary) and not _skips_certificates(summary)
         return _CLEAN if whole else _BUT_FOR
@@ -78,7 +80,7 @@ def _colour(summary: Summary) -> str:
 def _text(summary: Summary) -> str:
     counts = summary.counts
     pass_words = "without a breach" if summary.quick else "pass"
-    # Warnings are counted behind.
+    # The headline names warnings too; here they have their own number, so that part is cut.
     outcome = [headline(summary).lower().partition(" with ")[0].rstrip(","), f"{counts[Verdict.PASS]} {pass_words}"]
     if summary.quick and summary.exit_code == Exit.PASSED:
         outcome = [QUICK_LOOK.lower(), "no verdict"]
@@ -90,10 +92,12 @@ def _text(summary: Summary) -> str:
 
 
 def _not_run(summary: Summary) -> int:
-    """Return how many requirements of what the operator claims were not selected, or are of a lane left out."""
+    """Return how many claimed requirements were not selected, or belong to a lane that was left out."""
     claimed_surfaces = {*summary.claims.get("surfaces", ()), "shared"}
     selected_ids = {row.id for row in summary.rows}
     lanes = frozenset(summary.options.get("lanes") or summary.claims.get("lanes", ()))
+    # Counted against the ledger version of the run: a later version has rows that the run could not
+    # know.
     ledger = load().at_version(int(summary.options.get("ledger") or NEWEST))
     unselected_count = sum(row.surface in claimed_surfaces and row.id not in selected_ids for row in ledger)
     return unselected_count + sum(
@@ -103,7 +107,7 @@ def _not_run(summary: Summary) -> int:
 
 
 def _of_lanes_left_out(row: Requirement, summary: Summary, lanes: frozenset[str]) -> bool:
-    """Return whether a row names a lane, and all that the operator claims of its lanes were left out."""
+    """Return whether a row names a lane, and none of its claimed lanes was part of the run."""
     claimed_lanes = {lane for lane in summary.claims.get("lanes", ()) if decided_on(row, lane)}
     return row.lane is not None and bool(claimed_lanes) and claimed_lanes.isdisjoint(lanes)
 

@@ -1,4 +1,4 @@
-"""Two runs compared: what both judged, and what only one of them did."""
+"""The comparison of two runs: rows that both judged, and rows that only one of them judged."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from conformance.outcome import Verdict
 from conformance.report.summary import Summary
 
 DECIDED_VERDICTS: Final = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
+# This order differs from the one that combines verdicts of one row: an undecided row is worse than
+# a warning here, because a run that can no longer decide a row has lost it.
 _WORST_FIRST: Final = (
     Verdict.ERROR,
     Verdict.FAIL,
@@ -20,7 +22,7 @@ _WORST_FIRST: Final = (
     Verdict.DOCUMENTED,
     Verdict.PASS,
 )
-# Options of `weldproof run` that choose rows.
+# Options of `weldproof run` that select rows.
 _SELECTION_OPTIONS: Final = ("ids", "surfaces", "levels", "lanes", "addon", "shard")
 
 
@@ -54,17 +56,16 @@ class Change:
 
     @property
     def worse(self) -> bool:
-        """Whether the second run says less good of the row; a row that is not looked at any more is worse.
+        """Whether the second run is worse for the row. A row that is no longer judged is worse.
 
-        One that the operator did not select is not, nor one that neither run judged: what is compared is what was
-        looked at.
+        A row that the operator did not select is not worse, and neither is one that no run judged.
         """
         looked_at = self.before in DECIDED_VERDICTS or self.after in DECIDED_VERDICTS
         return looked_at and not self.unselected and _rank(self.after) < _rank(self.before)
 
 
 def compare(before: Summary, after: Summary) -> tuple[Change, ...]:
-    """Return the rows whose verdict differs, what became worse first, else in the order of the runs."""
+    """Return the rows whose verdicts differ: worse ones first, then in the order of the runs."""
     old, new = ({row.id: row for row in run.rows} for run in (before, after))
     changes = []
     for row_id in {**old, **new}:
@@ -77,13 +78,13 @@ def compare(before: Summary, after: Summary) -> tuple[Change, ...]:
 
 
 def judged_by_both(before: Summary, after: Summary) -> int:
-    """Return how many rows passed, failed or warned in each of two runs."""
+    """Return how many rows both runs judged."""
     first, second = ({row.id for row in run.rows if row.verdict in DECIDED_VERDICTS} for run in (before, after))
     return len(first & second)
 
 
 def judged_only(changes: Iterable[Change]) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the rows that only the run `before`, and only the run `after`, judged where both could."""
+    """Return the ids of rows that only `before` and only `after` judged, although both runs selected them."""
     once = [change for change in changes if change.judged_once]
     return {
         "before": tuple(change.id for change in once if change.before in DECIDED_VERDICTS),
@@ -96,7 +97,7 @@ def _rank(verdict: Verdict | None) -> int:
 
 
 def _selection(summary: Summary) -> dict[str, object]:
-    """Return what of the suite a run was asked for."""
+    """Return the options by which a run selected rows."""
     return {name: summary.options[name] for name in _SELECTION_OPTIONS if summary.options.get(name)} | {
         "quick": summary.quick
     }

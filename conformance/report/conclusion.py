@@ -1,4 +1,4 @@
-"""What a run comes to, in sentences: the verdict, and what it rests on."""
+"""The conclusion of a run in sentences: the verdict and its basis."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EXPECTATIONS: Final[Mapping[str, str]] = {
     "unmatched": "on the expected-failure list, but it does not apply to this target: remove the entry",
     "expired": "on the expected-failure list, but the entry has expired",
 }
-# Of what the client says where there was no answer.
+# Parts of the client's error texts, by which the fitting advice is chosen.
 _NO_CONNECTION: Final = "cannot connect to"
 _NO_ANSWER_IN_TIME: Final = "answer within"
 QUICK_LOOK: Final = "Quick look"
@@ -57,7 +57,7 @@ _HEADLINES: Final[Mapping[int | None, str]] = {
 
 
 def headline(summary: Summary) -> str:
-    """Return the run's outcome in a few words; a pass names what is beside it: known failures and warnings."""
+    """Return the outcome of a run in a few words; a pass also names known failures and warnings."""
     word = _HEADLINES.get(summary.exit_code, f"Exit {summary.exit_code}")
     if summary.exit_code != Exit.PASSED:
         return word
@@ -71,12 +71,12 @@ def headline(summary: Summary) -> str:
 
 
 def words(summary: Summary) -> Mapping[Verdict, str]:
-    """Return the name of each verdict; a quick look gives no pass, it only found no breach."""
+    """Return the name of each verdict. A quick look gives no pass, so its name is "no breach"."""
     return {**WORDS, Verdict.PASS: "no breach"} if summary.quick else WORDS
 
 
 def sentence(summary: Summary) -> str:
-    """Return the verdict as one sentence that never says more than was looked at."""
+    """Return the verdict as one sentence, which never claims more than was tested."""
     counts = summary.counts
     judged_count = counts[Verdict.PASS] + counts[Verdict.FAIL] + counts[Verdict.WARN]
     parts = [_pass_sentence(summary, judged_count) if judged_count else "No requirement was judged"]
@@ -111,18 +111,18 @@ def sentence(summary: Summary) -> str:
 
 
 def _also_seen(summary: Summary) -> str:
-    """Return which requirements that were not selected were seen broken: the run reported them when they occurred."""
+    """Return the sentence about broken requirements that were not selected, but were seen by a check."""
     broken_rows = ", ".join(f"{name} {WORDS[verdict]}" for name, verdict in summary.also_seen.items())
     return f" Also seen, not selected: {broken_rows}." if broken_rows else ""
 
 
 def _explain_no_answer(summary: Summary) -> str:
-    """Return why nothing gave an answer, and what to do."""
+    """Return why the target gave no answer, and advice."""
     addresses = one_line(" or ".join(dict.fromkeys(summary.surfaces.values())), 400)
     reasons = one_line("; ".join(summary.unanswered_because), 600)
     remarks = f" Nothing at {addresses} gave an answer: {reasons}."
     if _NO_CONNECTION in reasons:
-        remarks += " Is the server running, and is that its address?"
+        remarks += " Is the server running, and is this its address?"
     if _NO_ANSWER_IN_TIME in reasons:
         remarks += " If the server is slow, give a longer --timeout."
     return remarks
@@ -141,10 +141,10 @@ def _pass_sentence(summary: Summary, judged_count: int) -> str:
 
 
 def _quick_result(summary: Summary) -> str:
-    """Return the result of a quick look, to be put before its counts: what it found, and that it is no verdict."""
+    """Return the result of a quick look, for the beginning of the sentence, with the note that it is not a verdict."""
     if not summary.quick or not summary.finished:
         return ""
-    nothing = "a part of what was tried warns" if summary.counts[Verdict.WARN] else "no breach found in what was tried"
+    nothing = "some of the samples warn" if summary.counts[Verdict.WARN] else "no breach found in the samples"
     outcomes = {Exit.PASSED: nothing, Exit.FAILED: "it breaks the requirements below"}
     outcome = outcomes.get(Exit(summary.exit_code or 0), "not all of it could be tried")
     text = f"{outcome}; run without --quick for a verdict. "
@@ -153,14 +153,14 @@ def _quick_result(summary: Summary) -> str:
 
 
 def rests_on(summary: Summary) -> tuple[str, ...]:
-    """Return the basis of the verdict in sentences: claims, what they exclude, values that are not defaults."""
+    """Return the basis of the verdict in sentences: claims, exclusions, and values that are not defaults."""
     claim_texts = [f"{name} {', '.join(members) or 'none'}" for name, members in summary.claims.items()]
     lines = [f"Claimed: {one_line('; '.join(claim_texts) or 'nothing', 1000)}."]
     counts = summary.counts
     if counts[Verdict.NOT_APPLICABLE]:
         lines.append(
             f"{_number(counts[Verdict.NOT_APPLICABLE], 'requirement')} claimed absent or not applicable, "
-            f"beside {counts[Verdict.PASS]} {'without a breach' if summary.quick else 'passed'}."
+            f"in addition to {counts[Verdict.PASS]} {'without a breach' if summary.quick else 'passed'}."
         )
     if counts[Verdict.DOCUMENTED]:
         lines.append(f"{_number(counts[Verdict.DOCUMENTED], 'requirement')} documented: no request can show them.")
@@ -183,7 +183,7 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
 
 
 def _shortened_lines(summary: Summary) -> list[str]:
-    """Return what a quick look left out and what it tried in part."""
+    """Return sentences about rows that a quick look left out or tried in part."""
     if not summary.quick:
         return _by_what(summary, "Tried in part")
     count = _number(summary.counts[Verdict.LEFT_OUT], "requirement")
@@ -208,12 +208,12 @@ def _findings_of(summary: Summary, member: str) -> Counter[str]:
 
 
 def expectation(row: RowResult) -> str | None:
-    """Return what the expected-failure list says of a row, in words."""
+    """Return the effect of the expected-failure list on a row, in words."""
     return None if row.expected_failure is None else _EXPECTATIONS.get(row.expected_failure, row.expected_failure)
 
 
 def describe_standing(row: RowResult) -> str:
-    """Return where a requirement comes from, how much it weighs, and the clauses that it rests on, in words."""
+    """Return section, level, weight and clauses of a requirement, in words."""
     weight = "decides the verdict" if row.requirement.decides else "warns only"
     clause_ids = ", ".join(clause.id for clause in clauses_of(row.id))
     basis_text = f"{row.requirement.section} · {row.requirement.level}, {row.requirement.basis} · {weight}"
@@ -221,12 +221,12 @@ def describe_standing(row: RowResult) -> str:
 
 
 def start_time(summary: Summary) -> str:
-    """Return when the run began, in UTC."""
+    """Return the start of the run, in UTC."""
     return f"{dt.datetime.fromtimestamp(summary.started_at, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def duration(summary: Summary) -> str:
-    """Return how long the run took."""
+    """Return the duration of the run."""
     return "unfinished" if summary.seconds is None else f"{summary.seconds:.1f} s"
 
 

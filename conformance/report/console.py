@@ -1,7 +1,6 @@
-"""A finished run on a terminal: the verdicts and everything a failure needs to be repaired.
+"""A finished run on a terminal: the verdicts, and for each failure everything that its repair needs.
 
-Colour only on a terminal, and never under NO_COLOR; text of the target is printed as text, never as markup or terminal
-commands. The result goes to standard output.
+Text of the target is printed as text, never as markup or terminal commands. The result goes to standard output.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ STYLES: Final = {
     Verdict.LEFT_OUT: "dim",
 }
 _GRADE_STYLES: Final = {SAME: "green", EXPECTED: "green", MATTERS: "yellow"}
-# Findings of a row that are shown; with `verbose` the second.
+# Number of findings per row: the first by default, the second with `verbose`.
 SHOWN_FINDINGS: Final = (1, 10)
 SHOWN_IDS: Final = 12
 
@@ -59,16 +58,16 @@ def show(
     console: Terminal | None = None,
     verbose: bool = False,
 ) -> None:
-    """Print a run: each group's counts, every breach, what the verdict rests on, and last the verdict itself.
+    """Print a run: the counts of each group, every breach, the basis of the verdict, and last the verdict.
 
     Args:
         summary: The run.
-        written: Report files, to be named at the end.
-        report: The report folder as replay ids name it; by default the folder of the first file written.
-        own_run: Whether this process made the run: its replay lines then name the options that it was given.
-        console: Where to; standard output by default.
-        verbose: Show more findings of a row than one, what does not apply and why, and each value of the profile that
-            is not the default.
+        report_files: Report files, which are listed at the end.
+        report: The report folder in replay ids; by default the folder of the first report file.
+        own_run: Whether this process made the run, so that its replay lines contain the options of the user.
+        console: The terminal; standard output by default.
+        verbose: Print several findings per row, the rows that do not apply with reasons, and each value of the profile
+            that is not the default.
 
     Raises:
         BrokenPipeError: The reader of the output closed it before its end.
@@ -78,6 +77,8 @@ def show(
     if summary.not_yours is not None:
         console.print((nothing_of_yours(summary.not_yours), "bold yellow"))
     _groups(console, summary, verbose=verbose)
+    # The most important cause comes last, next to the verdict: a terminal shows the end of the
+    # output.
     for cause in reversed(summary.causes):
         _show_cause(console, summary, cause, Replays(report, own_run), SHOWN_FINDINGS[verbose])
     _inconclusive(console, summary)
@@ -98,7 +99,7 @@ def _heading(console: Terminal, text: str) -> None:
 
 
 def _groups(console: Terminal, summary: Summary, *, verbose: bool) -> None:
-    """Print a line of counts for each group; groups of which no row applies are left out unless `verbose`."""
+    """Print a line of counts for each group; without `verbose`, groups without an applicable row are omitted."""
     shown_verdicts = [verdict for verdict, count in summary.counts.items() if count]
     styles = {**STYLES, Verdict.PASS: ""} if summary.quick else STYLES
     column_styles = [styles[verdict] for verdict in shown_verdicts]
@@ -117,7 +118,7 @@ def _groups(console: Terminal, summary: Summary, *, verbose: bool) -> None:
 
 
 def _show_cause(console: Terminal, summary: Summary, cause: Cause, replays: Replays, most: int) -> None:
-    """Print the breaches of one cause: the first whole, the others in a line, and what could not be decided for it."""
+    """Print the breaches of one cause: the first in full, the others in one line each, and the undecided rows."""
     breaches = [row for row in cause.rows if row.verdict is not Verdict.INCONCLUSIVE]
     if not breaches:
         return
@@ -146,7 +147,7 @@ def _breach(console: Terminal, summary: Summary, row: RowResult, replays: Replay
         text = finding_text(finding, summary, replays)
         console.print("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n")))
     if len(findings) > most:
-        more = f"    and {len(findings) - most} more of this requirement, in the HTML and JSON reports"
+        more = f"    and {len(findings) - most} more findings for this requirement, in the HTML and JSON reports"
         console.print(("\n" + more, "dim"))
 
 
@@ -182,13 +183,13 @@ def _slowest(console: Terminal, summary: Summary) -> None:
 
 
 def _comparisons(console: Terminal, summary: Summary) -> None:
-    """Print a line for each comparison, and loudly each receipt that does not verify."""
+    """Print a line for each comparison, and a warning for each receipt that does not verify."""
     if not summary.comparisons:
         return
-    names = " beside ".join(
+    names = " and ".join(
         one_line(side.name, 60) for side in (summary.comparisons[0].left, summary.comparisons[0].right)
     )
-    _heading(console, f"Receipts of {names}; they decide nothing")
+    _heading(console, f"Receipts of {names}, compared; this changes no verdict")
     rows = []
     for pair in summary.comparisons:
         style = "bold red" if pair.unverified else _GRADE_STYLES.get(pair.grade or "", "magenta")

@@ -1,4 +1,4 @@
-"""One finding as plain text, for the formats that show text: JUnit, SARIF and the console's machines."""
+"""One finding as plain text, for JUnit, SARIF, pytest and the console."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def finding_text(finding: Finding, summary: Summary, replays: Replays = READ_LAT
     """Return a finding with its exchange, curl line and replay id, line by line.
 
     Args:
-        finding: What was found.
+        finding: The finding.
         summary: The run that found it.
-        replays: How the command that repeats its exchange is written.
+        replays: The form of the command that repeats its exchange.
     """
     where = place(finding)
     lines = [f"check     {one_line(finding.check)}{f' ({where})' if where else ''}"]

@@ -19,10 +19,10 @@ def text(events: Iterable[Event], words: Sequence[str], names: Names, fault: Bas
     """Return the file's text, without secrets.
 
     Args:
-        events: Of the run, as far as it came.
-        words: Words of the command that was given, its name left out.
-        names: What must not be shown.
-        escaped: What ended the run itself; None where checks tripped and the run went on.
+        events: Events of the run so far.
+        words: Words of the command, without its name.
+        names: The secrets to replace.
+        fault: The exception that ended the run; None if only checks failed and the run went on.
     """
     event_list = tuple(events)
     seed = next((event["seed"] for event in event_list if event["event"] == "run.started"), None)
@@ -43,7 +43,7 @@ def text(events: Iterable[Event], words: Sequence[str], names: Names, fault: Bas
 
 
 def hint(place: str) -> str:
-    """Return the sentence that leads to the file."""
+    """Return the sentence that tells users to send the file."""
     return (
         f"This is a fault of the suite itself, not of the target. The trace is in {place}/{FILE}: please send that "
         f"file "
@@ -53,7 +53,7 @@ def hint(place: str) -> str:
 
 def _command(words: Sequence[str], seed: int | None) -> str:
     has_seed = any(word == "--seed" or word.startswith("--seed=") for word in words)
-    # What follows -- is a command of the operator's own.
+    # Words after -- are a command of the operator, so options go before it.
     end = words.index("--") if "--" in words else len(words)
     more = [] if has_seed or seed is None else ["--seed", str(seed)]
     return shlex.join(["weldproof", *words[:end], *more, *words[end:]])

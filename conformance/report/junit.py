@@ -92,7 +92,7 @@ def _result(summary: Summary, row: RowResult) -> Element | None:
     elif summary.breaks(row):
         result = Element("failure", message=reason, type=row.expected_failure or row.verdict.value)
     elif summary.quick and row.verdict is Verdict.PASS:
-        parts = ("quick look: no breach found in what was tried", *summary.short_trials(row))
+        parts = ("quick look: no breach found in the samples", *summary.short_trials(row))
         return Element("skipped", message=one_line("; ".join(parts), 1000), type="quick_look")
     else:
         return None

@@ -41,13 +41,13 @@ class _Part:
 
 
 def merge_parts(runs: Mapping[str, Sequence[Event]]) -> tuple[Event, ...]:
-    """Return the event log of the whole run: each exchange with a number of its own, each row as its part judged it.
+    """Return the event log of the whole run, with renumbered exchanges, and each row as its part judged it.
 
     Args:
-        runs: The events of each part, by a name for it.
+        runs: The events of each part, by its name.
 
     Raises:
-        MergeFault: A run is no part, did not end, is of another run, or a part is missing or there twice.
+        MergeFault: A log is not a part, did not end or belongs to another run, or a part is missing or given twice.
     """
     parts = sorted((_part(name, tuple(events)) for name, events in runs.items()), key=lambda part: part.number)
     _check_same_run(parts)
@@ -112,7 +112,7 @@ def _start_event(parts: Sequence[_Part], rows: Iterable[str]) -> Event:
         "checks": [one for begin in begins for one in begin.get("checks", ())],
         "not_alone": {check: why for begin in begins for check, why in begin.get("not_alone", {}).items()},
         "options": {**options, "parts": len(parts)},
-        # Something of the operator's was judged where one part judged it.
+        # If one part judged a surface of the operator, so did the whole run.
         "not_yours": next(iter(not_yours)) if len(not_yours) == 1 else None,
     }
 
@@ -123,7 +123,7 @@ def _in_order(rows: Iterable[str]) -> list[str]:
 
 
 def _values(begins: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    """Yield each value that is not the default; where machines differ, such as in a port, the values of all."""
+    """Yield each value that is not the default; if machines differ, such as in a port, the values of all."""
     values_by_key: dict[str, list[Any]] = {}
     for begin in begins:
         for entry in begin["non_defaults"]:
@@ -135,7 +135,7 @@ def _values(begins: Sequence[Event]) -> Iterator[dict[str, Any]]:
 
 
 def _events_between(parts: Sequence[_Part]) -> Iterator[Event]:
-    """Yield what happened in each part, exchanges counted on from part to part."""
+    """Yield the events of each part, with exchange numbers that continue from part to part."""
     before = 0
     for part in parts:
         last = before
@@ -149,7 +149,7 @@ def _events_between(parts: Sequence[_Part]) -> Iterator[Event]:
 
 
 def _renumber(event: Event, by: int) -> Event:
-    """Return an event with the numbers of exchanges that it has or names further on."""
+    """Return an event with an offset added to the exchange numbers in it."""
     kind = event["event"]
     if kind in {"exchange", "arrival"}:
         return {**event, "n": event["n"] + by}
@@ -171,6 +171,7 @@ def _finish_event(parts: Sequence[_Part]) -> Event:
     ends = [part.finish_event for part in parts]
     is_interrupted = any(end["interrupted"] for end in ends)
     verdicts = (Verdict.PASS if row["expected_failure"] == "expected" else Verdict(row["verdict"]) for row in rows)
+    # Computed again from all rows, since no part knows the verdicts of the others.
     code = exit_code(
         verdicts,
         unexpected_passes=sum(row["expected_failure"] in UNEXPECTED for row in rows),
@@ -179,7 +180,7 @@ def _finish_event(parts: Sequence[_Part]) -> Event:
     )
     return {
         "event": "run.finished",
-        # They ran side by side.
+        # The parts ran at the same time, so the longest one is the duration.
         "seconds": max(float(end["seconds"]) for end in ends),
         "exit_code": int(code),
         "interrupted": is_interrupted,

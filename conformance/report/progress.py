@@ -1,7 +1,7 @@
-"""A run while it goes: how many of its checks are done, what is slow, and about how long it will take.
+"""The progress of a run: finished checks, slow checks, and an estimate of the remaining time.
 
-On a terminal two lines say so, within the terminal's width; elsewhere, as in a build log, one line now and then.
-Breaches are printed as they are found. Progress goes to standard error.
+A terminal shows two lines that are redrawn. Other outputs, such as build logs, get one line every ten seconds. Breaches
+are printed when they are found. Progress goes to standard error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from conformance.text.untrusted import one_line
 
 SECONDS_A_LINE: Final = 10.0
 _NAME: Final = 60
-# On a wider terminal than this, exchanges and further running checks are shown, too.
+# On a wider terminal, exchanges and further running checks are shown as well.
 _WIDE: Final = 78
 
 
@@ -32,10 +32,10 @@ class State:
     """The progress of a run. It is replaced, never changed, because the terminal's thread reads it during the run.
 
     Attributes:
-        remaining: The plan and its estimate, once the run began.
-        began: When the first check began, by the progress's clock.
-        done: Checks that are done.
-        running: Running check to when it began, the one that runs longest first.
+        estimate: The estimate of the remaining time; None before the run begins.
+        began: Start of the first check, on the clock of `Progress`.
+        finished_checks: Ids of finished checks.
+        running_checks: Running check to its start, oldest first.
         exchanges: Exchanges so far.
         breaches: (row, check) of each breach.
     """
@@ -48,12 +48,12 @@ class State:
     breaches: frozenset[tuple[str, str]] = frozenset()
 
     def count(self) -> str:
-        """Return how many checks are done, of how many."""
+        """Return the number of finished checks and of all checks."""
         total = "" if self.estimate is None else f" of {len(self.estimate)}"
         return f"{len(self.finished_checks)}{total} checks"
 
     def describe_time_left(self, now: float) -> str | None:
-        """Return about how long it will take, or None where nothing can be said."""
+        """Return the estimated remaining time in words; None without an estimate."""
         if self.estimate is None or self.began is None:
             return None
         seconds_by_check = {check: now - since for check, since in self.running_checks.items()}
@@ -61,15 +61,15 @@ class State:
         return None if seconds is None else left_words(seconds)
 
     def slow(self, now: float) -> list[str]:
-        """Return the running checks with their seconds, the one that runs longest first."""
+        """Return the running checks with their seconds, oldest first."""
         return [f"{now - since:.0f} s {one_line(check, _NAME)}" for check, since in self.running_checks.items()]
 
 
 class Progress:
-    """Shows a run while it goes; give it to `EventLog.listen`.
+    """Shows the progress of a run; a listener for `EventLog.listen`.
 
     Args:
-        console: Where to; standard error by default.
+        console: The terminal; standard error by default.
         seconds: The clock.
     """
 
@@ -82,10 +82,10 @@ class Progress:
         self._live.start()
 
     def __call__(self, event: Event) -> None:
-        """Take one event in. A terminal that is no longer read changes nothing.
+        """Process one event. A closed terminal is ignored.
 
         Raises:
-            Exception: The display has a fault, here or in the thread that draws; its lines are taken away.
+            Exception: The display has a fault, here or in the drawing thread; its lines are removed.
         """
         try:
             with contextlib.suppress(BrokenPipeError):
@@ -97,16 +97,16 @@ class Progress:
             raise
 
     def close(self) -> None:
-        """Take the lines away. This never raises: what only shows the run must not end it."""
+        """Remove the lines. This never raises an exception, since a display must not end the run."""
         with contextlib.suppress(Exception):
             self._live.stop()
 
     def lines(self, width: int) -> tuple[str, ...]:
-        """Return what is shown on a terminal, in lines of at most `width` columns."""
+        """Return the progress lines for a terminal of `width` columns."""
         state, now = self._state, self._seconds()
         parts = [state.count(), state.describe_time_left(now)]
         if state.breaches:
-            # The breaches themselves are listed above; on a narrow terminal their number is left out.
+            # The breaches are printed above, so a narrow terminal can do without their number.
             parts.append(_number(len(state.breaches), "breach", "breaches"))
         if width > _WIDE:
             parts.append(_number(state.exchanges, "exchange", "exchanges"))
@@ -123,7 +123,7 @@ class Progress:
         if kind == "run.waiting":
             self._console.print(f"Waiting for another run that uses {one_line(', '.join(event['shared']), 600)}.")
         if kind == "run.started" and "checks" in event:
-            self._state = replace(self._state, remaining=Remaining(event["checks"], int(event["workers"])))
+            self._state = replace(self._state, estimate=Remaining(event["checks"], int(event["workers"])))
         elif kind in {"check.started", "check.finished"}:
             self._update_check(str(event["check"]), is_start=kind == "check.started")
         elif kind == "exchange":
@@ -139,9 +139,9 @@ class Progress:
         other_checks = {name: since for name, since in state.running_checks.items() if name != check}
         if is_start:
             began = now if state.began is None else state.began
-            self._state = replace(state, running={**other_checks, check: now}, began=began)
+            self._state = replace(state, running_checks={**other_checks, check: now}, began=began)
         else:
-            self._state = replace(state, running=other_checks, done=state.finished_checks | {check})
+            self._state = replace(state, running_checks=other_checks, finished_checks=state.finished_checks | {check})
 
     def _show_breach(self, event: Event) -> None:
         verdict = Verdict(event["verdict"])
@@ -152,7 +152,7 @@ class Progress:
         self._console.print((f"{verdict.value:5} ", STYLES[verdict]), f"{one_line(key[0])}  {one_line(key[1])}")
 
     def _line(self) -> str:
-        """Return the line of a build log."""
+        """Return the progress line for a build log."""
         state, now = self._state, self._seconds()
         counts = (
             state.count() + " done",
@@ -170,7 +170,7 @@ def _number(count: int, singular: str, plural: str) -> str:
 
 
 def _join_fitting(parts: list[str], between: str, width: int) -> str:
-    """Return as many of the parts as there is room for; the first is shortened where even it has none."""
+    """Return as many parts as fit; the first one is shortened if it does not fit alone."""
     text = parts[0]
     for part in parts[1:]:
         if len(text) + len(between) + len(part) > width:

@@ -1,7 +1,7 @@
-"""How much longer a run will take: an estimate from what its checks took in a recorded run and from its own pace.
+"""The estimated remaining time of a run, from the check durations of a recorded run and from its own pace.
 
-The recorded times only weigh the checks against each other. The run's own pace scales them, so that the first finished
-checks show a slower machine or target.
+The recorded durations only weigh the checks against each other. The pace of the run scales them, so that the first
+finished checks show a slower machine or target.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Final
 
 from conformance.ledger.typical_seconds import typical_seconds
 
-# Part of the whole that must be done before the run's own pace is believed.
+# Part of the work that must be done before the pace of the run is used.
 _MINIMUM_PART: Final = 0.03
 # Least seconds of a check. Recorded times are rounded, so that a plan of quick checks alone would otherwise have no
 # length, by which nothing can be divided.
 _LEAST_SECONDS: Final = 0.05
 _SHORT: Final = 10.0
 _MINUTES: Final = 100.0
-# Companies that are phases of a run. The checks of each other company run one after the other, parallel to the others'.
+# Companies that are phases of a run. Checks of any other company run one after the other, in parallel to the other
+# companies.
 _PHASES: Final = frozenset({"together", "alone"})
 
 
@@ -28,10 +29,10 @@ class Remaining:
     """The estimate for one run.
 
     Args:
-        checks: (id, company) of each check of the run: `together`, or what it runs one after the other with: a lane's
-            `chain …`, a surface's `surface …`, or `alone`, which begins when all others are done.
-        workers: How many of `together` run at the same time.
-        typical: Seconds of each check elsewhere.
+        checks: (id, company) of each check: `together`, or the resource on which checks run one after the other: a
+            lane's `chain …`, a surface's `surface …`, or `alone`, which begins after all others.
+        workers: Number of `together` checks that run at the same time.
+        typical: Recorded seconds of each check.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Remaining:
         self._total = self._length(lambda _: 1.0)
 
     def __len__(self) -> int:
-        """How many checks the run has."""
+        """Number of checks of the run."""
         return len(self._company)
 
     def seconds(
@@ -54,15 +55,15 @@ class Remaining:
         """Return the remaining seconds, or None while too little is done for an estimate.
 
         Args:
-            done: Ids of checks that are done.
-            running: Running check to the seconds it has run.
-            elapsed: Seconds since the first check began.
+            finished_checks: Ids of finished checks.
+            running_checks: Running check to its seconds so far.
+            elapsed_seconds: Seconds since the first check began.
         """
 
         def remaining_part(check: str) -> float:
             if check in finished_checks:
                 return 0.0
-            # A check that takes longer than it should is taken to be nearly done, not to be over.
+            # A check beyond its usual time is counted as nearly finished, and not as finished.
             return max(0.1, 1 - running_checks.get(check, 0.0) / self._seconds[check])
 
         ahead = self._length(remaining_part)
@@ -75,7 +76,7 @@ class Remaining:
         return max(ahead * elapsed_seconds / behind, over)
 
     def _length(self, part: Callable[[str], float]) -> float:
-        """Return how long what is left of every check takes in the company it keeps."""
+        """Return the duration of the given part of every check, with the parallelism of the companies."""
         sums: dict[str, float] = defaultdict(float)
         for check, company in self._company.items():
             sums[company] += part(check) * self._seconds[check]

@@ -16,13 +16,13 @@ from conformance.report.summary import Summary
 from conformance.text.shell_words import word
 
 WORKING_PROFILE: Final = "weldproof.toml"
-# Letters of a run's id by which a replay id names it.
+# Characters of a run's id in a replay id.
 RUN_LETTERS: Final = 8
-# Options of a run that name its target and how it is reached, in the order in which they are printed.
+# Options of a run that name its target and its connection, in the order in which they are printed.
 _VALUES: Final = {"mutant": "--mutant", "chains": "--chains", "block_mode": "--algorand-mode", "config": "--config"}
 _LISTS: Final = {"settings": "--setting", "addresses": "--target"}
 _CONNECTION: Final = {"cacert": "--cacert", "timeout": "--timeout"}
-# Placeholders of what only the run that made a log prints.
+# Placeholders for values that only the process which made the log prints.
 _PLACEHOLDERS: Final = {
     "config": "PROFILE",
     "chains": "FILE",
@@ -39,23 +39,23 @@ _OF_THE_SUITE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Replays:
-    """How the lines that repeat exchanges of a run are written.
+    """The form of the command lines that repeat exchanges of a run.
 
     Attributes:
         report: The report folder as the reader would type it.
-        own_run: Whether this process made the run, so that its options were given by the reader.
+        own_run: Whether this process made the run, so that the reader chose its options.
     """
 
     report: str = "REPORT"
     own_run: bool = False
 
     def command(self, summary: Summary, number: int) -> str:
-        """Return what repeats an exchange of a run; it names the run, for another may be written to the same folder."""
+        """Return the command that repeats an exchange; it names the run, since a later one may use the same folder."""
         place = f"{word(self.report)}#{number}@{word(summary.run_id[:RUN_LETTERS])}"
         return " ".join(["weldproof", "replay", place, *target_words(summary.options, own_run=self.own_run)])
 
 
-# Of a report that is written to a file, or shown later.
+# For a report in a file, and for one that is shown later.
 READ_LATER: Final = Replays()
 
 

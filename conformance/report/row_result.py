@@ -1,4 +1,4 @@
-"""A requirement with its verdict, and what was found about it."""
+"""The result of one requirement: its verdict and the findings."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Finding:
 
     Attributes:
         check: Id of the check.
-        verdict: What it says of the row.
-        expected: What should be, in words; for an inconclusive row the reason.
-        found: What was, or None.
-        hint: What to do about a breach, or None.
+        verdict: Its verdict on the row.
+        expected: The expectation in words; for an inconclusive row the reason.
+        found: The observation in words, or None.
+        hint: The repair of a breach, or None.
         where: Lane, operation, axis and so on.
         exchange: Number of the exchange that shows it, or None.
     """
@@ -39,7 +39,7 @@ class Finding:
 
     @property
     def contrast(self) -> str:
-        """What should be and what was: `expected not served; found 200`."""
+        """Expectation and observation: `expected not served; found 200`."""
         return f"expected {self.expected}" if self.found is None else f"expected {self.expected}; found {self.found}"
 
 
@@ -47,7 +47,7 @@ class Finding:
 class RowResult:
     """A requirement with its verdict and everything that was found about it.
 
-    `cause` says in words what decided it, and is the same for all rows of one cause. `cause_place` is the place of that
+    `cause` describes what decided it, and is the same for all rows of one cause. `cause_place` is the place of that
     cause among all, from 1; None if the row needs no attention.
     """
 
@@ -77,7 +77,7 @@ class RowResult:
 
     @property
     def against(self) -> tuple[Finding, ...]:
-        """The findings that speak against the row: none of a pass, also where it was expected to fail."""
+        """The findings against the row; empty for a pass, even if a failure was expected."""
         return () if self.verdict is Verdict.PASS else self.telling
 
     @property

@@ -1,7 +1,7 @@
 """`report.sarif`: breaches for code-scanning services, SARIF 2.1.0.
 
 A server has no source line to point at, so each result points at the target profile and names the row as its logical
-location. Only `fail`, `warn` and `error` are results; a known breach is one that is suppressed.
+location. Only `fail`, `warn` and `error` are results; a known breach is a suppressed result.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _rule(row: RowResult) -> dict[str, Any]:
 
 
 def _help(row: RowResult) -> dict[str, Any]:
-    """Return what the specification says, clause by clause, and the address of the requirement's page."""
+    """Return the clauses of the requirement, and the command that explains it."""
     lines = [f"{clause.id}: {clause.says} ({clause.where})" for clause in rests_on(row.id)]
     return {"help": {"text": "\n".join([*lines, f"More: `weldproof explain {row.id}`"])}}
 

@@ -1,4 +1,4 @@
-"""Two receipts side by side, as reports show them: of a run's two targets, or of two files."""
+"""Two receipts side by side in the form that reports show: of a run's two targets, or of two files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 SAME: Final = "same"
 EXPECTED: Final = "expected"
 MATTERS: Final = "matters"
-# Words and colour of a grade: the colours are those of verdicts.
+# Words and CSS class of a grade; the colours are those of verdicts.
 GRADES: Final[Mapping[str, tuple[str, str]]] = {
     SAME: ("same", "v-pass"),
     EXPECTED: ("expected", "v-documented"),
@@ -27,7 +27,7 @@ class ComparedClaim:
         left: The left value as JSON text, None if the claim is absent.
         right: The right value in the same form.
         grade: `same`, `expected` (it differs as it must or may) or `matters`.
-        why: That, as a sentence.
+        why: The reason for the grade, as a sentence.
     """
 
     part: str
@@ -47,9 +47,9 @@ class Side:
         source: The address that was called; empty for a file.
         place: Where the receipt was found, or None.
         exchange: Number of the exchange that answered with it, or None.
-        verified: Whether it verifies with the keys that its own target publishes; None if that was not tried.
+        verified: Whether it verifies with the keys that its target publishes; None if that was not tried.
         fault: Why it does not verify, or could not be obtained.
-        receipt: The compact JWS, live values taken out.
+        receipt: The compact JWS, with live values replaced.
     """
 
     name: str
@@ -67,11 +67,11 @@ class SideBySide:
 
     Attributes:
         call: The call, or the kind of receipt, in words.
-        lane: The lane it was paid on, None where nothing is paid.
-        left: One side.
-        right: The other.
-        missing: Why there is nothing to compare, or None.
-        grade: The worst grade of a claim; None where nothing was compared.
+        lane: The lane of the payment; None for a free call.
+        left: The left receipt.
+        right: The right receipt.
+        missing: Why no comparison is possible, or None.
+        grade: The worst grade of a claim; None without a comparison.
         claims: The receipts as such, their headers, then their payloads in the profile's order.
     """
 
@@ -100,7 +100,7 @@ class SideBySide:
 
     @property
     def verdict(self) -> str:
-        """What it comes to, in a few words."""
+        """The result in a few words."""
         if self.missing is not None:
             words = "not compared"
         elif self.mattering:

@@ -1,4 +1,4 @@
-"""One run as its reports see it: a pure function of the event log and of the ledger that ships with the suite."""
+"""The summary of a run, computed from the event log and the ledger of this version; every report uses it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MOST_REASONS: Final = 3
 
 
 class LogFault(ValueError):
-    """The event log is not one that this version can read; the text says why."""
+    """This version cannot read the event log; the text contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckTime:
-    """How long a check took, and how it ended (`done`, `unreachable`, `lacking`, `fault`, `cancelled`)."""
+    """Duration and outcome of a check (`done`, `unreachable`, `lacking`, `fault`, `cancelled`)."""
 
     check: str
     seconds: float
@@ -38,7 +38,7 @@ class CheckTime:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a check wants read that judges nothing."""
+    """A note of a check, which affects no verdict."""
 
     check: str
     text: str
@@ -46,7 +46,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """A check that tried `tried` of `of` possible cases: in a quick look, or because it draws samples."""
+    """A check that tried only `tried` of `of` cases, in a quick look or because it draws samples."""
 
     check: str
     rows: tuple[str, ...]
@@ -56,7 +56,7 @@ class Shortened:
 
     @property
     def text(self) -> str:
-        """It in words."""
+        """The description in words."""
         return f"{self.check} tried {self.tried} of {self.of}: {self.what}"
 
 
@@ -74,21 +74,21 @@ class Summary:
         non_defaults: (key, value as text) of each value that is not the built-in default.
         options: Options of the command.
         started_at: Unix seconds.
-        seconds: Duration, or None when the log ends before the run did.
-        exit_code: Exit code, or None when the log ends before the run did.
-        interrupted: Whether a signal cut the run short.
+        seconds: Duration; None if the log ends before the run.
+        exit_code: Exit code; None if the log ends before the run.
+        interrupted: Whether a signal ended the run early.
         rows: Every selected row, in ledger order.
         timings: Every check that ran, slowest first.
-        notes: What checks noted.
-        exchange_count: How many exchanges the run made.
-        exchanges: Those that a row needing attention cites, by number.
+        notes: Notes of checks.
+        exchange_count: Number of exchanges.
+        exchanges: The exchanges that a row needing attention cites, by number.
         comparisons: Receipts compared with another target's, by call and lane.
-        unanswered: Whether the run made exchanges and got no answer to any.
-        unanswered_because: Why not, in the client's words, the first ones.
+        unanswered: Whether the run made exchanges, and none was answered.
+        unanswered_because: The first reasons for that, in the client's words.
         quick: Whether it was a quick look, which gives no verdict.
-        shortened: What was tried in part.
-        also_seen: Rows that were not selected, and that a check of selected ones saw broken, to their verdict.
-        not_yours: What of the suite's own was judged, where nothing of the operator's was; None else.
+        shortened: Checks that were tried in part.
+        also_seen: Unselected rows that a check of a selected row saw broken, to their verdict.
+        not_yours: The part of the suite that was judged, if no surface of the operator was; else None.
     """
 
     run_id: str
@@ -118,7 +118,7 @@ class Summary:
 
     @property
     def finished(self) -> bool:
-        """Whether the log holds the run's end."""
+        """Whether the log contains the end of the run."""
         return self.exit_code is not None
 
     @property
@@ -136,24 +136,24 @@ class Summary:
         return {name: tuple(rows) for name, rows in rows_by_group.items()}
 
     def breaks(self, row: RowResult) -> bool:
-        """Return whether a row by itself fails the run or is a fault of the suite; known breaches do not."""
+        """Return whether the row alone fails the run or is a fault of the suite; a known breach is not."""
         breach = row.verdict in BAD or (row.verdict is Verdict.WARN and bool(self.options.get("strict")))
         return row.expected_failure in UNEXPECTED or (breach and row.expected_failure != "expected")
 
     @property
     def known_failures(self) -> tuple[str, ...]:
-        """Ids of rows that decide and are broken, and that the expected-failure list keeps out of the exit code."""
+        """Ids of broken MUST rows that the expected-failure list excludes from the exit code."""
         return tuple(row.id for row in self.rows if row.expected_failure == "expected" and row.requirement.decides)
 
     @property
     def is_clean(self) -> bool:
-        """Whether the run ended with 0 and no row that decides is broken in any way: the condition for green."""
+        """Whether the run ended with 0 and no MUST is broken, even as an expected failure: the condition for green."""
         is_broken = any(row.requirement.decides and row.verdict in {Verdict.FAIL, Verdict.WARN} for row in self.rows)
         return self.exit_code == Exit.PASSED and not self.quick and not is_broken
 
     @property
     def attention(self) -> tuple[RowResult, ...]:
-        """The rows that need attention, first those that break the run."""
+        """The rows that need attention; those that fail the run come first."""
         order = (Verdict.ERROR, Verdict.FAIL, Verdict.PASS, Verdict.WARN, Verdict.INCONCLUSIVE)
         rows = (row for row in self.rows if row.needs_attention)
         return tuple(sorted(rows, key=lambda row: (not self.breaks(row), _place(order, row))))
@@ -165,7 +165,7 @@ class Summary:
 
     @property
     def absent(self) -> Mapping[str, tuple[str, ...]]:
-        """Reason to the ids of rows that the operator's claims leave out."""
+        """Reason to the ids of rows that do not apply."""
         return self._by_reason(Verdict.NOT_APPLICABLE, "the check found that it does not apply")
 
     @property
@@ -181,14 +181,14 @@ class Summary:
         return {reason: tuple(ids) for reason, ids in ids_by_reason.items()}
 
     def short_trials(self, row: RowResult) -> tuple[str, ...]:
-        """Return what was tried in part, or left out by a quick look, of a row that was tried, a sentence each."""
+        """Return a sentence for each check of a row that was shortened or left out by a quick look."""
         left_out = {f"{one.check} was {one.expected}" for one in row.findings if one.verdict is Verdict.LEFT_OUT}
         sentences = sorted(left_out) if row.verdict is not Verdict.LEFT_OUT else []
         return (*sentences, *(one.text for one in self.shortened if row.id in one.rows))
 
     @property
     def partly(self) -> tuple[str, ...]:
-        """Ids of rows that pass although part of them cannot be shown with what is at hand, such as the lane's node."""
+        """Ids of rows that pass although a part of them cannot be tested here, for example with the lane's node."""
         return tuple(
             row.id
             for row in self.rows
@@ -197,7 +197,7 @@ class Summary:
 
     @property
     def not_shown(self) -> Mapping[str, tuple[str, ...]]:
-        """Why a part of some rows that pass was not shown, to their ids."""
+        """Reason why a part of a passed row was not tested, to the ids of the rows."""
         ids_by_reason: dict[str, dict[str, None]] = defaultdict(dict)
         partly = set(self.partly)
         for row in self.rows:
@@ -208,29 +208,30 @@ class Summary:
 
     @property
     def untried(self) -> tuple[str, ...]:
-        """What was not tried because a key of the profile is unbound, with that key; other verdicts are valid."""
+        """Steps that were not tried because a key of the profile is unbound, each with the key."""
         keys = (one.where[NOT_TRIED] for row in self.rows for one in row.findings if NOT_TRIED in one.where)
         return tuple(sorted(set(keys)))
 
     @property
     def slowest(self) -> tuple[CheckTime, ...]:
-        """The checks that took longest."""
+        """The slowest checks."""
         return self.timings[:SLOWEST]
 
     def seconds_of(self, row: RowResult) -> float:
-        """Return how long the checks of a row took together."""
+        """Return the total duration of a row's checks."""
         return sum(timing.seconds for timing in self.timings if timing.check in row.checks)
 
 
 def _place(order: Sequence[Verdict], row: RowResult) -> int:
+    # A pass is in the order, since an unexpected pass needs attention.
     return order.index(row.verdict) if row.verdict in order else len(order)
 
 
 def summarise(events: Iterable[Event]) -> Summary:
-    """Read a run out of its events; a log that ends early gives what it holds.
+    """Return the summary of a run's events; an incomplete log gives a partial summary.
 
     Raises:
-        LogFault: There is no `run.started`, or an event lacks a member.
+        LogFault: The log has no `run.started`, or an event lacks a member.
     """
     try:
         return _Reader(events).summary()
@@ -241,14 +242,14 @@ def summarise(events: Iterable[Event]) -> Summary:
 
 
 class _Reader:
-    """Sorts events by kind once, then answers from them."""
+    """Reads the parts of a summary from events that are sorted by kind once."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._kinds: dict[str, list[Event]] = defaultdict(list)
         for event in events:
             self._kinds[event["event"]].append(event)
         if not self._kinds["run.started"]:
-            raise LogFault("the event log has no run.started, so that no run began")
+            raise LogFault("the event log has no run.started event, so no run began")
         self._findings: dict[str, list[Finding]] = defaultdict(list)
         for event in self._kinds["judgement"]:
             self._findings[event["row"]].append(_finding(event))
@@ -292,7 +293,7 @@ class _Reader:
         )
 
     def _judgement_places(self) -> dict[str, int]:
-        """Return the place in the log of the judgement that a row's verdict first comes from, by the row's id."""
+        """Return the place in the log of the first judgement with a row's verdict, by the row's id."""
         verdicts = {event["id"]: event["verdict"] for event in self._kinds["row"]}
         places: dict[str, int] = {}
         for place, event in enumerate(self._kinds["judgement"]):
@@ -301,7 +302,7 @@ class _Reader:
         return places
 
     def _reasons_without_answer(self) -> tuple[str, ...]:
-        """Return why no exchange got an answer; empty if one did, or if no exchange waited for the end of an answer."""
+        """Return why no exchange was answered; empty if one was, or if none waited for the end of an answer."""
         exchanges = self._kinds["exchange"]
         if any(event["response"] is not None for event in exchanges):
             return ()
@@ -309,7 +310,7 @@ class _Reader:
         return (*reasons,)[:_MOST_REASONS]
 
     def _short_trials(self) -> tuple[Shortened, ...]:
-        """Return what was tried in part, the parts of one check together."""
+        """Return the shortened checks, with the parts of one check combined."""
         trials: dict[tuple[str, str], Shortened] = {}
         for event in self._kinds["check.shortened"]:
             key = (str(event["check"]), str(event["what"]))

@@ -1,4 +1,4 @@
-"""The target profile, `weldproof.toml`: what the operator says about the server under test.
+"""The target profile, `weldproof.toml`: the operator's description of the server under test.
 
 It gives addresses, credentials (by environment variable or file, never by value), the names the interface leaves open,
 what is claimed, budgets, how to reach the chain nodes and fund the payers, and expected failures. The built-in bindings

@@ -1,4 +1,4 @@
-"""What the table of every lane's node has: its network, its control address, who pays there and how much at most."""
+"""The members that the tables of all chain nodes share: network, control address, payer and spending limit."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Chain(Table):
 
     @model_validator(mode="after")
     def _names_local_asset(self) -> Self:
+        # Every private network has its own USDC, so no table can list the id.
         if self.network.endswith(LOCAL_ENDING) and self.asset is None:
             raise ValueError(f"{self.network} is a local network: give asset, the id of its USDC")
         if self.asset is not None and not self.network.endswith(LOCAL_ENDING):
@@ -45,7 +46,7 @@ class Chain(Table):
 
     @property
     def usdc(self) -> Network | None:
-        """The network with its USDC, None for a key that is not known."""
+        """The network with its USDC; None for an unknown key."""
         if self.asset is None:
             return network_named(self.network)
         name = f"a local network of {self.lane.capitalize()}"

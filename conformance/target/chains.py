@@ -1,4 +1,4 @@
-"""The chain nodes that the target uses: one table a lane, each with who pays there and how much at most."""
+"""The chain nodes of a profile: one table for each lane, with its payer and spending limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ TABLES: Final[Mapping[str, type[Chain]]] = {
 
 
 def _with_a_key_a_lane(kind: type[T]) -> type[T]:
-    """Return a model with a further key for each lane: the lane's table, or None."""
+    """Return a model with an additional key for each lane: the lane's table, or None."""
+    # The keys are generated, so that a new lane needs no change here.
     keys: dict[str, Any] = {lane: (table | None, None) for lane, table in TABLES.items()}
     meanings = "".join(f"    {lane}: The {FACTS[lane].main.name} node.\n" for lane in TABLES)
     told = f"{kind.__doc__}\n\nAttributes:\n{meanings}"
@@ -31,6 +32,6 @@ class Chains(Table):
     """The chain nodes, one table a lane."""
 
     def of(self, lane: str) -> Chain | None:
-        """Return the table of a lane, None where the profile has none."""
+        """Return the table of a lane, or None."""
         table: Chain | None = getattr(self, lane, None)
         return table

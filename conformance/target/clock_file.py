@@ -1,4 +1,4 @@
-"""The file that adds seconds to the target's test clock (`[clock] offset_file`): read, and moved on."""
+"""The clock file (`[clock] offset_file`), whose seconds the target adds to its clock: reading and advancing it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance.outcome import Inconclusive
 
 
 def offset_of(path: Path) -> float:
-    """Return the seconds that a clock file adds; a file that is not there adds none.
+    """Return the seconds that a clock file adds; 0 for a missing file.
 
     Raises:
         Inconclusive: It cannot be read.
@@ -24,7 +24,7 @@ def offset_of(path: Path) -> float:
 
 
 def moved_at(path: Path) -> float:
-    """Return the machine's time at which a clock file was last written, in unix seconds; -inf where there is none."""
+    """Return the time of the last write to a clock file, in unix seconds; -inf for a missing file."""
     try:
         return path.stat().st_mtime
     except OSError:
@@ -32,7 +32,7 @@ def moved_at(path: Path) -> float:
 
 
 def advance(path: Path, seconds: float) -> float:
-    """Move a clock file on by `seconds` in one step and return what it adds now.
+    """Advance a clock file by `seconds` in one step, and return its new offset.
 
     Raises:
         Inconclusive: It cannot be read or written.
@@ -41,12 +41,13 @@ def advance(path: Path, seconds: float) -> float:
 
 
 def advance_to(path: Path, offset: float) -> float:
-    """Have a clock file add `offset` seconds, if it does not add more, and return what it adds now.
+    """Set a clock file to `offset` seconds unless it already adds more, and return its offset.
 
     Raises:
         Inconclusive: It cannot be read or written.
     """
     present = offset_of(path)
+    # Time never goes back: another check may have advanced the same file further.
     if present >= offset:
         return present
     draft = path.with_name(path.name + ".draft")

@@ -1,4 +1,4 @@
-"""What is said of a profile that cannot be used: the key, its table, and what it should be."""
+"""Messages about unusable profiles: the key, its table, and its correct form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def sentence(fault: ErrorDetails, profile: type[BaseModel]) -> str:
     """Return one sentence about a key of a profile.
 
     Args:
-        fault: The first fault that pydantic found.
+        fault: The first error that pydantic reports.
         profile: The model of the whole profile.
     """
     *place, key = fault["loc"] or ("",)
@@ -24,7 +24,7 @@ def sentence(fault: ErrorDetails, profile: type[BaseModel]) -> str:
         return f"unknown key `{key}`{_table(place)}" + (f"; did you mean `{near[0]}`?" if near else "")
     if fault["type"] == "missing":
         return f"the key `{key}`{_table(place)} is missing"
-    # Pydantic puts the type of the exception before the words of a validator of ours.
+    # Pydantic puts the type of the exception before the message of a validator.
     reason = fault["msg"].removeprefix("Value error, ")
     if not key:
         return f"profile: {reason}"

@@ -1,4 +1,4 @@
-"""Forms that a binding's text must have: one that cannot be used is a fault of the profile, never of the target."""
+"""Validators for the texts of bindings: a malformed one is a fault of the profile, never of the target."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RECEIPT = re.compile(rf"body:{_MEMBERS}|header:[A-Za-z0-9-]+(?::{_MEMBERS})?")
 def _result(text: str) -> str:
     if _RESULT.fullmatch(text) is None:
         raise ValueError(
-            f"{text!r} is no place: give `body:` for the whole answer, or `body:MEMBER.MEMBER`, such as body:result"
+            f"{text!r} is not a place: give `body:` for the whole answer, or `body:MEMBER.MEMBER`, such as body:result"
         )
     return text
 
@@ -26,7 +26,7 @@ def _result(text: str) -> str:
 def _receipt(text: str) -> str:
     if _RECEIPT.fullmatch(text) is None:
         raise ValueError(
-            f"{text!r} is no place: give `body:MEMBER.MEMBER`, such as body:payable_receipt or body:receipts[0], "
+            f"{text!r} is not a place: give `body:MEMBER.MEMBER`, such as body:payable_receipt or body:receipts[0], "
             "`header:NAME`, or `header:NAME:MEMBER` for a member of the base64 JSON in a header"
         )
     return text
@@ -34,14 +34,14 @@ def _receipt(text: str) -> str:
 
 def _paid_path(text: str) -> str:
     if not text.startswith(PAID_PREFIX) or text == PAID_PREFIX or "?" in text:
-        raise ValueError(f"{text!r} is no paid path: give one below {PAID_PREFIX}, without host and query")
+        raise ValueError(f"{text!r} is not a paid path: give one below {PAID_PREFIX}, without host and query")
     return text
 
 
 def _request(value: Any) -> Any:
     if not isinstance(value, Mapping | list):
         raise ValueError(  # noqa: TRY004 - what pydantic makes a fault of the profile
-            f"{value!r:.60} is no body: give it as a TOML table, such as "
+            f"{value!r:.60} is not a body: give it as a TOML table, such as "
             'bodies.receipt-verify = { jws = "e30.e30.AA" }, not as JSON in a text'
         )
     return value
@@ -50,7 +50,7 @@ def _request(value: Any) -> Any:
 def _requests(value: Any) -> Any:
     for body in value if isinstance(value, list) else [value]:
         if not isinstance(body, Mapping):
-            message = f"{body!r:.60} is no body: give a TOML table, or a list of them"
+            message = f"{body!r:.60} is not a body: give a TOML table, or a list of them"
             raise ValueError(message)  # noqa: TRY004 - as above
     return value
 
@@ -59,19 +59,19 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as fault:
-        raise ValueError(f"{text!r} is no regular expression: {fault}") from fault
+        raise ValueError(f"{text!r} is not a regular expression: {fault}") from fault
     return text
 
 
 def _address(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError(f"{text!r} is no address: give one such as http://localhost:8402")
+        raise ValueError(f"{text!r} is not an address: give one such as http://localhost:8402")
     return text
 
 
 def keys_of(*known_keys: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
-    """Return a check of a table: its keys are among `known_keys`."""
+    """Return a validator of a table whose keys must be among `known_keys`."""
 
     def check_keys(table: Mapping[str, Any]) -> Mapping[str, Any]:
         for name in table:
@@ -83,7 +83,7 @@ def keys_of(*known_keys: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]
 
 
 def one_of(known_values: Mapping[str, Collection[str]]) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
-    """Return a check of a table: its keys are those of `known_values`, and each value one of those that stand there."""
+    """Return a validator of a table: `known_values` has its keys, and the permitted values of each key."""
 
     def check_values(table: Mapping[str, str]) -> Mapping[str, str]:
         for name, value in keys_of(*known_values)(table).items():

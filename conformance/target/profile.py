@@ -145,7 +145,7 @@ class NetworkNames(Table):
     def _check_network(cls, text: str | None) -> str | None:
         network = network_named(text)
         if text is not None and network is None:
-            raise ValueError(f"{text!r} is no network that is known: give a key such as base_sepolia, or a CAIP-2 name")
+            raise ValueError(f"{text!r} is not a known network: give a key such as base_sepolia, or a CAIP-2 name")
         return None if network is None else network.key
 
 
@@ -348,7 +348,7 @@ class Profile(Table):
         return len(controls) > 1 and None not in controls
 
     def controls(self, lane: str) -> bool:
-        """Return whether the node of a lane's calls can be told what to do."""
+        """Return whether the suite can control the node of a lane's calls."""
         node = self.chains.of(lane)
         return node is not None and node.control is not None
 
@@ -414,7 +414,7 @@ class Profile(Table):
 def _funder(network: str, secret: Secret) -> dict[str, str]:
     try:
         digest = hashlib.sha256(secret.read().encode()).hexdigest()
-    except ProfileError:  # the payer says so, once it is wanted
+    except ProfileError:  # the payer reports it when it is needed
         return {}
     return {f"funder {network} {digest}": f"the funder of {network}"}
 
@@ -438,7 +438,7 @@ def parse(text: str, *, source: str = "weldproof.toml", folder: Path | None = No
         folder: What relative paths in it are relative to; None for the working folder.
 
     Raises:
-        ProfileError: The text is no TOML or holds an unknown key or a wrong value; the text names the key.
+        ProfileError: The text is not TOML, or contains an unknown key or a wrong value; the message names the key.
     """
     try:
         return Profile.model_validate(tomllib.loads(text), context={"folder": folder})

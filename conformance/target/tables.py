@@ -1,4 +1,4 @@
-"""What every table of the profile is made of: no unknown keys, and secrets by reference only."""
+"""The base of every table of the profile: no unknown keys, and secrets by reference only."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from conformance.text.files import read_text
 
 
 class ProfileError(Exception):
-    """The target profile cannot be used; the text says which key and what to do."""
+    """The target profile cannot be used; the text names the key and the remedy."""
 
 
 class Table(BaseModel):
-    """A table of the profile: an unknown key is an error, and nothing changes once it is read."""
+    """A table of the profile. An unknown key is an error, and a table is immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -26,7 +26,7 @@ def _from_folder(path: Path, info: ValidationInfo) -> Path:
     return path if folder is None else folder / path
 
 
-# A path in a profile: a relative one is relative to the profile's folder, which the reading gives as its context.
+# A path in a profile. A relative one is relative to the profile's folder, which the validation gets as its context.
 ProfilePath: TypeAlias = Annotated[Path, AfterValidator(_from_folder)]
 
 
@@ -63,5 +63,5 @@ class Secret(Table):
         except OSError as fault:
             raise ProfileError(f"cannot read {self.file}: {fault.strerror}") from fault
         except ValueError:
-            # Never its words, which may show the secret.
+            # The original message is not shown, because it may contain the secret.
             raise ProfileError(f"cannot read {self.file}: it is too large, or not UTF-8") from None

@@ -1,4 +1,4 @@
-"""Placeholders of what an operator binds: one that nothing fills is a fault of the profile, not of the target."""
+"""Placeholders in bindings: an unknown one is a fault of the profile, not of the target."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import AfterValidator
 
-# `${NAME}` is the shell's.
+# `${NAME}` belongs to the shell, so it is not a placeholder.
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([A-Za-z][A-Za-z0-9_]*)\}")
 
 
 def placeholders(*known_names: str) -> AfterValidator:
-    """Return the validator of a text, or of a template of texts, in which these names are filled in.
+    """Return the validator of a text or template that may contain only these placeholders.
 
     Another name in braces is a `ValueError` that gives the nearest of those known.
     """

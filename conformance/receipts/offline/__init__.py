@@ -1,1 +1,1 @@
-"""Receipts parsed, verified and compared without any server."""
+"""Offline parsing, verification and comparison of receipts."""

@@ -1,4 +1,4 @@
-"""What each claim of a receipt is, and what it says here, in a sentence (2.3)."""
+"""The meaning of each claim of a receipt, and of its value, in a sentence (2.3)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SETTLEMENT_SENTENCES = {
 def _kind(value: Any, claims: Mapping[str, Any]) -> str:
     word = service_word_of(claims)
     if word is None:
-        return f"Calls itself {value_text(value)}, which is no kind of receipt that this tool knows."
+        return f"Calls itself {value_text(value)}, which is not a kind of receipt that this tool knows."
     return f"A receipt for one paid call, version 1, by the rules of the service word {word}."
 
 
@@ -118,7 +118,7 @@ def _price(value: Any, claims: Mapping[str, Any]) -> str:
 def _payer(value: Any, _: Mapping[str, Any]) -> str:
     form = "" if is_hash_reference(value) else hash_words(value)
     return (
-        "Stands for the screened address without telling it: a hash of address and network."
+        "Identifies the screened address without revealing it: a hash of address and network."
         f"{form} Compare with `weldproof receipt verify --payer ADDRESS --network KEY`."
     )
 
@@ -160,7 +160,7 @@ def _chain(value: Any, _: Mapping[str, Any]) -> str:
 _REQUEST = "Binds the request: SHA-256 over the canonical JSON of its method, path, query, body and service_id."
 _RESPONSE = "Binds the answer: SHA-256 over the canonical JSON of its member result."
 _SETTLEMENT = "Binds the payment: SHA-256 over service word, transaction id and network."
-_TOKEN = "Binds the challenge that was paid: SHA-256 over the text of its token, which the receipt does not tell."  # noqa: S105 - a sentence
+_TOKEN = "Binds the challenge that was paid: SHA-256 over the text of its token, which the receipt does not contain."  # noqa: S105 - a sentence
 
 CLAIMS: Mapping[str, tuple[Sentence, str]] = {
     "kind": (_kind, "specification 2.3, P-RV-02"),
@@ -199,7 +199,7 @@ def claimed_dids(claims: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_words(claims: Mapping[str, Any]) -> str:
-    """Return in a few words which kind of receipt a payload is."""
+    """Return the kind of a payload's receipt in a few words."""
     if kind_of(claims) == "compliance" and not {"screen_result", "payer_ref"} & claims.keys():
         return "of no known kind; read as a compliance receipt, the kind without a mark"
     return {

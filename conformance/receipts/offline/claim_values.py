@@ -1,4 +1,4 @@
-"""JSON values of claims, compared: equality, types and the spellings of hashes."""
+"""Comparison of claims' JSON values: equality, types, and the spellings of hashes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _SHAPES: Final = (
 
 
 def equal(left_value: Any, right_value: Any) -> bool:
-    """Return whether two values are the same JSON value; `ABSENT` is nothing's equal."""
+    """Return whether two values are the same JSON value; `ABSENT` equals no value."""
     if left_value is ABSENT or right_value is ABSENT:
         return False
     return text_of(left_value) == text_of(right_value)
 
 
 def text_of(value: Any) -> str:
-    """Return a JSON value as text, the members of objects sorted, whole numbers without a fraction."""
+    """Return a JSON value as text, with sorted members, and whole numbers without a fraction."""
     if isinstance(value, float) and value == _whole(value):
         value = int(value)
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def types_differ(left_value: Any, right_value: Any) -> str | None:
-    """Return what it means that two values are of two JSON types, None when they are of one."""
+    """Return a sentence about two different JSON types; None for the same type."""
     left_type, right_type = _type(left_value), _type(right_value)
     if left_type == right_type:
         return None
-    return f"The types differ, {left_type} and {right_type}: who reads one of them does not read the other."
+    return f"The types differ, {left_type} and {right_type}: a reader of one cannot read the other."
 
 
 def _type(value: Any) -> str:
@@ -50,12 +50,12 @@ def _type(value: Any) -> str:
 
 
 def _whole(value: float) -> float:
-    """Return the whole part of a number; of what is not finite, which nothing equals, not a number."""
+    """Return the integer part of a number; NaN for infinity and NaN, so that no comparison holds."""
     return int(value) if value - value == 0 else float("nan")
 
 
 def shapes_differ(left_value: Any, right_value: Any) -> str | None:
-    """Return what it means that two hash references are spelled in two ways, None when they are in one."""
+    """Return a sentence about two spellings of hash references; None for the same spelling."""
     left_shape, right_shape = _shape(left_value), _shape(right_value)
     if left_shape == right_shape:
         return None

@@ -1,4 +1,4 @@
-"""The claims of each kind of receipt (2.3), and what decides whether one may differ between two receipts."""
+"""Rules for the claims of each kind of receipt (2.3): whether a claim may differ between two receipts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Path = tuple[str, ...]
 
 
 class Bound(StrEnum):
-    """What a claim follows from: the same of that, the same claim."""
+    """The fact that determines a claim: if two receipts share the fact, they share the claim."""
 
     FORM = "how the receipt is written"
     WORD = "the service word"
@@ -32,7 +32,7 @@ class Rule:
     """One claim.
 
     Attributes:
-        bound: What it follows from.
+        bound: The fact that determines it.
         differs: What a difference means, as a sentence.
         is_hash: Whether it is a hash reference, `sha256:` and 64 hex digits.
     """
@@ -43,7 +43,7 @@ class Rule:
 
 
 _ISSUERS: Final = "Each receipt names the one who signed it."
-_TIMES: Final = "Each receipt tells its own time."
+_TIMES: Final = "Each receipt contains its own time."
 _CANON: Final = "A verifier recomputes the payload's bytes by this word: for another word it needs another rule."
 _FLAGS: Final = "Which jurisdictions an issuer applies is its own choice."
 _REFERENCE: Final = "Two payments have two references."
@@ -104,18 +104,18 @@ TITLES: Final[Mapping[Kind, str]] = {
 }
 UNKNOWN: Final = Rule(Bound.OPEN, "The profile knows no such claim, so no verifier reads it.")
 
-# Recipes of the request's hash that are over the path of the call, and those over the service's name.
+# Recipes of the request's hash that cover the path of the call, and those that cover the service's name.
 OVER_PATH: Final = frozenset({"jcs-envelope", "jcs-envelope-plain", "line-jcs-body", "line-raw-body"})
 OVER_SERVICE: Final = frozenset({"jcs-envelope"})
 
 
 def likely_kind(claims: Mapping[str, Any]) -> Kind:
-    """Return the kind of a payload: by P-RV-02, and payable too where only `kind` is written otherwise."""
+    """Return the kind of a payload by P-RV-02; also payable if only the text of `kind` differs."""
     if "payable" in str(claims.get("kind", "")) or {"request_hash", "response_hash"} <= claims.keys():
         return "payable"
     return kind_of(claims)
 
 
 def is_required(path: Path, kind: Kind) -> bool:
-    """Return whether a verifier refuses a receipt of the kind without a claim (2.4 step 8)."""
+    """Return whether a verifier rejects a receipt of this kind without the claim (2.4 step 8)."""
     return path in RULES[kind] and path[0] in MEMBERS[kind]

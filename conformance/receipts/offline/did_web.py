@@ -1,4 +1,4 @@
-"""Where a did:web document is published, and which of its keys may sign receipts (did:web, DID Core)."""
+"""did:web: the address of a DID document, and its keys that may sign receipts (did:web, DID Core)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PREFIX = "did:web:"
 
 
 def document_url(did: str) -> str:
-    """Return where a did:web identifier's document is: https, and http on this machine only.
+    """Return the address of a did:web document: https, or http on this machine.
 
     Raises:
-        KeyFault: The text is no did:web identifier.
+        KeyFault: The text is not a did:web identifier.
     """
     parts = did.removeprefix(_PREFIX).split(":") if did.startswith(_PREFIX) else [""]
     host, port = _authority(parts[0])
@@ -34,6 +34,8 @@ def _authority(text: str) -> tuple[str, str]:
     host, colon, port = re.sub("%3a", ":", text, flags=re.IGNORECASE).partition(":")
     if not _HOST.fullmatch(host) or (colon and not _PORT.fullmatch(port)):
         raise KeyFault("a did:web is did:web:HOST, a port written as %3A8402, a path's parts after colons")
+    # The did:web method forbids addresses: a name needs a certificate, which the DID's trust rests
+    # on.
     if _is_ip(host):
         raise KeyFault("did:web names a host, never an IP address")
     return host, f":{port}" if colon else ""
@@ -48,7 +50,7 @@ def _is_ip(host: str) -> bool:
 
 
 def is_here(host: str) -> bool:
-    """Return whether a host is this machine, by its name or address alone."""
+    """Return whether a host is this machine, judged by name or address without a look-up."""
     if host.lower() == "localhost" or host.lower().endswith(".localhost"):
         return True
     try:
@@ -58,18 +60,18 @@ def is_here(host: str) -> bool:
 
 
 def asserting_keys(document: Any, did: str | None = None) -> tuple[str, list[dict[str, Any]]]:
-    """Return the DID of a document and its asserting keys as JWKs: those of `assertionMethod`, no others.
+    """Return the DID of a document and the keys of its `assertionMethod` as JWKs.
 
     Args:
         document: The DID document.
-        did: The DID that it must be of; None takes its own word.
+        did: The expected DID; None accepts any.
 
     Raises:
-        KeyFault: It is no such document, or names no such key.
+        KeyFault: It is not a DID document of that DID, or lists no such key.
     """
     own = document.get("id") if isinstance(document, dict) else None
     if not isinstance(own, str) or not own.startswith("did:"):
-        raise KeyFault("it is no DID document: it has no id")
+        raise KeyFault("it is not a DID document: it has no id")
     if did is not None and own != did:
         raise KeyFault(f"it is the DID document of {own}, not of {did}")
     if not isinstance(document.get("assertionMethod"), list):

@@ -1,4 +1,4 @@
-"""One document fetched over HTTP: no redirect, no proxy, a bounded size and time, https unless it is this machine."""
+"""HTTP download of one document: no redirect, no proxy, bounded size and time, https except on this machine."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SECONDS: Final = 10.0
 
 
 class NotFetched(Exception):
-    """The document could not be had; the text says why."""
+    """The document could not be fetched; the text contains the reason."""
 
 
 class AddressRefused(NotFetched):
-    """The address may not be asked."""
+    """The address is not permitted."""
 
 
 def fetch_document(url: str, *, seconds: float = SECONDS) -> bytes:
@@ -27,11 +27,11 @@ def fetch_document(url: str, *, seconds: float = SECONDS) -> bytes:
 
     Args:
         url: https, or http on this machine.
-        seconds: How long all of it may take, looking up the name included.
+        seconds: Longest total duration, including the look-up of the name.
 
     Raises:
-        AddressRefused: The address may not be asked.
-        NotFetched: There was no such answer, or none within the bounds.
+        AddressRefused: The address is not permitted.
+        NotFetched: The answer was not 200, or exceeded a limit.
     """
     connection, target = _connection(url, seconds)
     outcome: list[bytes | Exception] = []
@@ -42,7 +42,7 @@ def fetch_document(url: str, *, seconds: float = SECONDS) -> bytes:
         except (NotFetched, OSError, http.client.HTTPException, ValueError) as fault:
             outcome.append(fault)
 
-    # A time-out of a socket bounds one step of many; nothing bounds the look-up of a name but not waiting for it.
+    # A socket's time-out limits a single step, and none limits the look-up of a name. So a thread is abandoned instead.
     thread = Thread(target=fetch, daemon=True)
     thread.start()
     thread.join(seconds)
@@ -60,9 +60,9 @@ def _connection(url: str, seconds: float) -> tuple[http.client.HTTPConnection, s
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError as fault:
-        raise AddressRefused(f"{url} is no address: {fault}") from fault
+        raise AddressRefused(f"{url} is not an address: {fault}") from fault
     if parts.username is not None or not host or parts.scheme not in {"http", "https"}:
-        raise AddressRefused(f"{url} is no address of the form https://HOST/PATH")
+        raise AddressRefused(f"{url} does not have the form https://HOST/PATH")
     if not url.isascii() or not url.isprintable() or " " in url:
         raise AddressRefused("an address is printable ASCII without spaces")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -79,6 +79,7 @@ def _body(connection: http.client.HTTPConnection, target: str, url: str) -> byte
         connection.request("GET", target, headers={"Accept": "application/json", "User-Agent": "weldproof"})
         answer = connection.getresponse()
         if 300 <= answer.status < 400:
+            # A redirect could lead to another host, which then would choose the key.
             raise NotFetched(f"{url} redirects, and redirects are not followed")
         if answer.status != 200:
             raise NotFetched(f"{url} answered {answer.status}")

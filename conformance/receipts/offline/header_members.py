@@ -1,4 +1,4 @@
-"""What each member of a receipt's protected header is, and what it says here, in a sentence (2.2, 2.4)."""
+"""The meaning of each member of a receipt's protected header, and of its value, in a sentence (2.2, 2.4)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def _kid(value: Any, _: Mapping[str, Any]) -> str:
         form = "Its form is that of the first 32 hex digits of SHA-256 over the public key. "
     else:
         form = "Its form is the issuer's own. "
-    return f"Names the key in the issuer's key set. {form}It is no DID and says nothing about who holds the key."
+    return f"Names the key in the issuer's key set. {form}It is not a DID, so it does not show who holds the key."
 
 
 def _typ(value: Any, _: Mapping[str, Any]) -> str:
     if value == "JWT":
-        return "The media type of the whole, as receipts usually bear it. Verifiers do not look at it."
+        return "The usual media type of receipts. Verifiers ignore it."
     return f"Calls the whole {value_text(value)}. Verifiers do not look at it."
 
 

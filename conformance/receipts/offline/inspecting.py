@@ -1,4 +1,4 @@
-"""A receipt explained, member by member, in sentences. Pure; nothing is verified, and each inspection says so."""
+"""Explanation of a receipt, member by member, in sentences. Pure; nothing is verified."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Line:
 
     Attributes:
         name: Its name.
-        value: What it holds, as JSON.
-        sentence: What it is and what it says here.
-        clause: The clause that says so; None for a member that the profile does not know.
+        value: Its value, as JSON.
+        sentence: Its meaning and the meaning of its value.
+        clause: The clause that defines it; None for a member that the profile does not know.
     """
 
     name: str
@@ -50,8 +50,8 @@ class Inspection:
 
     Attributes:
         found: The receipt and its place.
-        faults: What is wrong with it whatever the key, each a sentence, in the order of the nine steps.
-        kind: Its kind; None where the payload cannot be read.
+        faults: Faults that no key can repair, each a sentence, in the order of the nine steps.
+        kind: Its kind; None if the payload cannot be read.
         kind_words: The same in words.
         canonical: Whether the payload is its own RFC 8785 form; None if it is not JSON.
         sizes: Characters of the text, bytes of header, payload and signature as far as they can be decoded.
@@ -71,7 +71,7 @@ class Inspection:
     dids: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the inspection as JSON members."""
         return {
             "place": self.found.place,
             "well_formed": not self.faults,
@@ -86,7 +86,7 @@ class Inspection:
 
 
 def inspect(found_receipt: Found) -> Inspection:
-    """Explain a receipt; one that is damaged is explained as far as it can be read."""
+    """Explain a receipt; a damaged one as far as it can be read."""
     segments = _segments(found_receipt.token)
     header = _object(segments.get("header"))
     claims = _object(segments.get("payload"))
@@ -107,7 +107,7 @@ def inspect(found_receipt: Found) -> Inspection:
 
 
 def _segments(token: str) -> dict[str, bytes | None]:
-    """Return the bytes of each segment that there is, None where they cannot be decoded."""
+    """Return the decoded bytes of each segment, or None for one that cannot be decoded."""
     decoded_segments: dict[str, bytes | None] = {}
     for name, text in zip(("header", "payload", "signature"), token[: 4 * LONGEST].split("."), strict=False):
         try:
@@ -139,7 +139,7 @@ def _faults(
     header: Mapping[str, Any] | None,
     claims: Mapping[str, Any] | None,
 ) -> list[str]:
-    """Return what a verifier refuses whatever key it has, in the order of its steps."""
+    """Return the faults for which a verifier rejects the receipt under any key, in the order of its steps."""
     if not token:
         return ["There is no receipt (MISSING_ENVELOPE)."]
     faults: list[str] = []
@@ -147,7 +147,7 @@ def _faults(
         read_envelope(token)
     except ReceiptFault as fault:
         faults.append(
-            f"It is no compact JWS as receipts must be: {_format_fault(token, segments, str(fault))} ({fault.code})."
+            f"It is not a compact JWS as receipts must be: {_format_fault(token, segments, str(fault))} ({fault.code})."
         )
     if header is not None and header.get("alg") not in ALGORITHMS:
         faults.append(f"Its algorithm is {value_text(header.get('alg'))}, not EdDSA or Ed25519 (UNSUPPORTED_ALG).")
@@ -173,7 +173,7 @@ def _format_fault(token: str, segments: Mapping[str, bytes | None], reason: str)
 
 def _payload_faults(payload: bytes, claims: Mapping[str, Any] | None) -> list[str]:
     if claims is None:
-        return ["Its payload is no JSON object (INVALID_PAYLOAD)."]
+        return ["Its payload is not a JSON object (INVALID_PAYLOAD)."]
     faults: list[str] = []
     version = claims.get("canon_version")
     if version != CANON_VERSION:

@@ -1,4 +1,4 @@
-"""Where the verifier's key comes from: a key set, a DID, a DID document, or one key; never from the receipt."""
+"""Sources of the verifier's key: a key set, a DID, a DID document or one key, and never the receipt."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DID_KEY: Final = "did:key:"
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """Keys and where they came from.
+    """Keys and their source.
 
     Attributes:
-        jwks: The key set as a JWKS document, as it was published where it was.
-        origin: Where it came from, in words.
-        did: The DID that the keys are of; None where they are of no DID.
-        idle: Names of keys that its document lists and does not let sign, such as retired ones.
+        jwks: The key set as a JWKS document, unchanged if it was published as one.
+        origin: Its source in words.
+        did: The DID of the keys, or None.
+        idle: Names of keys in the document that must not sign, such as retired ones.
     """
 
     jwks: Mapping[str, Any]
@@ -34,7 +34,7 @@ class KeySet:
     idle: tuple[str, ...] = ()
 
     def jwks_for_kid(self, kid: Any) -> Mapping[str, Any]:
-        """Return the JWKS document in which a `kid` that is a DID URL of this DID names the key of its fragment."""
+        """Return the key set for a `kid`: if it is a DID URL of this DID, the key of its fragment gets that name."""
         did, hash_sign, fragment = kid.partition("#") if isinstance(kid, str) else ("", "", "")
         if not hash_sign or did not in {"", self.did}:
             return self.jwks
@@ -43,17 +43,17 @@ class KeySet:
 
 
 def of_jwks(data: bytes, origin: str) -> KeySet:
-    """Return the keys of a JWKS document, exactly as they are: the nine steps judge them.
+    """Return the keys of a JWKS document unchanged, since the nine steps judge them.
 
     Raises:
-        KeyFault: It is no such document.
+        KeyFault: It is not a JWKS document with a key.
     """
     document = _json(data)
     keys = document.get("keys") if isinstance(document, dict) else None
     if isinstance(document, dict) and keys is None and document.keys() & {"verificationMethod", "assertionMethod"}:
         raise KeyFault("it is a DID document; give it by --did-document, or its DID by --did")
     if not isinstance(keys, list) or not keys or not all(isinstance(one, dict) for one in keys):
-        raise KeyFault('it is no JWKS document of the form {"keys": […]} with a key')
+        raise KeyFault('it is not a JWKS document of the form {"keys": […]} with a key')
     return KeySet({"keys": keys}, origin)
 
 
@@ -72,8 +72,8 @@ def of_did(did: str) -> KeySet:
     """Return the keys of a DID: did:web by fetching its document, did:key from its own text.
 
     Raises:
-        KeyFault: It is no such DID, or its document is of no use.
-        NotFetched: Its document could not be had.
+        KeyFault: The DID is malformed, or its document is unusable.
+        NotFetched: Its document could not be fetched.
     """
     if did.startswith(_DID_KEY):
         from conformance.oracles.message_signatures.keys import of_did_key  # noqa: PLC0415 - most callers need none
@@ -116,7 +116,7 @@ def of_key(data: bytes, origin: str) -> KeySet:
         raise KeyFault("it is a key set; give it by --jwks")
     key = read_public(data)
     if key.algorithms != ("ed25519",) or not isinstance(key.material, bytes):
-        raise KeyFault("it is no Ed25519 key, and receipts are signed with Ed25519 only")
+        raise KeyFault("it is not an Ed25519 key, and receipts are signed with Ed25519 only")
     return KeySet({"keys": [jwk_of(Ed25519Key(key.material, None))]}, origin)
 
 
@@ -124,4 +124,4 @@ def _json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as fault:
-        raise KeyFault(f"it is no JSON: {fault}") from fault
+        raise KeyFault(f"it is not JSON: {fault}") from fault

@@ -1,4 +1,4 @@
-"""Receipts as one HTML file for people: no network, no script, everything that a receipt says escaped."""
+"""Receipts as one HTML page without network access or scripts, with all text of the receipts escaped."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from conformance.text.untrusted import one_line, show_shortened
 
 VALUE_LIMIT: Final = 4_000
 TOKEN_LIMIT: Final = 20_000
-# Names stay on one line; what they hold may break anywhere.
+# Names stay on one line; their values may break anywhere.
 _COLUMNS: Final = "th, td:first-child, .checks td:nth-child(2) { white-space: nowrap; } td + td { min-width: 6rem; }\n"
-_LEAD: Final = "Every check that was asked for, made on this machine with the key that was given."
+_LEAD: Final = "Every requested check, made on this machine with the given key."
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _render_page(command: str, headline: str, lead: str, tone: str, receipts: Se
             lead=lead,
             tone=tone,
             receipts=receipts,
-            # The sheet is the program's own file; markup in it would be ours.
+            # The style sheet is a file of this program, so it needs no escape.
             style=Markup(style),  # noqa: S704 - see above
             style_digest=f"sha256-{digest}",
         )

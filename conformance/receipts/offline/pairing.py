@@ -1,4 +1,4 @@
-"""Pairs of receipts of two documents, by kind and place. Pure."""
+"""Matching of the receipts of two documents, by kind and place. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Placed:
     """A receipt of a document.
 
     Attributes:
-        place: Where it stood; empty where the document is the receipt.
-        receipt: The receipt; None where it cannot be read.
+        place: Its place; empty if the document itself is the receipt.
+        receipt: The receipt; None if it cannot be read.
         fault: Why it cannot be read.
     """
 
@@ -47,8 +47,8 @@ def parse_receipts(found_receipts: Sequence[Found]) -> list[Placed]:
 def pair_receipts(left_receipts: Sequence[Placed], right_receipts: Sequence[Placed]) -> Pairs:
     """Pair the receipts of two documents.
 
-    One of each is a pair, whatever kinds they are. Of several, those of the same kind at the same place are, then those
-    of the same kind in their order.
+    A single receipt on each side is a pair of any kinds. Otherwise those of the same kind at the same place are pairs,
+    then those of the same kind in their order.
     """
     left_readable, right_readable = (
         [one for one in left_receipts if one.receipt],
@@ -74,7 +74,7 @@ def _kind(placed_receipt: Placed) -> str:
 def _take_pairs(
     left_receipts: list[Placed], right_receipts: list[Placed], mark: Callable[[Placed], object]
 ) -> list[tuple[Placed, Placed]]:
-    """Take the pairs of equal mark out of both lists, in the order of the first."""
+    """Remove pairs with equal marks from both lists and return them, in the order of the first list."""
     pairs = []
     for left_receipt in tuple(left_receipts):
         match = next((match for match in right_receipts if mark(match) == mark(left_receipt)), None)

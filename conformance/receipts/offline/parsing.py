@@ -16,7 +16,7 @@ _SEGMENTS = 3
 
 
 class UnreadableReceipt(ValueError):
-    """A text that is no receipt whose claims can be read; the text says why."""
+    """The claims of a receipt cannot be read; the text contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Receipt:
         text: The compact JWS.
         header: Its protected header.
         claims: Its payload; of a duplicate member the last one.
-        kind: What it is about.
-        departure: Why the payload's bytes are not their own RFC 8785 form, None when they are.
+        kind: Its kind.
+        departure: Why the payload's bytes are not in RFC 8785 form; None if they are.
     """
 
     text: str
@@ -42,11 +42,11 @@ def parse_receipt(text: str) -> Receipt:
     """Parse a compact JWS.
 
     Raises:
-        UnreadableReceipt: It is not one, or its header or payload is no JSON object (P-CV-02: at most 32 levels deep).
+        UnreadableReceipt: It is not a compact JWS, or a part is not a JSON object (P-CV-02: at most 32 levels).
     """
     parts = text.split(".")
     if len(parts) != _SEGMENTS or not all(parts):
-        raise UnreadableReceipt("it is no compact JWS: not three segments")
+        raise UnreadableReceipt("it is not a compact JWS: not three segments")
     try:
         header, payload = (decode_base64url(part) for part in parts[:2])
     except KeyFault as fault:
@@ -61,5 +61,5 @@ def _object(data: bytes, part: str, *, duplicates: bool) -> Mapping[str, Any]:
     except ValueError as fault:
         raise UnreadableReceipt(f"its {part} is not JSON: {fault}") from fault
     if not isinstance(value, dict):
-        raise UnreadableReceipt(f"its {part} is no JSON object")
+        raise UnreadableReceipt(f"its {part} is not a JSON object")
     return value

@@ -1,4 +1,4 @@
-"""Finding receipts in an input: a compact JWS, a header that contains one, an answer's JSON. Pure."""
+"""Search for receipts in an input: a compact JWS, a header that contains one, or an answer's JSON. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d{1,9})\]")
 
 
 class NoReceipt(Exception):
-    """The input contains no receipt; the text says why."""
+    """The input contains no receipt; the text contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A receipt and where it stood.
+    """A receipt and its place.
 
     Attributes:
-        place: Such as `receipt.jws` or `results[0]`; empty where the whole input is the receipt.
+        place: For example `receipt.jws` or `results[0]`; empty if the whole input is the receipt.
         token: Its text, well-formed or not.
     """
 
@@ -55,7 +55,7 @@ def receipts_in(data: bytes, at: str | None = None) -> list[Found]:
     document = _document(text)
     if document is None:
         if at is not None:
-            raise NoReceipt(f"the input is one receipt, no JSON document: there is no place {at!r} in it")
+            raise NoReceipt(f"the input is one receipt and not a JSON document, so it has no place {at!r}")
         return [Found("", text)]
     return [_at(document, at)] if at is not None else _find_receipts(document)
 
@@ -90,7 +90,7 @@ def _at(document: Any, place: str) -> Found:
     while remaining_path:
         step = _STEP.match(remaining_path)
         if step is None:
-            raise NoReceipt(f"{place!r} is no place: write it as result.receipts[0].jws")
+            raise NoReceipt(f"{place!r} is not a place: write it as result.receipts[0].jws")
         name, number = step[1], step[2]
         try:
             value = value[int(number)] if name is None and isinstance(value, list) else dict(value)[name]
@@ -98,5 +98,5 @@ def _at(document: Any, place: str) -> Found:
             raise NoReceipt(f"the JSON document has nothing at {place}") from fault
         remaining_path = remaining_path[step.end() :]
     if not isinstance(value, str):
-        raise NoReceipt(f"what stands at {place} is no text")
+        raise NoReceipt(f"the value at {place} is not a text")
     return Found(place, value)

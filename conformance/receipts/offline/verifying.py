@@ -1,4 +1,4 @@
-"""Offline verification of a receipt: the nine steps, the signer, and what the receipt binds. Pure."""
+"""Offline verification of a receipt: the nine steps, the issuer, and the hashes. Pure."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _STEP_WORDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """Whether the receipt comes from the DID whose keys verified it; beyond the nine steps.
+    """Whether the receipt names the DID whose keys verified it, in addition to the nine steps.
 
     Attributes:
-        result: `not_judged` where the keys are of no DID that receipts name, or the steps failed.
+        result: `not_judged` if the keys belong to no DID that receipts name, or the steps failed.
         expected: The DID of the keys.
         claimed: The claims that name an issuer.
         why: The result in a sentence.
@@ -49,12 +49,12 @@ class Verification:
 
     Attributes:
         found: The receipt and its place.
-        keys: What it was verified with.
+        keys: The keys of the verification.
         examination: The nine steps.
-        issuer: Whether it is its issuer's.
-        bindings: What was recomputed and compared; empty where the steps failed.
-        any_recipe: Whether a usual recipe other than the profile's is enough.
-        expected_payment_hash: What step 9 compared with; None where nothing was expected.
+        issuer: The result about its issuer.
+        bindings: The recomputed hashes; empty if the steps failed.
+        any_recipe: Whether another usual recipe than the profile's is enough.
+        expected_payment_hash: The hash that step 9 expects, or None.
     """
 
     found: Found
@@ -73,12 +73,12 @@ class Verification:
 
     @property
     def verified(self) -> bool:
-        """Whether everything that was asked holds."""
+        """Whether every requested test passes."""
         return self.error_code is None
 
     @property
     def error_code(self) -> str | None:
-        """The first code: of the nine steps, else of the issuer, else of a binding; None where all holds."""
+        """The first error code: of the nine steps, the issuer or a hash; None if all tests pass."""
         if self.examination.fault is not None:
             return self.examination.fault.code
         if self.issuer.result == "fail":
@@ -87,7 +87,7 @@ class Verification:
 
     @property
     def steps(self) -> list[tuple[str, str, str]]:
-        """The nine steps as (code, result, what passes in words)."""
+        """The nine steps as (code, result, requirement in words)."""
         last = "it is of the payment that you expect"
         if self.expected_payment_hash is None:
             last = "no payment was expected (--expected-payment-hash)"
@@ -96,7 +96,7 @@ class Verification:
 
     @property
     def hints(self) -> list[str]:
-        """What may explain a receipt that does not hold, or what one that holds does not show."""
+        """Hints that may explain a failure, or that name what a valid receipt does not show."""
         hints: list[str] = []
         envelope, fault = self.examination.envelope, self.examination.fault
         kid = envelope.header.get("kid") if envelope is not None else None
@@ -125,7 +125,7 @@ class Verification:
         return "kid" if kid is not None and jwk.get("kid") == kid else "first"
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs: the members of specification 2.4's report first."""
+        """Return the verdict as JSON members, with those of the report in specification 2.4 first."""
         examination, fault = self.examination, self.examination.fault
         header = examination.envelope.header if examination.envelope is not None else {}
         payload = examination.envelope.payload if examination.envelope is not None and examination.claims else None
@@ -149,7 +149,7 @@ class Verification:
 
     @property
     def error_message(self) -> str | None:
-        """The first fault in a sentence; None where all holds."""
+        """The first fault in a sentence; None if all tests pass."""
         if self.examination.fault is not None:
             return str(self.examination.fault)
         if self.issuer.result == "fail":
@@ -158,7 +158,7 @@ class Verification:
 
 
 def describe_binding(binding: Binding) -> str:
-    """Return what comparing gave, in a sentence; both values where they differ."""
+    """Return the result of comparing one hash, in a sentence."""
     name, claimed_value, computed_value = binding.claim, binding.claimed, binding.computed
     computed_text = computed_value if computed_value is not None else "nothing, since what was given has no such hash"
     if binding.outcome is Outcome.HOLDS:
@@ -181,15 +181,15 @@ def verify_all(
 ) -> list[Verification]:
     """Verify every receipt of an input.
 
-    Where there are several, a claim that one receipt has and that fits need not be in the others: an answer holds a
-    payable receipt, which binds the request, and a compliance receipt, which binds the payer.
+    If there are several, a hash that one receipt contains may be absent from the others: an answer contains a payable
+    receipt, which binds the request, and a compliance receipt, which binds the payer.
 
     Args:
         receipts: The receipts.
-        keys: What to verify them with.
-        given: What to recompute hashes from, as `receipt_bindings.bindings` takes it.
+        keys: The keys of the verification.
+        hash_inputs: The inputs of the hashes, as `receipt_bindings.bindings` takes them.
         expected_payment_hash: Step 9.
-        any_recipe: Whether a usual recipe other than the profile's is enough.
+        any_recipe: Whether another usual recipe than the profile's is enough.
     """
     examinations = [_examine_receipt(one, keys, expected_payment_hash) for one in receipts]
     binding_lists = [
@@ -218,7 +218,7 @@ def _examine_receipt(found_receipt: Found, keys: KeySet, expected_payment_hash: 
 
 
 def _compare_hashes(examination: Examination, hash_inputs: Mapping[str, Any], token: str) -> list[Binding]:
-    """Return the bindings of a receipt that passed the steps; an unsigned payload is not compared."""
+    """Return the compared hashes of a receipt that passed the steps. An unverified payload is not compared."""
     if not examination.is_verified:
         return []
     response = hash_inputs.get("response")

@@ -17,7 +17,7 @@ _MILLIONTHS = 6
 
 
 def value_text(value: Any) -> str:
-    """Return a JSON value as people read it: a text as it is, all else as JSON."""
+    """Return a JSON value for readers: a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -30,7 +30,7 @@ def instant(value: Any, *, per_second: int) -> str | None:
 
 
 def amount(units: Any, decimals: int, unit: str) -> str | None:
-    """Return atomic units as a decimal with its unit, such as `8.41 USDC`; None where they are no whole number."""
+    """Return atomic units as a decimal with its unit, such as `8.41 USDC`; None if they are not a whole number."""
     digits = whole_number(units)
     if digits is None:
         return None
@@ -45,17 +45,17 @@ def whole_number(value: Any) -> str | None:
 
 
 def micro_amount(units: Any, unit: str) -> str | None:
-    """Return millionths as a decimal with its unit (P-MN-01); None where they are no whole number."""
+    """Return millionths as a decimal with its unit (P-MN-01); None if they are not a whole number."""
     return amount(units, _MILLIONTHS, unit)
 
 
 def network_words(value: Any) -> str:
-    """Return a network by the name people know."""
+    """Return the common name of a network."""
     network = network_named(value)
     if network is None and isinstance(value, str) and value.endswith(LOCAL_ENDING):
         return f"{value}, a private network, where money is worth nothing"
     if network is None:
-        return f"{value_text(value)}, which is no network that this tool knows"
+        return f"{value_text(value)}, which is not a network that this tool knows"
     # Simulated chains carry the names of main networks, so a name alone does not show that real money was paid.
     main = "a main network, with real money, or a simulated chain under its name: only the chain shows which"
     worth = "a test network, where money is worth nothing" if network.is_test else main
@@ -72,14 +72,14 @@ def asset_words(value: Any, network: Network | None) -> str:
 
 
 def did_words(value: Any) -> str:
-    """Return a DID with what it leads to."""
+    """Return a DID with an explanation."""
     if not isinstance(value, str) or not value.startswith("did:"):
-        return f"{value_text(value)}, which is no DID"
+        return f"{value_text(value)}, which is not a DID"
     if value.startswith("did:key:"):
         return f"{value}, a key that is its own name"
     if value.startswith("did:web:"):
         host = value.removeprefix("did:web:").split(":")[0].replace("%3A", ":").replace("%3a", ":")
-        return f"{value}, whose keys stand at {host}"
+        return f"{value}, whose keys are published at {host}"
     return value
 
 

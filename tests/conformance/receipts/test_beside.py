@@ -160,7 +160,7 @@ def test_a_receipt_that_cannot_be_read_is_not_compared() -> None:
     )
     assert bad.receipt is None
     assert told(list(log.events)) == [
-        ("POST /x", "base", "b: the receipt cannot be read: its payload is no JSON object")
+        ("POST /x", "base", "b: the receipt cannot be read: its payload is not a JSON object")
     ]
 
 

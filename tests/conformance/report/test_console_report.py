@@ -49,7 +49,7 @@ def test_a_row_is_shown_by_one_case() -> None:
         out = io.StringIO()
         show(summary, console=Terminal(out, width=200), verbose=verbose)
         shown.append([number for number in range(3) if f"found     case {number}" in out.getvalue()])
-        assert ("and 2 more of this requirement" in out.getvalue()) is not verbose
+        assert ("and 2 more findings for this requirement" in out.getvalue()) is not verbose
     assert shown == [[0], [0, 1, 2]]
 
 

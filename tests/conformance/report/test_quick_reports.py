@@ -21,7 +21,7 @@ from conformance.text.terminal import Terminal
 from tests.conformance.report.run_builder import RunBuilder
 
 REASON = "left out by --quick: moves the clock, so it would run alone after all others"
-CONCLUSION = "No breach found in what was tried; run without --quick for a verdict"
+CONCLUSION = "No breach found in the samples; run without --quick for a verdict"
 ROWS = ("RAIL-402-01", "RAIL-402-02", "RAIL-402-03")
 
 
@@ -118,7 +118,7 @@ def test_a_quick_look_that_warns_does_not_say_that_it_found_nothing() -> None:
     """A breach that only warns ends with 0, and is a breach all the same."""
     summary = summarise(quick_run(Verdict.WARN))
     assert (summary.exit_code, headline(summary)) == (Exit.PASSED, "Quick look")
-    assert sentence(summary).startswith("A part of what was tried warns; run without --quick for a verdict.")
+    assert sentence(summary).startswith("Some of the samples warn; run without --quick for a verdict.")
 
 
 def test_nothing_of_a_quick_look_is_green() -> None:

@@ -48,9 +48,9 @@ def test_a_place_chooses_whatever_stands_there() -> None:
         (b'{"a": "b"}', None, "no member"),
         (b'{"a": ["b"]}', "a[1]", "nothing at"),
         (b'{"a": ["b"]}', "a.b", "nothing at"),
-        (b'{"a": 5}', "a", "no text"),
-        (b'{"a": 5}', "[", "no place"),
-        (b"text", "a", "no JSON document"),
+        (b'{"a": 5}', "a", "not a text"),
+        (b'{"a": 5}', "[", "not a place"),
+        (b"text", "a", "not a JSON document"),
         (b"a" * (LARGEST + 1), None, "larger"),
     ],
 )
