@@ -43,7 +43,7 @@ def main() -> None:
 def run_named(choice: Choice) -> None:
     """Run named mutants of the reference: each kill list must be exact."""
     mutants = choice.draw(choice.match(named.load()))
-    _execute(choice, named.KIND, mutants, lambda some, results: _wait(named.run(some, choice.seed, results)))
+    _execute(choice, named.KIND, mutants, lambda some, results: _wait(named.run_kill_lists(some, choice.seed, results)))
 
 
 @main.command("generated")
@@ -103,7 +103,7 @@ def run_second(choice: Choice, *, only_new: bool, pages: bool) -> None:
     if pages:
         second.write_pages()
         return
-    _execute(choice, second.KIND, choice.draw(choice.match(second.load_all(only_new=only_new))), second.run)
+    _execute(choice, second.KIND, choice.draw(choice.match(second.load_all(only_new=only_new))), second.run_mutants)
 
 
 @main.command("tests")
@@ -112,7 +112,7 @@ def run_second(choice: Choice, *, only_new: bool, pages: bool) -> None:
 def run_tests(choice: Choice, *, root: Path) -> None:
     """Run mutants of the product against the project's tests: a test must fail."""
     mutants = choice.draw(choice.match([Mutant(one.id, one.place, one.breaks, one) for one in in_tests.load()]))
-    _execute(choice, in_tests.KIND, mutants, lambda some, results: in_tests.run(some, results, root))
+    _execute(choice, in_tests.KIND, mutants, lambda some, results: in_tests.run_mutants(some, results, root))
 
 
 def _execute(

@@ -30,7 +30,7 @@ class Result:
         kind: Kind of the mutant, as the command line names it.
         id: The mutant.
         outcome: `killed` if a requirement or a test fails, `warned` if requirements only warn, `survived`,
-            `unsettled_rows` if requirements came to no verdict, `unreached` if no requirement reaches it, `no-start` if the
+            `unsettled` if requirements came to no verdict, `unreached` if no requirement reaches it, `no-start` if the
             program does not start, `no-verdict` if the tests fail without it or do not run.
         wrong: In what the outcome differs from what it should be, a line each; empty if it does not.
         killed_by: Requirements or tests that fail, each with what was expected and found.
@@ -47,7 +47,7 @@ class Result:
     wrong: Sequence[str] = ()
     killed_by: Mapping[str, str] = field(default_factory=dict)
     warned_by: Mapping[str, str] = field(default_factory=dict)
-    unsettled_rows: Mapping[str, str] = field(default_factory=dict)
+    unsettled: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     stack: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)

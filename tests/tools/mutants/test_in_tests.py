@@ -95,7 +95,7 @@ def test_a_run_reports_which_test_noticed_each(tmp_path: Path, monkeypatch: pyte
         mutant("PRICE = 5", "PRICE = 4", price, file=file, name="unfit"),
     ]
     listed = [Mutant(one.id, one.place, one.breaks, one) for one in mutants]
-    in_tests.run(mutants, results, checkout)
+    in_tests.run_mutants(mutants, results, checkout)
     kept = Results(tmp_path / "results").of(in_tests.KIND, listed)
     assert [{**one, "wrong": [*one["wrong"]]} for one in results.of(in_tests.KIND, listed)] == kept
     assert results.mutants_without_result(in_tests.KIND, listed) == []

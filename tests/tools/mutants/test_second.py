@@ -110,7 +110,7 @@ def test_a_server_that_does_not_start_is_found(source: Path) -> None:
     """The caller that starts it gets an error."""
     server = Server("a server", source, lambda _: nullcontext({}), _never)
     edits = (Edit("s.mjs", "402", "200"),)
-    mutant = SecondMutant(id="a", edits=edits, clause="1", judged="must", asked_rows=("RAIL",))
+    mutant = SecondMutant(id="a", edits=edits, clause="1", judged="must", asked=("RAIL",))
     assert found_by(server, {}, mutant) == ["(it does not start)"]
 
 
@@ -127,7 +127,7 @@ def test_a_run_reports_verdicts_that_differ_from_the_recorded_ones(
     monkeypatch.setattr(trials, "SERVERS", {"a": server})
     mutants = load_all()
     results = Results()
-    trials.run([one.data for one in mutants], results)
+    trials.run_mutants([one.data for one in mutants], results)
     assert [one["id"] for one in results.of(trials.KIND, mutants)] == ["a/a", "a/b"]
     assert [one["outcome"] for one in results.of(trials.KIND, mutants)] == ["no-start"] * 2
     assert [len(one["wrong"]) for one in results.of(trials.KIND, mutants)] == [0, 2]

@@ -160,7 +160,9 @@ async def _outbox(exits: AsyncExitStack, path: Path, sender: Sender, url: str) -
 
     async def empty(count: int) -> None:
         outbox.expect(count)
-        worker = asyncio.create_task(Dispatcher(outbox, sender, _SEAL, WpClock(), DEFAULT_SCHEDULE).run_until_cancelled())
+        worker = asyncio.create_task(
+            Dispatcher(outbox, sender, _SEAL, WpClock(), DEFAULT_SCHEDULE).run_until_cancelled()
+        )
         await outbox.done.wait()
         worker.cancel()
         with suppress(asyncio.CancelledError):

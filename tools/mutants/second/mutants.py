@@ -29,7 +29,7 @@ class SecondMutant(EditedMutant):
 
     clause: str
     judged: str
-    asked_rows: tuple[str, ...]
+    asked: tuple[str, ...]
     named: str | None = None
     why: str = ""
 

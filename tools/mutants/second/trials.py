@@ -101,7 +101,7 @@ def found_by(server: Server, around: Mapping[str, str], mutant: SecondMutant) ->
         folder = Path(name)
         try:
             with server.start(around, mutant.copy_into(folder / "source", server.source), folder) as profile:
-                return find_noticing_rows(profile, mutant.asked_rows, server.otherwise)
+                return find_noticing_rows(profile, mutant.asked, server.otherwise)
         except RuntimeError:
             return [_NO_START]
 
@@ -120,7 +120,7 @@ def _result(
         else [f"recorded: {' '.join(before) or 'nothing'}", f"now: {' '.join(rows) or 'nothing'}"],
         killed_by=dict.fromkeys(verdicts.fails, ""),
         warned_by=dict.fromkeys(verdicts.warns, ""),
-        unsettled_rows=dict.fromkeys(verdicts.undecided_rows, ""),
+        unsettled=dict.fromkeys(verdicts.undecided_rows, ""),
         seconds=seconds,
         facts={"clause": mutant.clause, "judged": mutant.judged, "is_new": before is None},
     )
