@@ -26,27 +26,27 @@ BODY: dict[str, Any] = {
 }
 
 
-def made(body: Any, known: Any = None) -> dict[str, Any]:
+def list_changed_bodies(body: Any, usual_body: Any = None) -> dict[str, Any]:
     """Return the changed bodies by their names."""
-    return {change.name: change.body for change in list_fine_changes(body, known or body)}
+    return {change.name: change.body for change in list_fine_changes(body, usual_body or body)}
 
 
 def test_every_change_is_another_body_with_a_name_of_its_own() -> None:
     """None is the paid body, and none comes twice."""
-    found = list_fine_changes(BODY, {"jws": "x"})
-    texts = [json.dumps(change.body) for change in found]
+    changes = list_fine_changes(BODY, {"jws": "x"})
+    texts = [json.dumps(change.body) for change in changes]
     assert json.dumps(BODY) not in texts
-    assert len({change.name for change in found}) == len(found)
+    assert len({change.name for change in changes}) == len(changes)
 
 
 def test_a_long_text_is_changed_where_a_short_look_ends_before() -> None:
     """The end and the middle differ by a letter, and all before is the same."""
-    found = made(BODY)
+    bodies = list_changed_bodies(BODY)
     for name, least in (("another letter at the end of jws", 2000), ("another letter in the middle of jws", 1000)):
-        changed = found[name]["jws"]
-        assert len(changed) == len(BODY["jws"])
-        assert changed[:least] == BODY["jws"][:least]
-        assert changed.lower() != BODY["jws"].lower()
+        text = bodies[name]["jws"]
+        assert len(text) == len(BODY["jws"])
+        assert text[:least] == BODY["jws"][:least]
+        assert text.lower() != BODY["jws"].lower()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_long_text_is_changed_where_a_short_look_ends_before() -> None:
 )
 def test_one_thing_is_changed(name: str, members: Any) -> None:
     """A name, a value, an order, a number or a form; the rest stays."""
-    assert made(BODY)[name] == {**BODY, **members}
+    assert list_changed_bodies(BODY)[name] == {**BODY, **members}
 
 
 def test_what_a_target_may_read_as_one_is_not_sure() -> None:
@@ -83,8 +83,8 @@ def test_what_a_target_may_read_as_one_is_not_sure() -> None:
 
 def test_an_escaped_path_is_the_same_in_either_case() -> None:
     """`%2f` and `%2F` are equal to a server that normalises addresses."""
-    found = {change.name: change.sure for change in list_fine_changes({"path": "/a%2f"}, {})}
-    assert not found["the case of a letter of path"]
+    sure_by_name = {change.name: change.sure for change in list_fine_changes({"path": "/a%2f"}, {})}
+    assert not sure_by_name["the case of a letter of path"]
 
 
 def test_a_body_is_made_fuller_inside_first() -> None:
@@ -101,19 +101,19 @@ def test_a_body_is_made_fuller_inside_first() -> None:
 
 def test_queries_differ_in_little() -> None:
     """In one letter behind more than a KiB, in a letter's case, in the order or the number of their parts."""
-    found = list_fine_queries(LONG_QUERY)
-    assert len(set(found.values())) == len(found)
-    assert LONG_QUERY not in found.values()
-    assert found["another last letter"][:1500] == LONG_QUERY[:1500]
-    assert found["its last letter in the other case"].lower() == LONG_QUERY.lower()
+    queries = list_fine_queries(LONG_QUERY)
+    assert len(set(queries.values())) == len(queries)
+    assert LONG_QUERY not in queries.values()
+    assert queries["another last letter"][:1500] == LONG_QUERY[:1500]
+    assert queries["its last letter in the other case"].lower() == LONG_QUERY.lower()
 
 
 def test_queries_differ_in_what_is_encoded() -> None:
     """A delimiter that becomes data, and data that becomes a delimiter; a letter's encoding is the same letter."""
-    found = list_fine_queries("a=1&b=2%26c")
-    assert found["an ampersand percent-encoded"] == "a=1%26b=2%26c"
-    assert found["an equals sign percent-encoded"] == "a=1&b%3D2%26c"
-    assert found["an ampersand percent-decoded"] == "a=1&b=2&c"
-    assert found["a percent sign percent-encoded"] == "a=1&b=2%2526c"
+    queries = list_fine_queries("a=1&b=2%26c")
+    assert queries["an ampersand percent-encoded"] == "a=1%26b=2%26c"
+    assert queries["an equals sign percent-encoded"] == "a=1&b%3D2%26c"
+    assert queries["an ampersand percent-decoded"] == "a=1&b=2&c"
+    assert queries["a percent sign percent-encoded"] == "a=1&b=2%2526c"
     assert list_equivalent_queries("a=1&b=2") == {"a letter percent-encoded": "a=1&%62=2"}
     assert list_equivalent_queries("1=2") == {}

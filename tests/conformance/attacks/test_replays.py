@@ -17,12 +17,12 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 
-HERE = Operation("receipt-verify", "http://h/pay/v1/a", "/pay/v1/a", {"jws": "x"}, ({"jws": "y"},))
-THERE = Operation("compliance-receipt", "http://h/pay/v1/b", "/pay/v1/b", {"who": "z"}, ())
+OPERATION = Operation("receipt-verify", "http://h/pay/v1/a", "/pay/v1/a", {"jws": "x"}, ({"jws": "y"},))
+OTHER_OPERATION = Operation("compliance-receipt", "http://h/pay/v1/b", "/pay/v1/b", {"who": "z"}, ())
 PROOF = {"tx_id": "A" * 51 + "Q", "payment_reference": "1795240615:047652b0a2d99b35:" + "ab" * 32}
 SECOND = {"tx_id": "B" * 51 + "A", "payment_reference": "1795240616:047652b0a2d99b36:" + "cd" * 32}
-MATERIAL = Material(HERE, [THERE], [{"jws": "y"}], ["t1", "t2"], SECOND, ["A" * 51 + "R"])
-CAPTURED = Replay(HERE.url, "POST", "", HERE.body, PROOF)
+MATERIAL = Material(OPERATION, [OTHER_OPERATION], [{"jws": "y"}], ["t1", "t2"], SECOND, ["A" * 51 + "R"])
+SUCCESS = Replay(OPERATION.url, "POST", "", OPERATION.body, PROOF)
 AUTHORIZATION = {
     "from": "0x" + "Ab" * 20,
     "to": "0x" + "cD" * 20,
@@ -31,22 +31,26 @@ AUTHORIZATION = {
     "validBefore": "1795250000",
     "nonce": "0x" + "ef" * 32,
 }
-SIGNED = {"authorization": AUTHORIZATION, "signature": "0x" + "a1" * 65, "challenge_token": PROOF["payment_reference"]}
+SIGNED_PROOF = {
+    "authorization": AUTHORIZATION,
+    "signature": "0x" + "a1" * 65,
+    "challenge_token": PROOF["payment_reference"],
+}
 OTHER_SIGNED = {
     "authorization": {**AUTHORIZATION, "nonce": "0x" + "01" * 32},
     "signature": "0x" + "b2" * 65,
     "challenge_token": SECOND["payment_reference"],
 }
-ON_BASE = Material(HERE, [THERE], [], ["t1"], OTHER_SIGNED, [], {"algorand": "t2", "solana": "t3"})
+ON_BASE = Material(OPERATION, [OTHER_OPERATION], [], ["t1"], OTHER_SIGNED, [], {"algorand": "t2", "solana": "t3"})
 
 
 def test_every_change_changes_what_is_sent_and_names_itself() -> None:
     """No change leaves the request as it was, and each adds exactly its own name."""
-    sent = (CAPTURED.url, CAPTURED.method, CAPTURED.query, CAPTURED.body, CAPTURED.headers)
+    parts = (SUCCESS.url, SUCCESS.method, SUCCESS.query, SUCCESS.body, SUCCESS.headers)
     for change in list_changes(MATERIAL):
-        made = change.apply(CAPTURED)
-        assert made.changes == (change.name,)
-        assert (made.url, made.method, made.query, made.body, made.headers) != sent, change.name
+        replay = change.apply(SUCCESS)
+        assert replay.changes == (change.name,)
+        assert (replay.url, replay.method, replay.query, replay.body, replay.headers) != parts, change.name
 
 
 def test_changes_have_names_of_their_own_and_rows_of_the_ledger() -> None:
@@ -58,29 +62,31 @@ def test_changes_have_names_of_their_own_and_rows_of_the_ledger() -> None:
 
 def test_an_authorized_proof_is_changed_in_its_own_members() -> None:
     """On Base the token, the signature and the authorization's members are what is changed, each by its own name."""
-    captured = Replay(HERE.url, "POST", "", HERE.body, SIGNED)
-    made = {change.name: change.apply(captured).proof for change in list_changes(ON_BASE)}
-    assert len(made) == len(list_changes(ON_BASE))
-    assert made["reference of live challenge 1"]["challenge_token"] == "t1"
-    assert made["authorization and signature of another payment"]["signature"] == OTHER_SIGNED["signature"]
-    assert made["authorization with another nonce"]["authorization"]["nonce"] == "0x" + "5a" * 32
-    assert not any("tx_id" in name for name in made)
-    assert all(made[name] != SIGNED for name in made if name.startswith(("authorization", "signature", "reference")))
+    success = Replay(OPERATION.url, "POST", "", OPERATION.body, SIGNED_PROOF)
+    proofs = {change.name: change.apply(success).proof for change in list_changes(ON_BASE)}
+    assert len(proofs) == len(list_changes(ON_BASE))
+    assert proofs["reference of live challenge 1"]["challenge_token"] == "t1"
+    assert proofs["authorization and signature of another payment"]["signature"] == OTHER_SIGNED["signature"]
+    assert proofs["authorization with another nonce"]["authorization"]["nonce"] == "0x" + "5a" * 32
+    assert not any("tx_id" in name for name in proofs)
+    assert all(
+        proofs[name] != SIGNED_PROOF for name in proofs if name.startswith(("authorization", "signature", "reference"))
+    )
 
 
 def test_an_invented_transaction_has_the_form_of_a_true_one() -> None:
     """One letter differs, and no proof of an authorization has such a change."""
-    made = {change.name: change.apply(CAPTURED).proof for change in list_changes(MATERIAL)}
-    invented = made["a transaction that was never sent"]["tx_id"]
-    assert sum(one != other for one, other in zip(invented, SECOND["tx_id"], strict=True)) == 1
-    assert invented.isalnum()
+    proofs = {change.name: change.apply(SUCCESS).proof for change in list_changes(MATERIAL)}
+    invented_id = proofs["a transaction that was never sent"]["tx_id"]
+    assert sum(one != other for one, other in zip(invented_id, SECOND["tx_id"], strict=True)) == 1
+    assert invented_id.isalnum()
     assert "a transaction that was never sent" not in {change.name for change in list_changes(ON_BASE)}
 
 
 def test_the_axis_of_the_other_lane() -> None:
     """A proof is presented with another lane's token, under another shape's names, and in both shapes at once."""
-    captured = Replay(HERE.url, "POST", "", HERE.body, SIGNED)
-    lane = {change.name: change.apply(captured).proof for change in list_changes(ON_BASE) if change.axis == "lane"}
+    success = Replay(OPERATION.url, "POST", "", OPERATION.body, SIGNED_PROOF)
+    lane = {change.name: change.apply(success).proof for change in list_changes(ON_BASE) if change.axis == "lane"}
     assert lane["token of the lane solana as challenge_token"]["challenge_token"] == "t3"
     assert lane["token of the lane algorand as payment_reference"]["payment_reference"] == "t2"
     assert "challenge_token" not in lane["token under the other shape's name"]
@@ -98,9 +104,9 @@ def test_an_encoding_is_text_that_a_header_can_carry(name: str) -> None:
 
 def test_a_plan_has_at_least_two_hundred_distinct_replays() -> None:
     """The unchanged success first, every single change, then pairs of different axes; none twice."""
-    replays = plan_replays(CAPTURED, MATERIAL, random.Random(1))
+    replays = plan_replays(SUCCESS, MATERIAL, random.Random(1))
     assert len(replays) >= 200
-    assert replays[0] == CAPTURED
+    assert replays[0] == SUCCESS
     assert len({replay.changes for replay in replays}) == len(replays)
     singles = {(change.name,) for change in list_changes(MATERIAL)}
     assert singles <= {replay.changes for replay in replays}
@@ -110,17 +116,17 @@ def test_a_plan_has_at_least_two_hundred_distinct_replays() -> None:
 
 def test_the_seed_decides_the_pairs() -> None:
     """The same seed plans the same replays, another one others."""
-    first, again = (plan_replays(CAPTURED, MATERIAL, random.Random(5)) for _ in range(2))
+    first, again = (plan_replays(SUCCESS, MATERIAL, random.Random(5)) for _ in range(2))
     assert [one.changes for one in first] == [one.changes for one in again]
-    assert [one.changes for one in first] != [one.changes for one in plan_replays(CAPTURED, MATERIAL, random.Random(6))]
+    assert [one.changes for one in first] != [one.changes for one in plan_replays(SUCCESS, MATERIAL, random.Random(6))]
 
 
 def test_a_replay_probes_the_rows_of_its_changes() -> None:
     """The same bytes probe the single use; a pair probes both rows."""
     by_name = {change.name: change for change in list_changes(MATERIAL)}
-    both = by_name["method GET"].apply(by_name["other body 1"].apply(CAPTURED))
-    assert find_rows(CAPTURED, MATERIAL) == ("RAIL-WELD-11",)
-    assert find_rows(both, MATERIAL) == ("RAIL-WELD-09", "RAIL-WELD-10")
+    pair = by_name["method GET"].apply(by_name["other body 1"].apply(SUCCESS))
+    assert find_rows(SUCCESS, MATERIAL) == ("RAIL-WELD-11",)
+    assert find_rows(pair, MATERIAL) == ("RAIL-WELD-09", "RAIL-WELD-10")
 
 
 @pytest.mark.parametrize(
@@ -134,16 +140,16 @@ def test_a_replay_probes_the_rows_of_its_changes() -> None:
 async def test_a_breach_is_reduced_to_the_fewest_changes(guilty: tuple[str, ...], expected: tuple[str, ...]) -> None:
     """What remains is what the breach needs: nothing, one change, or both."""
     by_name = {change.name: change for change in list_changes(MATERIAL)}
-    found = by_name["method GET"].apply(by_name["other body 1"].apply(CAPTURED))
-    asked: list[Any] = []
+    breach = by_name["method GET"].apply(by_name["other body 1"].apply(SUCCESS))
+    candidates: list[Any] = []
 
     async def is_breach(candidate: Replay) -> bool:
-        asked.append(candidate.changes)
+        candidates.append(candidate.changes)
         return set(guilty) <= set(candidate.changes)
 
-    reduced = await reduce_breach(CAPTURED, found, MATERIAL, is_breach)
-    assert reduced.changes == expected
-    assert asked[0] == ()
+    reduced_breach = await reduce_breach(SUCCESS, breach, MATERIAL, is_breach)
+    assert reduced_breach.changes == expected
+    assert candidates[0] == ()
 
 
 @pytest.mark.parametrize(
@@ -161,7 +167,7 @@ def test_only_a_breach_that_no_smaller_one_explains_is_told(found: list[tuple[st
     assert find_unexplained(found) == expected
 
 
-def answered(*tokens: str, status: int = 200) -> Answer:
+def answer_with(*tokens: str, status: int = 200) -> Answer:
     """Return an answer with receipts."""
     body = json.dumps({"receipts": tokens}).encode()
     return Answer(1, status, CIMultiDictProxy(CIMultiDict[str]()), body)
@@ -169,13 +175,13 @@ def answered(*tokens: str, status: int = 200) -> Answer:
 
 def test_a_new_receipt_beside_a_known_one_is_a_breach() -> None:
     """The stored answer has just the receipts of one purchase: one more, one less, or those of both purchases fail."""
-    one, other, new = (f"eyJhbGciOiJFZERTQSJ9.e30.{letter * 86}" for letter in "AQg")
-    bought: list[Any] = [
-        SimpleNamespace(operation=HERE, challenge=SimpleNamespace(body={}), proof=PROOF, answer=answered(token))
-        for token in (one, other)
+    first, second, new = (f"eyJhbGciOiJFZERTQSJ9.e30.{letter * 86}" for letter in "AQg")
+    purchases: list[Any] = [
+        SimpleNamespace(operation=OPERATION, challenge=SimpleNamespace(body={}), proof=PROOF, answer=answer_with(token))
+        for token in (first, second)
     ]
-    engine = Engine(cast("Case", None), bought[0], bought[1], MATERIAL)
-    known = [answered(one), answered(other), answered(new, status=402)]
-    breaches = [answered(new), answered(one, new), answered(one, other), answered()]
-    assert [engine.is_breach(answer) for answer in known] == [False] * 3
+    engine = Engine(cast("Case", None), purchases[0], purchases[1], MATERIAL)
+    known_answers = [answer_with(first), answer_with(second), answer_with(new, status=402)]
+    breaches = [answer_with(new), answer_with(first, new), answer_with(first, second), answer_with()]
+    assert [engine.is_breach(answer) for answer in known_answers] == [False] * 3
     assert [engine.is_breach(answer) for answer in breaches] == [True] * 4

@@ -16,7 +16,7 @@ from conformance.outcome import Verdict
 from conformance.receipts.reports import find_verdict_member
 from conformance.surfaces.control_plane.documents import is_ambiguous
 from conformance.surfaces.rail.challenges import find_leaks
-from tests.conformance.checks.gateway.scripted_gateway import judged
+from tests.conformance.checks.gateway.scripted_gateway import run_check
 
 SOLANA = "Ed25519SigVerify111111111111111111111111111"
 OTHER = "SysvarRent111111111111111111111111111111111"
@@ -37,7 +37,7 @@ async def test_a_gateway_is_judged_by_what_the_interface_says(
     flaw: str, check: str, row: str, verdict: Verdict, tmp_path: Path
 ) -> None:
     """Who breaks the sure meaning of a row fails; who goes another way where one is open does not."""
-    assert (await judged(check, tmp_path, flaw))[row] is verdict
+    assert (await run_check(check, tmp_path, flaw))[row] is verdict
 
 
 def test_reports_may_differ_in_a_list_alone() -> None:

@@ -16,7 +16,7 @@ from conformance.live.page_messages import MessageFeed, make_message
 from conformance.live.server import serve_page
 from conformance.log.events import Event
 
-STARTED: Event = {
+RUN_STARTED: Event = {
     "event": "run.started",
     "rows": ["RAIL-402-01", "RAIL-402-02"],
     "checks": [("unpaid_call_is_challenged", "together")],
@@ -37,27 +37,27 @@ ROW: Event = {"event": "row", "id": "RAIL-402-01", "verdict": "fail", "reason": 
 
 def test_it_is_told_what_it_shows() -> None:
     """The rows of the round with their sentences, the breaches cut short, verdicts; nothing of exchanges and passes."""
-    begun, found, row = (make_message(one) for one in (STARTED, JUDGEMENT, ROW))
-    assert begun is not None
-    assert [one["id"] for one in begun["rows"]] == ["RAIL-402-01", "RAIL-402-02"]
-    assert (begun["checks"], begun["target"]) == (1, {"rail": "http://127.0.0.1:9"})
-    assert found is not None
-    assert (found["row"], len(found["found"]) < 700) == ("RAIL-402-01", True)
+    round_message, finding, row = (make_message(one) for one in (RUN_STARTED, JUDGEMENT, ROW))
+    assert round_message is not None
+    assert [one["id"] for one in round_message["rows"]] == ["RAIL-402-01", "RAIL-402-02"]
+    assert (round_message["checks"], round_message["target"]) == (1, {"rail": "http://127.0.0.1:9"})
+    assert finding is not None
+    assert (finding["row"], len(finding["found"]) < 700) == ("RAIL-402-01", True)
     assert row == {"kind": "row", "row": "RAIL-402-01", "verdict": "fail", "reason": None}
     assert make_message({**JUDGEMENT, "verdict": "pass"}) is None
     assert make_message({"event": "exchange", "request": {}, "response": {}}) is None
 
 
 async def _read(url: str, count: int) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     async with aiohttp.ClientSession() as client, client.get(f"{url}events") as answer:
         assert answer.headers["Content-Type"] == "text/event-stream"
         async for line in answer.content:
             if line.startswith(b"data: "):
-                found.append(json.loads(line.removeprefix(b"data: ")))
-            if len(found) == count:
+                messages.append(json.loads(line.removeprefix(b"data: ")))
+            if len(messages) == count:
                 break
-    return found
+    return messages
 
 
 async def test_whoever_comes_later_is_told_the_round_so_far() -> None:
@@ -65,7 +65,7 @@ async def test_whoever_comes_later_is_told_the_round_so_far() -> None:
     feed = MessageFeed()
     async with serve_page(feed, 0) as url:
         feed.publish({"kind": "said", "text": "of the round before"})
-        feed.process(STARTED)
+        feed.process(RUN_STARTED)
         feed.process(JUDGEMENT)
         early = asyncio.ensure_future(_read(url, 3))
         assert [one["kind"] for one in await asyncio.wait_for(_read(url, 2), 600)] == ["round", "finding"]

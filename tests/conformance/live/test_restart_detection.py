@@ -43,10 +43,10 @@ class Quiet(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def child(listening: socket.socket) -> Iterator[subprocess.Popen[str]]:
+def child(listener: socket.socket) -> Iterator[subprocess.Popen[str]]:
     """Have another process serve on a socket."""
-    words = [sys.executable, "-c", CHILD, str(listening.fileno())]
-    with subprocess.Popen(words, pass_fds=[listening.fileno()], stdout=subprocess.PIPE, text=True) as process:
+    words = [sys.executable, "-c", CHILD, str(listener.fileno())]
+    with subprocess.Popen(words, pass_fds=[listener.fileno()], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         try:
@@ -59,8 +59,8 @@ def test_holders_are_the_processes_with_the_socket() -> None:
     """Ours while we listen, and none afterwards; each with its start time, since numbers come again."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        ((number, started),) = find_holders(port)
-        assert (number, started.isdecimal()) == (os.getpid(), True)
+        ((number, start_time),) = find_holders(port)
+        assert (number, start_time.isdecimal()) == (os.getpid(), True)
     assert find_holders(port) == frozenset()
 
 
@@ -78,11 +78,11 @@ async def test_a_reload_that_hands_its_socket_on_is_seen() -> None:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         with child(listening):
             before = find_holders(listening.getsockname()[1])
-            waiting = asyncio.ensure_future(wait_until_restarted(await read_server_states([url]), poll=POLL))
+            wait_task = asyncio.ensure_future(wait_until_restarted(await read_server_states([url]), poll=POLL))
             await asyncio.sleep(10 * POLL)
-            assert not waiting.done()
+            assert not wait_task.done()
         with child(listening):
-            assert await asyncio.wait_for(waiting, 600) == url
+            assert await asyncio.wait_for(wait_task, 600) == url
             assert find_holders(listening.getsockname()[1]) != before
 
 
@@ -91,12 +91,12 @@ async def test_a_server_elsewhere_is_seen_to_be_back() -> None:
     with socket.create_server(("127.0.0.2", 0)) as reserved:
         place = reserved.getsockname()
     url = f"http://127.0.0.2:{place[1]}"
-    waiting = asyncio.ensure_future(wait_until_restarted(await read_server_states([url]), poll=POLL))
+    wait_task = asyncio.ensure_future(wait_until_restarted(await read_server_states([url]), poll=POLL))
     await asyncio.sleep(10 * POLL)
-    assert not waiting.done()
+    assert not wait_task.done()
     with ThreadingHTTPServer(place, Quiet) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        assert await asyncio.wait_for(waiting, 600) == url
+        assert await asyncio.wait_for(wait_task, 600) == url
         again = asyncio.ensure_future(wait_until_restarted(await read_server_states([url]), poll=POLL))
         await asyncio.sleep(10 * POLL)
         assert not again.done()

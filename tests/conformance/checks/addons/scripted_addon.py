@@ -19,11 +19,11 @@ FLAW = os.environ.get("FLAW", "")
 HUB = os.environ["S2_HUB_URL"].rstrip("/")
 TOKEN = os.environ["S2_HUB_TOKEN"]
 SELF = os.environ["S2_HUB_SELF_URL"]
-trusted: dict[str, str] = {}
-resolved: dict[str, str] = {}
+trusted_keys: dict[str, str] = {}
+resolved_keys: dict[str, str] = {}
 
 
-def called(path: str, body: Any = None, **headers: str) -> Any:
+def call_hub(path: str, body: Any = None, **headers: str) -> Any:
     """Call the hub and return the answer's JSON."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(HUB + path, data, {"Content-Type": "application/json", **headers})
@@ -35,20 +35,20 @@ def pull() -> None:
     """Take the hub's documents."""
     if FLAW == "no trust set":
         return
-    fresh = called("/v1/issuer-pks")
+    fresh = call_hub("/v1/issuer-pks")
     if FLAW == "never forgets":
-        fresh = {**trusted, **fresh}
+        fresh = {**trusted_keys, **fresh}
     if FLAW != "ignores the trust set":
-        trusted.clear()
-        trusted.update(fresh)
+        trusted_keys.clear()
+        trusted_keys.update(fresh)
     if FLAW == "no atb-keys":
-        resolved.update(fresh)
+        resolved_keys.update(fresh)
         return
     time.sleep(float(os.environ.get("BETWEEN_DOCUMENTS", "0")))
-    keys = {one["did"]: one["public_key_b64"] for one in called("/.well-known/atb-keys.json")["keys"]}
+    keys = {one["did"]: one["public_key_b64"] for one in call_hub("/.well-known/atb-keys.json")["keys"]}
     if FLAW != "never forgets":
-        resolved.clear()
-    resolved.update(trusted if FLAW == "reads atb-keys and takes the trust set" else keys)
+        resolved_keys.clear()
+    resolved_keys.update(trusted_keys if FLAW == "reads atb-keys and takes the trust set" else keys)
 
 
 def register() -> None:
@@ -61,18 +61,18 @@ def register() -> None:
     if FLAW == "nested, with the health path":
         body = {"service": {"id": "scripted", "health": SELF + "/health"}}
     token = {"no token": "", "another token": "Bearer something-else"}.get(FLAW, f"Bearer {TOKEN}")
-    called("/v1/services", body, **({"Authorization": token} if token else {}))
+    call_hub("/v1/services", body, **({"Authorization": token} if token else {}))
 
 
 def join() -> None:
     """Join, and keep the trust set fresh."""
     steps = [register, pull] if FLAW == "registers first" else [pull, register]
-    left = list(steps)
+    steps_left = list(steps)
     while True:
         try:
-            while left:
-                left[0]()
-                left.pop(0)
+            while steps_left:
+                steps_left[0]()
+                steps_left.pop(0)
             if FLAW not in {"pulls once", "pulls when asked"}:
                 pull()
         except (OSError, ValueError, KeyError):
@@ -91,7 +91,7 @@ def is_valid(text: str) -> bool:
     payload = envelope["payload"]
     if FLAW == "looks at the signature alone":
         payload = {**payload, "scopes": ["pay"]}
-    key = resolved.get(payload.get("issuer_did", payload.get("bench_issuer")))
+    key = resolved_keys.get(payload.get("issuer_did", payload.get("bench_issuer")))
     if FLAW == "takes everybody":
         return True
     if key is None or FLAW == "accepts no credential":
@@ -107,11 +107,11 @@ def meets_conditions(body: dict[str, Any]) -> bool:
     text = body["credential"]
     payload = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))["payload"]
     reaches = FLAW == "a passport reaches any score" or "min_score" not in body or "score" in payload
-    issued = (
+    is_own_issuer = (
         body.get("expected_issuer") in {None, payload.get("issuer_did")} or FLAW == "any issuer is the expected one"
     )
     lasts = body.get("now", "") <= payload["expires_at"] or FLAW == "asks its own clock only"
-    return reaches and issued and lasts
+    return reaches and is_own_issuer and lasts
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -121,7 +121,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer health."""
-        self._say(404 if FLAW == "no health" else 200, {"status": "ok", "issuers": len(trusted)})
+        self._say(404 if FLAW == "no health" else 200, {"status": "ok", "issuers": len(trusted_keys)})
 
     def do_POST(self) -> None:
         """Answer a question about a credential."""

@@ -21,7 +21,7 @@ from conformance.log.events import EventLog
 from conformance.processes.sandbox import command_prefix
 from programs.node import node
 from tests import prepared
-from tests.conformance.checks.control_plane.scripted_hub import TOKEN, Hub, serving
+from tests.conformance.checks.control_plane.scripted_hub import TOKEN, Hub, serve_hub
 
 ROOT = Path(__file__).parents[4]
 PROGRAM = Path(__file__).with_name("scripted_addon.py")
@@ -44,7 +44,7 @@ question = {path = "/verify", body = {credential = "{credential}"}, valid_at = "
 """
 LIKE_THE_REFERENCE = PROFILE.replace('name = "an addon"', 'name = "an addon"\ndefaults = "reference"')
 CHECKS = {one.id: one for one in load_checks() if one.function.__module__.startswith("conformance.checks.addons.")}
-JOINS, LISTED, SHARES = (
+JOINS, LISTING_CHECK, SHARES = (
     "an_addon_joins_the_suites_hub",
     "an_addon_is_listed_by_the_hub",
     "an_addon_shares_the_trust_set",
@@ -64,9 +64,9 @@ FLAWS = [
     ("no token", JOINS, {"CP-ADDON-03", "CP-ADDON-05", "CP-ADDON-08"}),
     ("another token", JOINS, {"CP-ADDON-03", "CP-ADDON-05", "CP-ADDON-08"}),
     ("another address", JOINS, {"CP-ADDON-04", "CP-ADDON-08"}),
-    ("another address", LISTED, {"CP-ADDON-06"}),
-    ("no health", LISTED, {"CP-ADDON-06"}),
-    ("no registration", LISTED, {"CP-ADDON-06"}),
+    ("another address", LISTING_CHECK, {"CP-ADDON-06"}),
+    ("no health", LISTING_CHECK, {"CP-ADDON-06"}),
+    ("no registration", LISTING_CHECK, {"CP-ADDON-06"}),
     ("ignores the trust set", SHARES, {"CP-ADDON-07", "CP-ISSUER-10"}),
     ("pulls once", SHARES, {"CP-ADDON-07", "CP-ISSUER-10"}),
     ("no trust set", SHARES, {"CP-ADDON-07", "CP-ISSUER-10"}),
@@ -84,7 +84,9 @@ FLAWS = [
 ]
 
 
-async def judged(*names: str, flaw: str = "", profile: str = PROFILE, url: str = "", budget: str = "60") -> EventLog:
+async def run_checks(
+    *names: str, flaw: str = "", profile: str = PROFILE, url: str = "", budget: str = "60"
+) -> EventLog:
     """Run checks that start the scripted addon and return the log."""
     checks = tuple(CHECKS[name] for name in names)
     rows = load().select([row for one in checks for row in one.rows])
@@ -102,7 +104,7 @@ def verdicts(log: EventLog) -> Mapping[str, str]:
     return {event["id"]: event["verdict"] for event in log.of("row")}
 
 
-def breached(log: EventLog) -> set[str]:
+def find_breached_rows(log: EventLog) -> set[str]:
     """Return the rows that are broken."""
     return {row for row, verdict in verdicts(log).items() if verdict in {"fail", "warn"}}
 
@@ -112,8 +114,8 @@ def logs() -> Mapping[tuple[str, str], EventLog]:
     """The log of each flawed addon under its check, run side by side: what never comes is waited for in all of them."""
 
     async def all_of_them() -> dict[tuple[str, str], EventLog]:
-        done = await asyncio.gather(*(judged(check, flaw=flaw, budget=SHORT) for flaw, check, _ in FLAWS))
-        return {(flaw, check): log for (flaw, check, _), log in zip(FLAWS, done, strict=True)}
+        results = await asyncio.gather(*(run_checks(check, flaw=flaw, budget=SHORT) for flaw, check, _ in FLAWS))
+        return {(flaw, check): log for (flaw, check, _), log in zip(FLAWS, results, strict=True)}
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ports_and_commands, "ANSWERS_SECONDS", float(SHORT))
@@ -123,7 +125,7 @@ def logs() -> Mapping[tuple[str, str], EventLog]:
 async def test_an_honest_addon_passes() -> None:
     """Every row of the contract passes, its keys and its default port, and so do the rows about issuers."""
     names = [name for name in CHECKS if name != COMMANDS and (name != PORTS or await command_prefix())]
-    log = await judged(*names)
+    log = await run_checks(*names)
     assert set(verdicts(log).values()) == {"pass"}
     assert {f"CP-ADDON-0{number}" for number in range(1, 9)} <= set(verdicts(log))
 
@@ -136,7 +138,7 @@ def test_a_flaw_breaks_exactly_its_rows(
     log = logs[flaw, check]
     if check == PORTS and verdicts(log) == {"CP-CONF-07": "documented"}:
         pytest.skip("this machine allows no network namespaces")
-    assert breached(log) == rows
+    assert find_breached_rows(log) == rows
     assert set(verdicts(log).values()) <= {"pass", "fail", "warn"}
 
 
@@ -146,21 +148,21 @@ CONDITIONS = ["a passport reaches any score", "any issuer is the expected one", 
 @pytest.mark.parametrize("flaw", CONDITIONS)
 async def test_a_condition_of_a_question_that_is_not_judged_is_caught(flaw: str) -> None:
     """A verifier with the reference's choices judges each condition of a question."""
-    log = await judged(RESOLVES, flaw=flaw, profile=LIKE_THE_REFERENCE, budget=SHORT)
-    assert breached(log) == {"CP-TRUST-07"}
+    log = await run_checks(RESOLVES, flaw=flaw, profile=LIKE_THE_REFERENCE, budget=SHORT)
+    assert find_breached_rows(log) == {"CP-TRUST-07"}
 
 
 @pytest.mark.parametrize(("flaw", "reference"), [("", True), ("looks at no condition", False)])
 async def test_conditions_are_asked_where_the_reference_binds(flaw: str, reference: bool) -> None:
     """The interface names no conditions, so a verifier with other choices may know none."""
-    log = await judged(RESOLVES, flaw=flaw, profile=LIKE_THE_REFERENCE if reference else PROFILE)
+    log = await run_checks(RESOLVES, flaw=flaw, profile=LIKE_THE_REFERENCE if reference else PROFILE)
     assert set(verdicts(log).values()) == {"pass"}
 
 
 @pytest.mark.parametrize("way", ["registers first", "nested, with the health path"])
 async def test_an_addon_may_join_in_its_own_way(way: str) -> None:
     """Neither the order of the two calls nor the shape of a registration is prescribed."""
-    assert breached(await judged(JOINS, LISTED, SHARES, flaw=way)) == set()
+    assert find_breached_rows(await run_checks(JOINS, LISTING_CHECK, SHARES, flaw=way)) == set()
 
 
 @pytest.mark.parametrize("between", ["0", "0.5"])
@@ -168,9 +170,9 @@ async def test_an_addon_that_pulls_when_it_is_asked_is_not_judged_by_its_pulls(b
     """If it is not bound what an addon trusts, pulling once is no breach, however slowly it reads; asked it passes."""
     unbound = PROFILE.replace('issuers_at = "issuers"\n', "").replace("= BUDGET", "= 2")
     unbound = unbound.replace("environment = {", f'environment = {{BETWEEN_DOCUMENTS = "{between}", ')
-    log = await judged(SHARES, flaw="pulls when asked", profile=unbound)
+    log = await run_checks(SHARES, flaw="pulls when asked", profile=unbound)
     assert set(verdicts(log).values()) == {"inconclusive"}
-    assert breached(await judged(FOLLOWS, flaw="pulls when asked")) == set()
+    assert find_breached_rows(await run_checks(FOLLOWS, flaw="pulls when asked")) == set()
 
 
 @pytest.mark.parametrize(("flaw", "row"), [("", "pass"), ("no registration", "fail"), ("no health", "pass")])
@@ -180,8 +182,10 @@ async def test_a_real_hub_lists_the_addon(flaw: str, row: str, monkeypatch: pyte
     profile = PROFILE.replace("[hub]\n", '[hub]\ntoken = {env = "SCRIPTED_TOKEN"}\n')
     profile += '[surfaces.control_plane]\nurl = "THE-URL"\n'
     with ExitStack() as stack:
-        url = stack.enter_context(serving(_Told()))
-        log = await judged(LISTED, flaw=flaw, profile=profile, url=url, budget="10" if row == "fail" else "60")
+        url = stack.enter_context(serve_hub(_Told()))
+        log = await run_checks(
+            LISTING_CHECK, flaw=flaw, profile=profile, url=url, budget="10" if row == "fail" else "60"
+        )
     assert verdicts(log)["CP-ADDON-06"] == row
 
 
@@ -189,8 +193,8 @@ class _Told(Hub):
     """A hub whose posture tells addresses."""
 
     def _posture(self, services: list[dict[str, object]]) -> object:
-        told = super()._posture(services)
-        return {**told, "addresses": [one["url"] for one in services]}
+        posture = super()._posture(services)
+        return {**posture, "addresses": [one["url"] for one in services]}
 
 
 @pytest.mark.parametrize(
@@ -222,7 +226,7 @@ async def test_console_commands(
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     profile = PROFILE.replace('name = "an addon"', f'name = "an addon"\nservice_word = "{word.capitalize()}"')
-    log = await judged(COMMANDS, profile=profile + f'console = "{console}"\n')
+    log = await run_checks(COMMANDS, profile=profile + f'console = "{console}"\n')
     assert verdicts(log) == {"CP-CONF-08": verdict}
 
 
@@ -238,15 +242,15 @@ async def test_proofs_are_asked_about_where_their_system_is_claimed(
     system: str, flaw: str, verdict: str | None
 ) -> None:
     """An addon that claims the system and verifies no proof, or accepts none, fails; other systems are not tried."""
-    asked = f'{{credential = "{{zk_receipt}}"}}, proof_system = "{system}"'
-    profile = PROFILE.replace('{credential = "{credential}"}', asked)
-    log = await judged(PROVES, flaw=flaw, profile=profile, budget="12" if flaw else "60")
+    question = f'{{credential = "{{zk_receipt}}"}}, proof_system = "{system}"'
+    profile = PROFILE.replace('{credential = "{credential}"}', question)
+    log = await run_checks(PROVES, flaw=flaw, profile=profile, budget="12" if flaw else "60")
     assert verdicts(log) == {"CP-ADDON-08": verdict or "not_applicable"}
 
 
 async def test_a_server_s_fault_is_no_refusal() -> None:
     """An addon that answers 500 to a credential that it rejects neither passes nor fails for it."""
-    log = await judged(RESOLVES, FOLLOWS, flaw="breaks on what it refuses", budget="60")
+    log = await run_checks(RESOLVES, FOLLOWS, flaw="breaks on what it refuses", budget="60")
     assert set(verdicts(log).values()) == {"inconclusive"}
     assert {*verdicts(log)} == {"CP-TRUST-07", "CP-ISSUER-10", "CP-ISSUER-11"}
 
@@ -254,27 +258,27 @@ async def test_a_server_s_fault_is_no_refusal() -> None:
 async def test_an_operator_without_bundled_services_is_not_asked_for_them() -> None:
     """Rows about bundled services do not apply if the profile says that no service is bundled."""
     profile = PROFILE.replace('["atb_verifier"]', "[]").replace("addons.atb_verifier", "addons.mine")
-    found = verdicts(await judged(JOINS, RESOLVES, FOLLOWS, PORTS, COMMANDS, profile=profile))
-    absent = {row for row, verdict in found.items() if verdict == "not_applicable"}
+    verdict_by_row = verdicts(await run_checks(JOINS, RESOLVES, FOLLOWS, PORTS, COMMANDS, profile=profile))
+    absent = {row for row, verdict in verdict_by_row.items() if verdict == "not_applicable"}
     assert absent == {"CP-ADDON-08", "CP-TRUST-07", "CP-ISSUER-10", "CP-ISSUER-11", "CP-CONF-07", "CP-CONF-08"}
-    assert {verdict for row, verdict in found.items() if row not in absent} == {"pass"}
+    assert {verdict for row, verdict in verdict_by_row.items() if row not in absent} == {"pass"}
 
 
 async def ran(*words: str, cwd: Path) -> tuple[int, str]:
     """Run the command and return its exit code and its words."""
-    done = await asyncio.to_thread(prepared.run, "conformance", "run", *words, env=os.environ, cwd=cwd, timeout=600)
-    return done.returncode, done.stdout + done.stderr
+    process = await asyncio.to_thread(prepared.run, "conformance", "run", *words, env=os.environ, cwd=cwd, timeout=600)
+    return process.returncode, process.stdout + process.stderr
 
 
 async def test_the_example_in_node_passes(tmp_path: Path) -> None:
     """`weldproof run CP-ADDON --addon -- node addon.mjs` passes seven rows with the page of Node in examples."""
-    code, said = await ran("CP-ADDON", "--json", "--addon", "--", str(node().path), str(EXAMPLE), cwd=tmp_path)
-    assert code == 0, said
-    found = {one["name"]: one["status"] for one in json.loads(said)["results"]["tests"]}
-    assert sum(status == "passed" for status in found.values()) == 7, found
+    code, output = await ran("CP-ADDON", "--json", "--addon", "--", str(node().path), str(EXAMPLE), cwd=tmp_path)
+    assert code == 0, output
+    verdict_by_row = {one["name"]: one["status"] for one in json.loads(output)["results"]["tests"]}
+    assert sum(status == "passed" for status in verdict_by_row.values()) == 7, verdict_by_row
 
 
-SPOILED = {
+SPOILED_LINES = {
     "no registration": ("if (!registered) await register();", ""),
     "no trust set": ("    await pull();\n", ""),
     "another token": ("Bearer ${token}", "Bearer none"),
@@ -289,7 +293,7 @@ async def test_the_example_with_a_line_spoiled_fails(tmp_path: Path) -> None:
     profile = '[claims]\nsurfaces = ["control_plane"]\n[hub]\npropagation_budget = 10\n'
     (tmp_path / "short.toml").write_text(profile)
 
-    async def spoiled(name: str, line: str, instead: str) -> int:
+    async def run_spoiled(name: str, line: str, instead: str) -> int:
         assert text.count(line) == 1
         page = tmp_path / f"{name.replace(' ', '-')}.mjs"
         page.write_text(text.replace(line, instead), "utf-8")
@@ -298,8 +302,8 @@ async def test_the_example_with_a_line_spoiled_fails(tmp_path: Path) -> None:
         words = (*rows, "--config", "short.toml", "--report-dir", page.stem, *addon)
         return (await ran(*words, cwd=tmp_path))[0]
 
-    codes = await asyncio.gather(*(spoiled(name, *change) for name, change in SPOILED.items()))
-    assert dict(zip(SPOILED, codes, strict=True)) == dict.fromkeys(SPOILED, 1)
+    codes = await asyncio.gather(*(run_spoiled(name, *change) for name, change in SPOILED_LINES.items()))
+    assert dict(zip(SPOILED_LINES, codes, strict=True)) == dict.fromkeys(SPOILED_LINES, 1)
 
 
 @pytest.mark.parametrize(
@@ -321,10 +325,10 @@ async def test_what_cannot_be_used_ends_with_two(words: tuple[str, ...], said: s
 async def test_an_addon_that_ends_is_not_judged(tmp_path: Path) -> None:
     """An addon that does not start gives no verdict; its last output is reported without the token."""
     words = ("CP-ADDON-01", "--addon", "--", sys.executable, "-c", "import os; print(os.environ['S2_HUB_TOKEN']); 1/0")
-    code, said = await ran(*words, cwd=tmp_path)
-    assert code == 3, said
-    assert "ZeroDivisionError" in said
-    assert "$ADMIN_TOKEN" in said
+    code, output = await ran(*words, cwd=tmp_path)
+    assert code == 3, output
+    assert "ZeroDivisionError" in output
+    assert "$ADMIN_TOKEN" in output
 
 
 async def test_the_working_folder_s_profile_is_the_target_of_other_rows(tmp_path: Path) -> None:
@@ -333,9 +337,9 @@ async def test_the_working_folder_s_profile_is_the_target_of_other_rows(tmp_path
     addon = ("--addon", "--addon-url", "here", "--", "true")
     alone: tuple[tuple[str, ...], ...] = ((), ("CP-ADDON-01",))
     for ids in alone:
-        code, said = await ran(*ids, *addon, cwd=tmp_path)
-        assert (code, "--addon-url here: give an address" in said) == (2, True), said
+        code, output = await ran(*ids, *addon, cwd=tmp_path)
+        assert (code, "--addon-url here: give an address" in output) == (2, True), output
     beyond: tuple[tuple[str, ...], ...] = (("CP",), ("CP-ADDON-01", "CP-TRUST"))
     for ids in beyond:
-        code, said = await ran(*ids, *addon, cwd=tmp_path)
-        assert (code, "weldproof.toml: not TOML" in said) == (2, True), said
+        code, output = await ran(*ids, *addon, cwd=tmp_path)
+        assert (code, "weldproof.toml: not TOML" in output) == (2, True), output

@@ -30,14 +30,14 @@ def _groups(**healthy: bool) -> Any:
     return {"groups": [{"kind": "addon", "members": members}]}
 
 
-def _numbered(**healthy: bool) -> Any:
+def _number_services(**healthy: bool) -> Any:
     return {
         str(at): {"id": name, "checked_at": "2026-01-01T00:00:00Z", "up": well}
         for at, (name, well) in enumerate(healthy.items())
     }
 
 
-@pytest.mark.parametrize("shape", [_list, _by_name, _bare, _groups, _numbered])
+@pytest.mark.parametrize("shape", [_list, _by_name, _bare, _groups, _number_services])
 def test_a_record_is_fresh_whatever_became_of_the_others(shape: Any) -> None:
     """A healthy addon that was not there before is new, even if another ended meanwhile; one that stayed is not."""
     before = shape(first=True)

@@ -78,7 +78,7 @@ class Agent:
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Answer one request."""
-        call = Call(method, urlsplit(url).path or "/", CIMultiDict(headers), body or b"", _parsed(body or b""))
+        call = Call(method, urlsplit(url).path or "/", CIMultiDict(headers), body or b"", _parse_json(body or b""))
         self.calls.append(call)
         reply = self._answer(call)
         if self.change is not None:
@@ -114,23 +114,23 @@ class Agent:
 
     def _skill(self, call: Call) -> Reply:
         if not isinstance(call.document, dict):
-            return malformed("no object")
+            return answer_malformed("no object")
         try:
             return self._result(call)
         except (KeyError, ValueError, TypeError, AttributeError, KeyFault) as fault:
-            return malformed(str(fault))
+            return answer_malformed(str(fault))
 
     def _result(self, call: Call) -> Reply:
         if call.path == SIGN:
-            return Reply(200, self.look.signed(call.members))
-        asked = self.look.request(call.members)
-        message, key = verify_request.message_of(asked), verify_request.key_of(asked)
+            return Reply(200, self.look.sign_request(call.members))
+        members = self.look.request(call.members)
+        message, key = verify_request.message_of(members), verify_request.key_of(members)
         if key is None and call.path == VERIFY:
-            return malformed("no key")
-        judged = judgement.judge(
-            message, key, verify_request.policy_of(asked), now=asked.get("now") or int(time.time())
+            return answer_malformed("no key")
+        verdict = judgement.judge(
+            message, key, verify_request.policy_of(members), now=members.get("now") or int(time.time())
         )
-        return Reply(200, self.look.result(judged, message, explain=call.path == EXPLAIN))
+        return Reply(200, self.look.result(verdict, message, explain=call.path == EXPLAIN))
 
     def _rpc(self, call: Call) -> Reply:
         envelope = {"jsonrpc": "2.0", "id": call.members.get("id")}
@@ -150,23 +150,23 @@ class Look:
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Return the answer of verify or explain."""
-        labelled = judged.signature
-        parameters = {} if labelled is None else dict(labelled.coverage.parameters)
-        found: dict[str, Any] = {
+        signature = judged.signature
+        parameters = {} if signature is None else dict(signature.coverage.parameters)
+        members: dict[str, Any] = {
             "valid": judged.is_valid,
             "errors": [fault.text for fault in judged.faults],
             "error_codes": [fault.code.value for fault in judged.faults],
             "signature_base": "" if judged.base is None else judged.base.text or "",
-            "covered_components": [str(one) for one in labelled.coverage.components] if labelled else [],
+            "covered_components": [str(one) for one in signature.coverage.components] if signature else [],
             "parameters": {name: value for name, value in parameters.items() if isinstance(value, int | str)},
         }
         if explain:
             digest = digest_value(message.body) if judged.digest is None else judged.digest.content_digest
-            found["content_digest"] = {"computed": digest.partition("=:")[2].rstrip(":") or digest}
-            found["fix_notes"] = [f"Look at this: {fault.text}" for fault in judged.faults]
-        return found
+            members["content_digest"] = {"computed": digest.partition("=:")[2].rstrip(":") or digest}
+            members["fix_notes"] = [f"Look at this: {fault.text}" for fault in judged.faults]
+        return members
 
-    def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer of sign."""
         if any("key" in name for name in given):
             raise ValueError("no keys")
@@ -174,13 +174,15 @@ class Look:
         message = signing.with_digest(verify_request.message_of({**given, "headers": fields}))
         key = self.demo_key()
         public = _raw(key)
-        one = signing.sign(message, key, signing.default_components(message), self.parameters(public))
-        judged = judgement.judge(one.message, key.public, judgement.Policy(label="sig"), now=int(time.time()))
-        if not judged.is_valid:
+        signed_message = signing.sign(message, key, signing.default_components(message), self.parameters(public))
+        verdict = judgement.judge(
+            signed_message.message, key.public, judgement.Policy(label="sig"), now=int(time.time())
+        )
+        if not verdict.is_valid:
             raise ValueError("no valid signature can be made for it")
         return {
-            **verify_request.members_of(one.message),
-            "signature_base": one.base,
+            **verify_request.members_of(signed_message.message),
+            "signature_base": signed_message.base,
             "public_key_hex": public.hex(),
             "did_key": keys.did_key(public),
         }
@@ -231,7 +233,7 @@ class Foreign(Look):
             }
         return {"report": report}
 
-    def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return `{"request": {"headers": [[name, value]]}, "base", "key"}`."""
         plain = dict(self.request({"message": given["message"]}))
         ours = super().signed(plain)
@@ -249,19 +251,19 @@ def _raw(key: SigningKey) -> bytes:
     return material
 
 
-def _parsed(body: bytes) -> Any:
+def _parse_json(body: bytes) -> Any:
     try:
         return json.loads(body)
     except ValueError:
         return None
 
 
-def malformed(reason: str) -> Reply:
+def answer_malformed(reason: str) -> Reply:
     """Return a 422."""
     return Reply(422, {"detail": [{"loc": ["body"], "msg": reason or "wrong", "type": "value_error"}]})
 
 
-async def judged(name: str, agent: Agent, profile: str = PROFILE) -> dict[str, Verdict]:
+async def run_check(name: str, agent: Agent, profile: str = PROFILE) -> dict[str, Verdict]:
     """Run one check against an agent and return the verdict of each row it judged."""
     return await tried(name, agent, profile)
 
@@ -269,15 +271,18 @@ async def judged(name: str, agent: Agent, profile: str = PROFILE) -> dict[str, V
 def at(path: str, change: Callable[[Any], Any]) -> Change:
     """Return what changes the document of 200 answers at a path."""
 
-    def changed(call: Call, reply: Reply) -> Reply:
+    def change_reply(call: Call, reply: Reply) -> Reply:
         return replace(reply, document=change(reply.document)) if call.path == path and reply.status == 200 else reply
 
-    return changed
+    return change_reply
 
 
-ADDED = ("Signature-Input", "Signature", "Content-Digest")
+ADDED_FIELDS = ("Signature-Input", "Signature", "Content-Digest")
 
 
 def only_added(document: Any) -> Any:
     """Leave of a signed request's fields those that signing adds."""
-    return {**document, "headers": {name: document["headers"][name] for name in ADDED if name in document["headers"]}}
+    return {
+        **document,
+        "headers": {name: document["headers"][name] for name in ADDED_FIELDS if name in document["headers"]},
+    }

@@ -16,7 +16,7 @@ from conformance.oracles.message_signatures.message import Message
 from conformance.outcome import NOT_TRIED, Verdict
 from conformance.surfaces.agent import VERIFY
 from conformance.surfaces.agent.templates import find_lost_part
-from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Call, Foreign, Reply, judged
+from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Call, Foreign, Reply, run_check
 from tests.conformance.checks.agent.test_agent_probing import probed
 from tests.conformance.checks.trial import breached, tried
 
@@ -46,25 +46,25 @@ def stranger(content: str, *, documented: str | None = None, said: Mapping[str, 
     members = {"message": {"$ref": "#/components/schemas/M"}, "public_key_hex": {"type": "string"}, "did_key": {}}
     schema = {"type": "object", "properties": members}
 
-    def changed(call: Call, reply: Reply) -> Reply:
+    def change_reply(call: Call, reply: Reply) -> Reply:
         if call.path == "/openapi.json" and documented is not None:
             reply.document["components"] = {"schemas": {"M": {"type": "object", "properties": kinds}}}
             body = {"content": {"application/json": {"schema": schema}}}
             reply.document["paths"][VERIFY]["post"]["requestBody"] = body
         return reply
 
-    return Agent(changed, Stranger(content, said=said))
+    return Agent(change_reply, Stranger(content, said=said))
 
 
 @pytest.mark.parametrize(("content", "documented"), [("content", None), ("content", "content"), ("octets", "octets")])
 async def test_the_member_of_the_content_is_found(content: str, documented: str | None) -> None:
     """By a usual name, and by whatever name the document gives it: nothing of an honest agent is broken."""
-    found = await probed(stranger(content, documented=documented))
-    assert found is not None
-    assert found.bindings["verify_body"]["message"][content] == "{body_b64}"
-    assert (found.bindings["validity_at"], found.bindings["errors_at"]) == ("accepted", "problems")
+    discovery = await probed(stranger(content, documented=documented))
+    assert discovery is not None
+    assert discovery.bindings["verify_body"]["message"][content] == "{body_b64}"
+    assert (discovery.bindings["validity_at"], discovery.bindings["errors_at"]) == ("accepted", "problems")
     for check in ("sound_messages_are_valid", "the_content_is_compared"):
-        verdicts = await judged(check, stranger(content, documented=documented), FOREIGN)
+        verdicts = await run_check(check, stranger(content, documented=documented), FOREIGN)
         assert set(verdicts.values()) == {Verdict.PASS}
 
 
@@ -72,12 +72,12 @@ async def test_a_member_that_nobody_tells_is_named_and_nothing_is_broken() -> No
     """Messages without content hold under the guess, and with it none does: the content's member is to be bound."""
     for said in ({}, {"ok": True}):
         agent = stranger("octets", said=said)
-        assert set((await judged("sound_messages_are_valid", agent, FOREIGN)).values()) == {Verdict.INCONCLUSIVE}
-        found = await probed(agent)
-        assert found is not None
-        assert found.bindings == {"openapi_path": "/openapi.json"}
-        assert found.open_question is not None
-        assert "the content's member in `verify_body`" in found.open_question
+        assert set((await run_check("sound_messages_are_valid", agent, FOREIGN)).values()) == {Verdict.INCONCLUSIVE}
+        discovery = await probed(agent)
+        assert discovery is not None
+        assert discovery.bindings == {"openapi_path": "/openapi.json"}
+        assert discovery.open_question is not None
+        assert "the content's member in `verify_body`" in discovery.open_question
 
 
 async def test_a_body_under_which_nothing_holds_judges_nobody() -> None:
@@ -88,16 +88,16 @@ async def test_a_body_under_which_nothing_holds_judges_nobody() -> None:
             return {**super().request(given), "path": "/elsewhere"}
 
     agent = Agent(look=Lost("content"))
-    found = await probed(agent)
-    assert found is not None
-    assert found.open_question is not None
-    assert "verify_body" in found.open_question
-    assert not breached(await judged("sound_messages_are_valid", agent, FOREIGN))
+    discovery = await probed(agent)
+    assert discovery is not None
+    assert discovery.open_question is not None
+    assert "verify_body" in discovery.open_question
+    assert not breached(await run_check("sound_messages_are_valid", agent, FOREIGN))
 
 
 async def test_a_bound_body_that_loses_the_content_is_named_too() -> None:
     """If the member for validity is not bound, no answer is read; the gap of the body is reported."""
-    bound = (
+    binding = (
         FOREIGN
         + """
 [agent.verify_body]
@@ -106,7 +106,7 @@ public_key_hex = "{public_key_hex}"
 did_key = "{did_key}"
 """
     )
-    verdicts = await judged("sound_messages_are_valid", stranger("content"), bound)
+    verdicts = await run_check("sound_messages_are_valid", stranger("content"), binding)
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
 
 
@@ -116,8 +116,8 @@ class Textual(Stranger):
     def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read the text of `content` as its bytes in UTF-8."""
         text = given["message"].get(self.content, "")
-        encoded = base64.b64encode(text.encode()).decode()
-        return super().request({**given, "message": {**given["message"], self.content: encoded}})
+        base64_text = base64.b64encode(text.encode()).decode()
+        return super().request({**given, "message": {**given["message"], self.content: base64_text}})
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Return base, digest and notes as well."""
@@ -146,12 +146,12 @@ async def test_content_that_is_no_text_is_not_sent_to_an_agent_that_takes_text(c
     agent = Agent(look=Textual("content"))
     log = EventLog()
     assert breached(await tried(check, agent, TEXTUAL, log=log)) == set()
-    sent = [event["request"]["body"] for event in log.of("exchange")]
-    assert sent
-    assert not any("\\ufffd" in json.dumps(body) for body in sent)
-    untried = [event["where"][NOT_TRIED] for event in log.of("judgement") if NOT_TRIED in event["where"]]
-    assert untried
-    assert all("content that is no text: give it as {body_b64}" in text for text in untried)
+    bodies = [event["request"]["body"] for event in log.of("exchange")]
+    assert bodies
+    assert not any("\\ufffd" in json.dumps(body) for body in bodies)
+    skipped_trials = [event["where"][NOT_TRIED] for event in log.of("judgement") if NOT_TRIED in event["where"]]
+    assert skipped_trials
+    assert all("content that is no text: give it as {body_b64}" in text for text in skipped_trials)
 
 
 def test_what_a_body_cannot_carry() -> None:

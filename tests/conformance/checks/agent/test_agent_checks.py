@@ -34,10 +34,10 @@ from tests.conformance.checks.agent.scripted_agent import (
     Foreign,
     Look,
     Reply,
+    answer_malformed,
     at,
-    judged,
-    malformed,
     only_added,
+    run_check,
 )
 from tests.conformance.checks.trial import breached, tried
 
@@ -47,40 +47,40 @@ CHECKS = sorted(
     if one.surface == "agent" and all(row.startswith("AGENT-") for row in one.rows) and one.id != "vectors_are_judged"
 )
 # Skills over A2A are of the reference only; the scripted agent has none.
-NAMED = [name for name in CHECKS if name != "the_transport_speaks_json_rpc"]
+NAMED_CHECKS = [name for name in CHECKS if name != "the_transport_speaks_json_rpc"]
 
 
-MALFORMED = (("verify", "AGENT-VERIFY-16"), ("explain", "AGENT-EXPLAIN-13"), ("sign", "AGENT-SIGN-10"))
+MALFORMED_ROWS = (("verify", "AGENT-VERIFY-16"), ("explain", "AGENT-EXPLAIN-13"), ("sign", "AGENT-SIGN-10"))
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", NAMED_CHECKS)
 async def test_an_honest_agent_breaks_no_row(name: str) -> None:
     """Every row that a check judges passes, or is documented."""
-    found = await judged(name, Agent())
-    assert set(found.values()) <= {Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE}
+    verdict_by_row = await run_check(name, Agent())
+    assert set(verdict_by_row.values()) <= {Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE}
 
 
 @pytest.mark.parametrize("name", CHECKS)
 async def test_an_honest_agent_of_other_names_breaks_no_row(name: str) -> None:
     """Names that are not bound are discovered: rows pass, and no row is broken."""
-    found = await judged(name, Agent(look=Foreign()), FOREIGN)
-    assert breached(found) == set()
-    assert set(found) == set(next(one for one in load_checks() if one.id == name).rows)
-    assert set(found.values()) <= {Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE}
+    verdict_by_row = await run_check(name, Agent(look=Foreign()), FOREIGN)
+    assert breached(verdict_by_row) == set()
+    assert set(verdict_by_row) == set(next(one for one in load_checks() if one.id == name).rows)
+    assert set(verdict_by_row.values()) <= {Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE}
 
 
 async def test_an_agent_that_nobody_understands_decides_nothing() -> None:
     """Where no body is understood, rows are inconclusive."""
-    dumb = Agent(lambda call, reply: malformed("what?") if call.path.startswith("/verify") else reply)
-    found = await judged("sound_messages_are_valid", dumb, FOREIGN)
-    assert set(found.values()) == {Verdict.INCONCLUSIVE}
+    dumb = Agent(lambda call, reply: answer_malformed("what?") if call.path.startswith("/verify") else reply)
+    verdict_by_row = await run_check("sound_messages_are_valid", dumb, FOREIGN)
+    assert set(verdict_by_row.values()) == {Verdict.INCONCLUSIVE}
 
 
 async def test_an_agent_that_limits_decides_nothing() -> None:
     """429 for everything is no breach of any row."""
-    limited = Agent(lambda _, reply: Reply(429, {"detail": "too many"}) if reply.status == 200 else reply)
+    limiting_agent = Agent(lambda _, reply: Reply(429, {"detail": "too many"}) if reply.status == 200 else reply)
     for name in ("sound_messages_are_valid", "demo_requests_are_signed", "explanations_need_no_key"):
-        assert set((await judged(name, limited)).values()) == {Verdict.INCONCLUSIVE}
+        assert set((await run_check(name, limiting_agent)).values()) == {Verdict.INCONCLUSIVE}
 
 
 def says(**members: Any) -> Callable[[Any], Any]:
@@ -97,8 +97,8 @@ def refused_as(status: int, kind: type) -> Change:
     """Return what answers bodies of a JSON type with a status."""
 
     def change(call: Call, reply: Reply) -> Reply:
-        hit = call.path.startswith("/verify") and call.body and isinstance(call.document, kind)
-        return Reply(status, {"detail": "Bad Request"}) if hit else reply
+        is_hit = call.path.startswith("/verify") and call.body and isinstance(call.document, kind)
+        return Reply(status, {"detail": "Bad Request"}) if is_hit else reply
 
     return change
 
@@ -116,8 +116,8 @@ def unread_as(code: int) -> Change:
 
 def breaking_without_key_and_digest(call: Call, reply: Reply) -> Reply:
     """Break down over a message without a key whose covered digest is missing."""
-    given = call.path != EXPLAIN or b"Content-Digest" in call.body or b"public_key_hex" in call.body
-    return reply if given else Reply(500, {"detail": "Internal Server Error"})
+    is_complete = call.path != EXPLAIN or b"Content-Digest" in call.body or b"public_key_hex" in call.body
+    return reply if is_complete else Reply(500, {"detail": "Internal Server Error"})
 
 
 SKILL = {"id": "s", "name": "n", "description": "d", "tags": []}
@@ -172,63 +172,65 @@ VALID = says(valid=True, errors=[], error_codes=[])
 )
 async def test_a_wrong_agent_breaks_the_row(check: str, row: str, change: Change) -> None:
     """Each fault breaks its row."""
-    assert row in breached(await judged(check, Agent(change)))
+    assert row in breached(await run_check(check, Agent(change)))
 
 
 def first_json(call: Call, reply: Reply) -> Reply:
     """Take the first JSON text of a body for the body, as a reader of streams does."""
     try:
-        found = json.JSONDecoder().raw_decode(call.body.decode().lstrip())[0]
+        verdict_by_row = json.JSONDecoder().raw_decode(call.body.decode().lstrip())[0]
     except (ValueError, RecursionError):
         return reply
-    sound = isinstance(found, dict) and bool(found) and call.path in {VERIFY, EXPLAIN, SIGN}
+    sound = isinstance(verdict_by_row, dict) and bool(verdict_by_row) and call.path in {VERIFY, EXPLAIN, SIGN}
     return Reply(200, {"valid": True}) if reply.status == 422 and sound else reply
 
 
-@pytest.mark.parametrize(("operation", "row"), MALFORMED)
+@pytest.mark.parametrize(("operation", "row"), MALFORMED_ROWS)
 async def test_junk_after_a_sound_body_is_no_json(operation: str, row: str) -> None:
     """An operation that reads the first JSON text of a body takes what is no JSON."""
     for profile, look in ((PROFILE, Look()), (FOREIGN, Foreign())):
-        found = await judged(f"{operation}_refuses_malformed_bodies", Agent(first_json, look), profile)
-        assert row in breached(found)
+        verdict_by_row = await run_check(f"{operation}_refuses_malformed_bodies", Agent(first_json, look), profile)
+        assert row in breached(verdict_by_row)
 
 
 async def test_a_wrong_digest_that_is_signed_breaks_its_rows() -> None:
     """What came with the digest of another body is not valid at the agent's own verify."""
 
     class Keeping(Look):
-        def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
             key = self.demo_key()
             message = verify_request.message_of({**given, "headers": given.get("headers", {})})
             if message.field("content-digest") is None:
                 message = signing.with_digest(message)
-            one = signing.sign(message, key, signing.default_components(message), {"created": int(time.time())})
+            signed_message = signing.sign(
+                message, key, signing.default_components(message), {"created": int(time.time())}
+            )
             public = raw_public(key)
             return {
-                **verify_request.members_of(one.message),
-                "signature_base": one.base,
+                **verify_request.members_of(signed_message.message),
+                "signature_base": signed_message.base,
                 "public_key_hex": public.hex(),
                 "did_key": keys.did_key(public),
             }
 
-    found = await judged("demo_requests_are_signed", Agent(look=Keeping()))
-    assert {"AGENT-SIGN-04", "AGENT-SIGN-09"} <= breached(found)
+    verdict_by_row = await run_check("demo_requests_are_signed", Agent(look=Keeping()))
+    assert {"AGENT-SIGN-04", "AGENT-SIGN-09"} <= breached(verdict_by_row)
 
 
 async def test_an_agent_that_takes_no_long_content_breaks_nothing() -> None:
     """No length of a body is prescribed: 413 leaves it out."""
 
-    def limited(call: Call, reply: Reply) -> Reply:
+    def limit_content(call: Call, reply: Reply) -> Reply:
         return Reply(413, {"detail": "too long"}) if len(call.body) > 20_000 else reply
 
-    verdicts = await judged("the_content_is_compared", Agent(limited, Foreign()), FOREIGN)
+    verdicts = await run_check("the_content_is_compared", Agent(limit_content, Foreign()), FOREIGN)
     assert verdicts == {"AGENT-VERIFY-01": Verdict.NOT_APPLICABLE, "AGENT-VERIFY-10": Verdict.PASS}
 
 
 async def test_an_openapi_document_in_pieces_is_not_judged() -> None:
     """Where a reference leads out of the document nothing is fetched: whether it is valid stays open."""
     pieces = says(components={"schemas": {"A": {"$ref": "http://127.0.0.1:9/other.json"}}})
-    verdicts = await judged("openapi_describes_the_agent", Agent(at("/openapi.json", pieces)))
+    verdicts = await run_check("openapi_describes_the_agent", Agent(at("/openapi.json", pieces)))
     assert verdicts["AGENT-OAS-01"] is Verdict.INCONCLUSIVE
 
 
@@ -248,14 +250,14 @@ def base_line(change: Callable[[str], str]) -> Change:
 )
 async def test_a_base_that_differs_in_bytes_breaks_its_row(change: Change) -> None:
     """A line feed at the end, other line ends, another order of lines: none of them is the base."""
-    assert "AGENT-EXPLAIN-02" in breached(await judged("explanations_say_pass_or_fail", Agent(change)))
+    assert "AGENT-EXPLAIN-02" in breached(await run_check("explanations_say_pass_or_fail", Agent(change)))
 
 
 @pytest.mark.parametrize("look", [Look, Foreign])
 async def test_components_in_another_order_break_their_row(look: type[Look]) -> None:
     """The list must be in signed order, under whatever name."""
 
-    def turned(document: Any) -> Any:
+    def reverse_components(document: Any) -> Any:
         report = document.get("report", document)
         for name in ("covered_components", "components"):
             if name in report:
@@ -263,14 +265,16 @@ async def test_components_in_another_order_break_their_row(look: type[Look]) -> 
         return document
 
     profile = PROFILE if look is Look else FOREIGN
-    found = await judged("explanations_show_what_is_signed", Agent(at(EXPLAIN, turned), look()), profile)
-    assert breached(found) == {"AGENT-EXPLAIN-03"}
+    verdict_by_row = await run_check(
+        "explanations_show_what_is_signed", Agent(at(EXPLAIN, reverse_components), look()), profile
+    )
+    assert breached(verdict_by_row) == {"AGENT-EXPLAIN-03"}
 
 
 async def test_odd_values_in_an_answer_are_judged_and_break_no_check_off() -> None:
     """Members whose names are no texts are read over."""
     odd = at(EXPLAIN, says(more=[{"name": {}, "value": 1}, {"name": [], "value": None}, {"name": None}, None, 5]))
-    assert breached(await judged("explanations_show_what_is_signed", Agent(odd))) == set()
+    assert breached(await run_check("explanations_show_what_is_signed", Agent(odd))) == set()
 
 
 class OneKey(Look):
@@ -283,55 +287,55 @@ class OneKey(Look):
 
 async def test_one_demo_key_for_all_breaks_its_row() -> None:
     """The same key in two answers is not fresh."""
-    assert breached(await judged("every_demo_key_is_fresh", Agent(look=OneKey()))) == {"AGENT-SIGN-06"}
+    assert breached(await run_check("every_demo_key_is_fresh", Agent(look=OneKey()))) == {"AGENT-SIGN-06"}
 
 
 class Taking(Look):
     """Signs with a key that the caller offers."""
 
-    def signed(self, given: Any) -> dict[str, Any]:
+    def sign_request(self, given: Any) -> dict[str, Any]:
         """Return a request signed with the offered key."""
-        offered = given.get("private_key_hex")
+        private_key = given.get("private_key_hex")
         plain = {name: value for name, value in given.items() if "key" not in name}
-        if not isinstance(offered, str):
+        if not isinstance(private_key, str):
             return super().signed(plain)
-        one = OneKey()
-        one.demo_key = lambda: keys.read_private(bytes.fromhex(offered))  # type: ignore[method-assign]
-        return one.signed(plain)
+        key = OneKey()
+        key.demo_key = lambda: keys.read_private(bytes.fromhex(private_key))  # type: ignore[method-assign]
+        return key.sign_request(plain)
 
 
 async def test_an_offered_key_that_is_used_breaks_its_row() -> None:
     """The public half of the offered key gives it away."""
-    assert breached(await judged("offered_keys_are_never_used", Agent(look=Taking()))) == {"AGENT-SIGN-07"}
+    assert breached(await run_check("offered_keys_are_never_used", Agent(look=Taking()))) == {"AGENT-SIGN-07"}
 
 
 async def test_an_offered_key_that_is_echoed_breaks_its_row() -> None:
     """It is found in a refusal, too, also in another encoding."""
 
     def echo(call: Call, reply: Reply) -> Reply:
-        given = call.members.get("private_key_hex")
-        if not isinstance(given, str):
+        private_key = call.members.get("private_key_hex")
+        if not isinstance(private_key, str):
             return reply
-        text = base64.b64encode(bytes.fromhex(given)).decode()
+        text = base64.b64encode(bytes.fromhex(private_key)).decode()
         return Reply(422, {"detail": [{"loc": ["body"], "msg": f"no {text}", "type": "x"}]})
 
-    assert breached(await judged("offered_keys_are_never_used", Agent(echo))) == {"AGENT-SIGN-07"}
+    assert breached(await run_check("offered_keys_are_never_used", Agent(echo))) == {"AGENT-SIGN-07"}
 
 
 async def test_a_verdict_that_is_remembered_breaks_rows() -> None:
     """An answer kept by the signature alone is given to another key."""
-    kept: dict[str, Any] = {}
+    remembered: dict[str, Any] = {}
 
     def remember(call: Call, reply: Reply) -> Reply:
         if call.path != VERIFY or reply.status != 200:
             return reply
         place = str(call.members["headers"].get("Signature"))
-        return Reply(200, kept.setdefault(place, reply.document))
+        return Reply(200, remembered.setdefault(place, reply.document))
 
-    assert "AGENT-VERIFY-06" in breached(await judged("the_expected_key_decides", Agent(remember)))
+    assert "AGENT-VERIFY-06" in breached(await run_check("the_expected_key_decides", Agent(remember)))
 
 
-def shaped(document: Any) -> Change:
+def answer_shape(document: Any) -> Change:
     """Return what answers every 422 with a document."""
     return lambda _, reply: Reply(422, document) if reply.status == 422 else reply
 
@@ -346,16 +350,16 @@ async def test_a_shape_that_is_none_is_told_by_its_row() -> None:
         "AGENT-VALID-05": {"detail": []},
     }
     for row, shape in shapes.items():
-        agent = Agent(shaped(shape))
-        assert breached(await judged("refusals_have_the_shape", agent)) == {row}
+        agent = Agent(answer_shape(shape))
+        assert breached(await run_check("refusals_have_the_shape", agent)) == {row}
 
 
 async def test_what_needs_a_network_is_told_by_the_agent_without_one() -> None:
     """An agent that fails without a network is not offline."""
     offline = PROFILE + '[agent]\noffline_url = "http://offline.test"\n'
-    assert breached(await judged("verification_needs_no_network", Agent(), offline)) == set()
+    assert breached(await run_check("verification_needs_no_network", Agent(), offline)) == set()
     helpless = Agent(at(VERIFY, says(valid=False, errors=["no name server"])))
-    assert breached(await judged("verification_needs_no_network", helpless, offline)) == {"AGENT-VERIFY-20"}
+    assert breached(await run_check("verification_needs_no_network", helpless, offline)) == {"AGENT-VERIFY-20"}
 
 
 @pytest.mark.parametrize("url", [BASE, BASE.upper().replace("HTTP", "http") + ":80/"])
@@ -383,7 +387,7 @@ async def test_a_document_of_nobody_who_answers_is_not_judged(place: str) -> Non
         raise Unreachable(f"{call.method} {call.path}: refused, no {reply.status}")
 
     with pytest.raises(Unreachable):
-        await judged("openapi_describes_the_agent", Agent(dead), FOREIGN + place)
+        await run_check("openapi_describes_the_agent", Agent(dead), FOREIGN + place)
 
 
 class Coded(Foreign):
@@ -391,37 +395,37 @@ class Coded(Foreign):
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Return the problems with a code each."""
-        found = super().result(judged, message, explain=explain)
-        found["report"]["problems"] = [{"code": f"E-{fault.code.value}"} for fault in judged.faults]
-        return found
+        verdict_by_row = super().result(judged, message, explain=explain)
+        verdict_by_row["report"]["problems"] = [{"code": f"E-{fault.code.value}"} for fault in judged.faults]
+        return verdict_by_row
 
 
-def coded(place: str, **other: str) -> str:
+def bind_codes(place: str, **codes: str) -> str:
     """Return a profile that binds the place of codes, and what each is called."""
-    names = {code.value: f"E-{code.value}" for code in Code} | other
+    names = {code.value: f"E-{code.value}" for code in Code} | codes
     table = ", ".join(f'{code} = "{theirs}"' for code, theirs in names.items())
     return FOREIGN + f'[agent]\ncodes_at = "{place}"\nerror_codes = {{ {table} }}\n'
 
 
 async def test_codes_inside_a_list_of_objects_are_compared() -> None:
     """Each item of a list on the way stands for itself; the sentence names the target's own code."""
-    right = await judged("vectors_are_judged", Agent(look=Coded()), coded("report.problems.code"))
+    right = await run_check("vectors_are_judged", Agent(look=Coded()), bind_codes("report.problems.code"))
     assert right["AGENT-VERIFY-04"] is Verdict.PASS
     log = EventLog()
-    wrong = coded("report.problems.code", signature_mismatch="E17")
+    wrong = bind_codes("report.problems.code", signature_mismatch="E17")
     await tried("vectors_are_judged", Agent(look=Coded()), wrong, log=log)
-    said = [one for one in log.of("judgement") if one["row"] == "AGENT-VERIFY-04" and one["verdict"] == "fail"]
-    assert said
-    assert all("E17" in one["expected"] for one in said)
+    judgements = [one for one in log.of("judgement") if one["row"] == "AGENT-VERIFY-04" and one["verdict"] == "fail"]
+    assert judgements
+    assert all("E17" in one["expected"] for one in judgements)
 
 
 async def test_a_place_without_codes_is_named() -> None:
     """Nothing is compared there, and nothing is broken."""
     log = EventLog()
-    await tried("vectors_are_judged", Agent(look=Coded()), coded("report.problems.number"), log=log)
-    told = [one for one in log.of("judgement") if one["row"] == "AGENT-VERIFY-04"]
-    assert {one["verdict"] for one in told} == {"pass", "not_applicable", "inconclusive"}
-    assert any("[agent] codes_at" in str(one) for one in told if one["verdict"] == "inconclusive")
+    await tried("vectors_are_judged", Agent(look=Coded()), bind_codes("report.problems.number"), log=log)
+    judgements = [one for one in log.of("judgement") if one["row"] == "AGENT-VERIFY-04"]
+    assert {one["verdict"] for one in judgements} == {"pass", "not_applicable", "inconclusive"}
+    assert any("[agent] codes_at" in str(one) for one in judgements if one["verdict"] == "inconclusive")
 
 
 async def test_an_offline_agent_that_is_not_there_breaks_nothing() -> None:
@@ -439,26 +443,28 @@ async def test_an_offline_agent_that_is_not_there_breaks_nothing() -> None:
             return await super().send(method, url, headers, body)
 
     offline = PROFILE + '[agent]\noffline_url = "http://offline.test"\n'
-    assert await judged("verification_needs_no_network", Gone(), offline) == {"AGENT-VERIFY-20": Verdict.INCONCLUSIVE}
+    assert await run_check("verification_needs_no_network", Gone(), offline) == {
+        "AGENT-VERIFY-20": Verdict.INCONCLUSIVE
+    }
 
 
 async def test_every_vector_passes_an_honest_agent_and_breaks_a_blind_one() -> None:
     """The vectors' check has no complaint about the oracle behind an agent's door, and sees a blind one."""
-    honest = await judged("vectors_are_judged", Agent())
+    honest = await run_check("vectors_are_judged", Agent())
     assert breached(honest) == set()
-    blind = breached(await judged("vectors_are_judged", Agent(at(VERIFY, VALID))))
+    blind = breached(await run_check("vectors_are_judged", Agent(at(VERIFY, VALID))))
     assert {f"AGENT-VERIFY-{n:02}" for n in (2, 6, 7, 8, 10, 11, 12, 13, 14)} <= blind
 
 
 async def test_vectors_that_the_profile_decides_are_not_sent_to_others() -> None:
     """A target of other names is judged by what the standards say alone."""
-    found = await judged("vectors_are_judged", Agent(look=Foreign()), FOREIGN)
-    assert breached(found) == set()
-    assert set(found) == set(next(one for one in load_checks() if one.id == "vectors_are_judged").rows)
-    assert Verdict.INCONCLUSIVE not in found.values()
+    verdict_by_row = await run_check("vectors_are_judged", Agent(look=Foreign()), FOREIGN)
+    assert breached(verdict_by_row) == set()
+    assert set(verdict_by_row) == set(next(one for one in load_checks() if one.id == "vectors_are_judged").rows)
+    assert Verdict.INCONCLUSIVE not in verdict_by_row.values()
 
 
-_KNOWN = {"@method", "@authority", "@path", "@query"}
+_KNOWN_COMPONENTS = {"@method", "@authority", "@path", "@query"}
 
 
 class Modest(Coded):
@@ -466,19 +472,21 @@ class Modest(Coded):
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Refuse what covers anything else, and show no base of it."""
-        covered = () if judged.signature is None else judged.signature.coverage.components
-        if all(not one.parameters and (not one.name.startswith("@") or one.name in _KNOWN) for one in covered):
+        components = () if judged.signature is None else judged.signature.coverage.components
+        if all(
+            not one.parameters and (not one.name.startswith("@") or one.name in _KNOWN_COMPONENTS) for one in components
+        ):
             return super().result(judged, message, explain=explain)
         fault = Fault(Code.UNSUPPORTED_COMPONENT, "unknown component")
-        refused = replace(judged, is_valid=False if judged.is_valid is not None else None, faults=(fault,), base=None)
-        return super().result(refused, message, explain=explain)
+        refusal = replace(judged, is_valid=False if judged.is_valid is not None else None, faults=(fault,), base=None)
+        return super().result(refusal, message, explain=explain)
 
 
 @pytest.mark.parametrize("check", ["vectors_are_judged", "explanations_say_pass_or_fail"])
 async def test_an_agent_may_know_fewer_components(check: str) -> None:
     """Vectors of what it does not know fail no row: neither by their verdict nor by their base, nor by its code."""
-    found = await judged(check, Agent(look=Modest()), coded("report.problems.code"))
-    assert Verdict.FAIL not in found.values(), found
+    verdict_by_row = await run_check(check, Agent(look=Modest()), bind_codes("report.problems.code"))
+    assert Verdict.FAIL not in verdict_by_row.values(), verdict_by_row
 
 
 async def test_the_base_of_what_an_agent_takes_is_judged() -> None:
@@ -486,14 +494,14 @@ async def test_the_base_of_what_an_agent_takes_is_judged() -> None:
 
     class Hidden(Foreign):
         def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
-            found = super().result(judged, message, explain=explain)
-            covered = () if judged.signature is None else judged.signature.coverage.components
-            if explain and any(one.parameters for one in covered):
-                found["report"]["canonical"] = []
-            return found
+            verdict_by_row = super().result(judged, message, explain=explain)
+            components = () if judged.signature is None else judged.signature.coverage.components
+            if explain and any(one.parameters for one in components):
+                verdict_by_row["report"]["canonical"] = []
+            return verdict_by_row
 
-    found = await judged("vectors_are_judged", Agent(look=Hidden()), FOREIGN)
-    assert breached(found) == {"AGENT-EXPLAIN-02"}
+    verdict_by_row = await run_check("vectors_are_judged", Agent(look=Hidden()), FOREIGN)
+    assert breached(verdict_by_row) == {"AGENT-EXPLAIN-02"}
 
 
 class Unasked(Look):
@@ -506,23 +514,25 @@ class Unasked(Look):
 
 async def test_codes_of_a_policy_that_an_agent_does_not_know_fail_nobody() -> None:
     """It reports one fault more than the caller asked about; a code that is wrong without a policy is reported."""
-    bound = FOREIGN + '[agent]\ncodes_at = "error_codes"\n[agent.error_codes]\nempty_components = "empty_components"\n'
-    assert breached(await judged("vectors_are_judged", Agent(look=Unasked()), bound)) == set()
-    renamed = Agent(at(VERIFY, says(error_codes=["another_fault"])), look=Unasked())
-    assert "AGENT-VERIFY-04" in breached(await judged("vectors_are_judged", renamed, bound))
+    binding = (
+        FOREIGN + '[agent]\ncodes_at = "error_codes"\n[agent.error_codes]\nempty_components = "empty_components"\n'
+    )
+    assert breached(await run_check("vectors_are_judged", Agent(look=Unasked()), binding)) == set()
+    renaming_agent = Agent(at(VERIFY, says(error_codes=["another_fault"])), look=Unasked())
+    assert "AGENT-VERIFY-04" in breached(await run_check("vectors_are_judged", renaming_agent, binding))
 
 
 def _take_expires_for_age(call: Call, reply: Reply) -> Reply:
     """Take a signature with an expires and no created for young."""
-    limited = call.path == VERIFY and b"max_age_seconds" in call.body
-    taken = limited and b"created=" not in call.body and b"expires=" in call.body
-    return Reply(200, VALID(reply.document)) if taken else reply
+    has_age_limit = call.path == VERIFY and b"max_age_seconds" in call.body
+    is_accepted = has_age_limit and b"created=" not in call.body and b"expires=" in call.body
+    return Reply(200, VALID(reply.document)) if is_accepted else reply
 
 
 async def test_an_age_that_is_judged_by_expires_is_caught() -> None:
     """Only `created` shows the age of a signature."""
-    found = await judged("only_created_shows_the_age", Agent(_take_expires_for_age))
-    assert breached(found) == {"AGENT-VERIFY-11"}
+    verdict_by_row = await run_check("only_created_shows_the_age", Agent(_take_expires_for_age))
+    assert breached(verdict_by_row) == {"AGENT-VERIFY-11"}
 
 
 def _expire_from_now(call: Call, reply: Reply) -> Reply:
@@ -536,13 +546,13 @@ def _expire_from_now(call: Call, reply: Reply) -> Reply:
 
 async def test_a_demo_that_expires_before_it_begins_is_caught() -> None:
     """The lifetime of a demo signature begins at the given created."""
-    found = await judged("demo_requests_are_signed", Agent(_expire_from_now))
-    assert breached(found) == {"AGENT-SIGN-05"}
+    verdict_by_row = await run_check("demo_requests_are_signed", Agent(_expire_from_now))
+    assert breached(verdict_by_row) == {"AGENT-SIGN-05"}
 
 
 @pytest.mark.parametrize(("skew", "messages"), [(0, 2), (1, 2), (9, 2), (10, 4), (60, 4)])
 async def test_a_skew_that_a_call_may_outlast_is_not_asked(skew: int, messages: int) -> None:
     """What holds for less than five seconds is not sent; what is beyond the skew always is."""
     agent = Agent()
-    await judged("clocks_may_differ_by_the_skew", agent, PROFILE + f"[agent]\nskew = {skew}\n")
+    await run_check("clocks_may_differ_by_the_skew", agent, PROFILE + f"[agent]\nskew = {skew}\n")
     assert messages == sum(call.path == VERIFY for call in agent.calls)

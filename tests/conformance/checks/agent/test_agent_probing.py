@@ -9,7 +9,7 @@ from conformance.log.events import EventLog
 from conformance.surfaces.agent import EXPLAIN, VERIFY
 from conformance.surfaces.agent.probing import DiscoveredAgent, probe_agent
 from conformance.target import parse
-from tests.conformance.checks.agent.scripted_agent import BASE, FOREIGN, Agent, Foreign, Look, Reply, at, judged
+from tests.conformance.checks.agent.scripted_agent import BASE, FOREIGN, Agent, Foreign, Look, Reply, at, run_check
 from tests.conformance.checks.trial import breached
 
 
@@ -20,22 +20,22 @@ async def probed(agent: Agent) -> DiscoveredAgent | None:
 
 async def test_the_familys_names_are_found() -> None:
     """Body, places of validity and errors, and the document's path are what the profile's table needs."""
-    found = await probed(Agent(look=Look()))
-    assert found is not None
+    discovery = await probed(Agent(look=Look()))
+    assert discovery is not None
     assert {
         "validity_at": "valid",
         "errors_at": "errors",
         "openapi_path": "/openapi.json",
-    }.items() <= found.bindings.items()
-    assert found.bindings["verify_body"]["path"] == "{path}"
+    }.items() <= discovery.bindings.items()
+    assert discovery.bindings["verify_body"]["path"] == "{path}"
 
 
 async def test_other_names_are_found_by_what_they_say() -> None:
     """An envelope inside the body, validity as a word, errors as objects: recognised by answers that differ."""
-    found = await probed(Agent(look=Foreign()))
-    assert found is not None
-    assert (found.bindings["validity_at"], found.bindings["errors_at"]) == ("report.outcome", "report.problems")
-    assert set(found.bindings["verify_body"]) == {"message", "public_key_hex", "did_key"}
+    discovery = await probed(Agent(look=Foreign()))
+    assert discovery is not None
+    assert (discovery.bindings["validity_at"], discovery.bindings["errors_at"]) == ("report.outcome", "report.problems")
+    assert set(discovery.bindings["verify_body"]) == {"message", "public_key_hex", "did_key"}
 
 
 async def test_a_member_that_says_only_part_of_it_is_not_taken_for_validity() -> None:
@@ -46,31 +46,38 @@ async def test_a_member_that_says_only_part_of_it_is_not_taken_for_validity() ->
         of_body = any("content" in text for text in errors)
         return {"ok": True, "signature_valid": valid or of_body, "told": {"holds": valid}, "errors": errors}
 
-    found = await probed(Agent(at(VERIFY, deep)))
-    assert found is not None
-    assert found.bindings["validity_at"] == "told.holds"
+    discovery = await probed(Agent(at(VERIFY, deep)))
+    assert discovery is not None
+    assert discovery.bindings["validity_at"] == "told.holds"
 
 
 async def test_an_explanation_may_say_its_verdict_at_a_place_of_its_own() -> None:
     """Where explain has no validity as verify has it, the place that tells the messages apart is its verdict."""
 
-    def worded(document: dict[str, Any]) -> dict[str, Any]:
+    def change_words(document: dict[str, Any]) -> dict[str, Any]:
         valid, errors = document["valid"], document["errors"]
-        kept = {name: value for name, value in document.items() if name not in {"valid", "verdict"}}
+        other_members = {name: value for name, value in document.items() if name not in {"valid", "verdict"}}
         of_body = any("content" in text for text in errors)
-        return {**kept, "ok": True, "signature_valid": bool(valid) or of_body, "says": "pass" if valid else "fail"}
+        return {
+            **other_members,
+            "ok": True,
+            "signature_valid": bool(valid) or of_body,
+            "says": "pass" if valid else "fail",
+        }
 
-    found = await probed(Agent(at(EXPLAIN, worded)))
-    assert found is not None
-    assert (found.bindings["validity_at"], found.bindings["verdict_at"]) == ("valid", "says")
-    assert breached(await judged("explanations_say_pass_or_fail", Agent(at(EXPLAIN, worded)), FOREIGN)) == set()
+    discovery = await probed(Agent(at(EXPLAIN, change_words)))
+    assert discovery is not None
+    assert (discovery.bindings["validity_at"], discovery.bindings["verdict_at"]) == ("valid", "says")
+    assert (
+        breached(await run_check("explanations_say_pass_or_fail", Agent(at(EXPLAIN, change_words)), FOREIGN)) == set()
+    )
 
 
 async def test_an_explanation_that_says_it_as_verify_does_needs_no_place() -> None:
     """What verify's place tells is not asked for again."""
-    found = await probed(Agent(look=Look()))
-    assert found is not None
-    assert "verdict_at" not in found.bindings
+    discovery = await probed(Agent(look=Look()))
+    assert discovery is not None
+    assert "verdict_at" not in discovery.bindings
 
 
 async def test_a_server_without_verify_is_no_agent() -> None:
@@ -80,9 +87,9 @@ async def test_a_server_without_verify_is_no_agent() -> None:
 
 async def test_an_agent_that_nobody_understands_is_still_one() -> None:
     """Its document is found, its names are left to the operator."""
-    found = await probed(Agent(lambda call, reply: Reply(422, {"detail": []}) if call.path == VERIFY else reply))
-    assert found is not None
-    assert found.bindings == {"openapi_path": "/openapi.json"}
+    discovery = await probed(Agent(lambda call, reply: Reply(422, {"detail": []}) if call.path == VERIFY else reply))
+    assert discovery is not None
+    assert discovery.bindings == {"openapi_path": "/openapi.json"}
 
 
 def test_a_profile_takes_the_agents_table() -> None:

@@ -15,11 +15,11 @@ from conformance.oracles.message_signatures.faults import Code
 from conformance.oracles.message_signatures.message import Message
 from conformance.outcome import Verdict
 from conformance.vectors import message_signatures
-from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, judged
+from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, run_check
 from tests.conformance.checks.trial import breached
 
-PACED = FOREIGN.replace("requests_per_second = 0.0", "requests_per_second = 10.0")
-Given = dict[str, Any]
+PACED_PROFILE = FOREIGN.replace("requests_per_second = 0.0", "requests_per_second = 10.0")
+Members = dict[str, Any]
 
 
 class Lines(Foreign):
@@ -29,14 +29,14 @@ class Lines(Foreign):
         """Read the lines of a field one by one."""
         message = given["message"]
         texts = dict.fromkeys(message["headers"], "")
-        asked = dict(super().request({**given, "message": {**message, "headers": texts}}))
-        return {**asked, "headers": dict(message["headers"])}
+        members = dict(super().request({**given, "message": {**message, "headers": texts}}))
+        return {**members, "headers": dict(message["headers"])}
 
 
 class Reading(Lines):
     """Reads a request differently than it was sent."""
 
-    def __init__(self, change: Callable[[Given], Given]) -> None:
+    def __init__(self, change: Callable[[Members], Members]) -> None:
         self.change = change
 
     def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -49,8 +49,8 @@ class Parameterless(Lines):
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Say of it that it holds where nothing else is wrong."""
-        named = [] if judged.signature is None else judged.signature.coverage.components
-        only = any(one.name == "content-digest" and one.parameters for one in named)
+        components = [] if judged.signature is None else judged.signature.coverage.components
+        only = any(one.name == "content-digest" and one.parameters for one in components)
         reader = Blind(Code.CONTENT_DIGEST_MISMATCH) if only else Lines()
         return reader.result(judged, message, explain=explain)
 
@@ -72,32 +72,32 @@ class Blind(Lines):
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Say of what has these faults only that it holds."""
-        rest = tuple(fault for fault in judged.faults if fault.code not in self.codes)
-        blind = len(rest) < len(judged.faults) and not rest
+        other_faults = tuple(fault for fault in judged.faults if fault.code not in self.codes)
+        blind = len(other_faults) < len(judged.faults) and not other_faults
         return super().result(replace(judged, is_valid=True, faults=()) if blind else judged, message, explain=explain)
 
 
-def field(name: str | None, change: Callable[[str], str]) -> Callable[[Given], Given]:
+def field(name: str | None, change: Callable[[str], str]) -> Callable[[Members], Members]:
     """Return what reads a field, or every one that is signed over, otherwise."""
 
-    def read(given: Given) -> Given:
+    def read(given: Members) -> Members:
         headers = given["headers"]
-        meant = [one for one in headers if (one.lower() == name if name else "signature" not in one.lower())]
-        found = {one: change(headers[one]) for one in meant if isinstance(headers[one], str)}
-        return {**given, "headers": {**headers, **found}}
+        names_meant = [one for one in headers if (one.lower() == name if name else "signature" not in one.lower())]
+        changed_fields = {one: change(headers[one]) for one in names_meant if isinstance(headers[one], str)}
+        return {**given, "headers": {**headers, **changed_fields}}
 
     return read
 
 
-def member(name: str, change: Callable[[str], str]) -> Callable[[Given], Given]:
+def member(name: str, change: Callable[[str], str]) -> Callable[[Members], Members]:
     """Return what reads another member otherwise."""
     return lambda given: {**given, name: change(given[name])}
 
 
-def lines(change: Callable[[list[str]], Any]) -> Callable[[Given], Given]:
+def lines(change: Callable[[list[str]], Any]) -> Callable[[Members], Members]:
     """Return what reads a field of several lines otherwise."""
 
-    def read(given: Given) -> Given:
+    def read(given: Members) -> Members:
         headers = given["headers"].items()
         return {**given, "headers": {one: change(text) if isinstance(text, list) else text for one, text in headers}}
 
@@ -109,12 +109,14 @@ def _sorted_query(path: str) -> str:
     return plain + mark + "&".join(sorted(query.split("&")))
 
 
-def _key_of_keyid(given: Given) -> Given:
-    named = re.search(r'keyid="(did:key:[^"]+|[0-9a-f]{64})"', str(given["headers"].get("Signature-Input")))
-    if named is None:
+def _key_of_keyid(given: Members) -> Members:
+    key_match = re.search(r'keyid="(did:key:[^"]+|[0-9a-f]{64})"', str(given["headers"].get("Signature-Input")))
+    if key_match is None:
         return given
-    key = "did_key" if named[1].startswith("did:") else "public_key_hex"
-    return {name: value for name, value in given.items() if name not in {"did_key", "public_key_hex"}} | {key: named[1]}
+    key = "did_key" if key_match[1].startswith("did:") else "public_key_hex"
+    return {name: value for name, value in given.items() if name not in {"did_key", "public_key_hex"}} | {
+        key: key_match[1]
+    }
 
 
 BREACHES: Mapping[str, Foreign] = {
@@ -161,8 +163,8 @@ ONLY_WARNED = {
 }
 # Under a body that is not bound, what is lost on the way in may be lost by that body.
 TOLD_WHERE_BOUND = {"drops the query", "has no content"}
-BOUND = (
-    PACED
+BOUND_PROFILE = (
+    PACED_PROFILE
     + """
 [agent]
 validity_at = "report.outcome"
@@ -187,7 +189,7 @@ async def found_in(look: Foreign, profile: str = PACED) -> dict[str, Verdict]:
     """Return the worst verdict of each row that one of the checks breaks on an agent of a look."""
     worst: defaultdict[str, set[Verdict]] = defaultdict(set)
     for check in CHECKS:
-        verdicts = await judged(check, Agent(look=look), profile)
+        verdicts = await run_check(check, Agent(look=look), profile)
         for row in breached(verdicts):
             worst[row].add(verdicts[row])
     return {row: Verdict.FAIL if Verdict.FAIL in found else Verdict.WARN for row, found in worst.items()}
@@ -202,24 +204,24 @@ async def test_an_honest_agent_breaks_nothing(look: Foreign) -> None:
 @pytest.mark.parametrize("what", BREACHES)
 async def test_a_breach_by_hand_is_told(what: str) -> None:
     """At ten requests a second, what the standard or the interface decides fails, and other wrong acceptance warns."""
-    found = await found_in(BREACHES[what], BOUND if what in TOLD_WHERE_BOUND else PACED)
-    assert found
-    assert (Verdict.FAIL in found.values()) is (what not in ONLY_WARNED), found
+    broken_rows = await found_in(BREACHES[what], BOUND_PROFILE if what in TOLD_WHERE_BOUND else PACED_PROFILE)
+    assert broken_rows
+    assert (Verdict.FAIL in broken_rows.values()) is (what not in ONLY_WARNED), broken_rows
 
 
 @pytest.mark.parametrize("what", sorted(TOLD_WHERE_BOUND))
 async def test_what_a_guessed_body_may_lose_breaks_nothing(what: str) -> None:
     """The body is not bound, and a message that holds is valid under no known body: every row stays open."""
-    verdicts = await judged("sound_messages_are_valid", Agent(look=BREACHES[what]), PACED)
+    verdicts = await run_check("sound_messages_are_valid", Agent(look=BREACHES[what]), PACED_PROFILE)
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
 
 
 async def test_vectors_are_sent_whole_at_whatever_pace() -> None:
     """Ten requests a second take longer and leave nothing out."""
     counts = []
-    for profile in (FOREIGN, PACED):
+    for profile in (FOREIGN, PACED_PROFILE):
         agent = Agent(look=Lines())
-        await judged("vectors_are_judged", agent, profile)
+        await run_check("vectors_are_judged", agent, profile)
         counts.append(sum(call.path == "/verify/rfc9421" for call in agent.calls))
     assert counts[0] == counts[1]
     assert counts[0] > sum(one.decided_by_standard and "agent" in one.doors for one in message_signatures())

@@ -35,8 +35,8 @@ def test_a_signed_request_is_found_in_every_form(document: dict[str, Any]) -> No
     """Both signature fields are read, with the values that stand there."""
     fields = signed_fields(document)
     assert fields is not None
-    found = {name.lower(): value for name, value in fields}
-    assert (found["signature-input"], found["signature"]) == (_INPUT, _VALUE)
+    fields_by_name = {name.lower(): value for name, value in fields}
+    assert (fields_by_name["signature-input"], fields_by_name["signature"]) == (_INPUT, _VALUE)
 
 
 def test_fields_of_a_request_come_before_members_beside_it() -> None:

@@ -14,24 +14,24 @@ from conformance.vectors import message_signatures
 from tests.conformance.checks.agent.scripted_agent import PROFILE, Agent
 
 
-async def sent(seed: int) -> set[str]:
+async def send_quickly(seed: int) -> set[str]:
     """Return the vectors that a quick look sends."""
-    one = next(one for one in load_checks() if one.id == "vectors_are_judged")
+    check = next(check for check in load_checks() if check.id == "vectors_are_judged")
     names, log, profile = Names(), EventLog(), target.parse(PROFILE)
-    client = Client(Agent(), log, one.id, names, Counter())
+    client = Client(Agent(), log, check.id, names, Counter())
     session = Session(profile, client, names, seed)
     await session.open()
-    await one.function(Case(one, profile, client, log, random.Random(seed), session, quick=seed))
+    await check.function(Case(check, profile, client, log, random.Random(seed), session, quick=seed))
     await session.close()
     return {event["where"]["vector"] for event in log.of("judgement") if "vector" in event["where"]}
 
 
 async def test_a_quick_look_tries_every_reading_and_one_vector_of_each_kind_of_fault() -> None:
     """A kind is what the names before the last part of an id say; another seed draws others of each."""
-    known = [one for one in message_signatures() if "agent" in one.doors]
-    first, second = await sent(1), await sent(2)
-    for found in (first, second):
-        assert {one.id for one in known if one.expected.valid} <= found
-        faulty = [one.kind for one in known if one.id in found and not one.expected.valid]
-        assert sorted(faulty) == sorted({one.kind for one in known if not one.expected.valid})
+    agent_vectors = [one for one in message_signatures() if "agent" in one.doors]
+    first, second = await send_quickly(1), await send_quickly(2)
+    for vector_ids in (first, second):
+        assert {one.id for one in agent_vectors if one.expected.valid} <= vector_ids
+        faulty = [one.kind for one in agent_vectors if one.id in vector_ids and not one.expected.valid]
+        assert sorted(faulty) == sorted({one.kind for one in agent_vectors if not one.expected.valid})
     assert first != second

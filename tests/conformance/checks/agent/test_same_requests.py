@@ -25,21 +25,21 @@ CHECKS = [
 ]
 
 
-async def sent(look: Look, profile: str, *, backwards: bool) -> Tally[str]:
+async def count_templates(look: Look, profile: str, *, backwards: bool) -> Tally[str]:
     """Return the templates of all requests of a run, each with how often it was sent."""
     agent, log, names, counter = Agent(look=look), EventLog(), Names(), Counter()
     read = target.parse(profile)
     session = Session(read, Client(agent, log, "discovery", names, counter), names, 1)
     await session.open()
-    for one in CHECKS[::-1] if backwards else CHECKS:
-        rng = random.Random(f"1:{one.id}")
-        await one.function(Case(one, read, Client(agent, log, one.id, names, counter), log, rng, session))
+    for check in CHECKS[::-1] if backwards else CHECKS:
+        rng = random.Random(f"1:{check.id}")
+        await check.function(Case(check, read, Client(agent, log, check.id, names, counter), log, rng, session))
     return Tally(json.dumps(make_template(event["request"])) for event in log.of("exchange"))
 
 
 async def test_another_time_and_order_send_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Times and signatures differ and are named in the log; all else is the same, names found by asking too."""
-    first = await sent(Foreign(), FOREIGN, backwards=False)
+    first = await count_templates(Foreign(), FOREIGN, backwards=False)
     later = time.time() + 7
     monkeypatch.setattr(time, "time", lambda: later)
-    assert await sent(Foreign(), FOREIGN, backwards=True) == first
+    assert await count_templates(Foreign(), FOREIGN, backwards=True) == first

@@ -91,8 +91,8 @@ class Hub:
     def _keep(self) -> None:
         if self.store is None or self.flaw == "forgets":
             return
-        kept = self.registered if self.flaw == "keeps registrations only" else self.issuers
-        rows = [("issuer", did, json.dumps([did, key])) for did, key in kept.items()]
+        stored_issuers = self.registered if self.flaw == "keeps registrations only" else self.issuers
+        rows = [("issuer", did, json.dumps([did, key])) for did, key in stored_issuers.items()]
         rows += [("service", name, json.dumps(one)) for name, one in self.services.items()]
         rows += [("entry", "", json.dumps(one)) for one in self.log]
         with sqlite3.connect(self.store) as database:
@@ -126,9 +126,9 @@ class Hub:
             before = "0" * 64
         entry |= {"seq": place + 1, "prev_mac": before}
         key = bytes.fromhex(self.chain_key)
-        covered = {name: value for name, value in entry.items() if name != "prev_mac"}
+        covered_members = {name: value for name, value in entry.items() if name != "prev_mac"}
         text = json.dumps(
-            covered if self.flaw == "the MAC covers no link" else entry, sort_keys=True, separators=(",", ":")
+            covered_members if self.flaw == "the MAC covers no link" else entry, sort_keys=True, separators=(",", ":")
         )
         mac = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
         self.log[place] = {**entry, "mac": hashlib.sha256(text.encode()).hexdigest() if self.flaw == "no key" else mac}
@@ -143,26 +143,26 @@ class Hub:
 
     def _retold(self) -> list[dict[str, Any]]:
         """Return the log under other names, with a chain over those."""
-        told: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         for place, one in enumerate(self.log):
-            before = told[-1]["hash"] if told else ""
+            before = entries[-1]["hash"] if entries else ""
             entry = {"number": place, "event": one["action"], "about": one["subject"], "previous": before}
             text = json.dumps(entry, sort_keys=True, separators=(",", ":")).encode()
             raw = hmac.new(bytes.fromhex(self.chain_key), text, hashlib.sha256).digest()
-            told.append({**entry, "hash": base64.b64encode(raw).decode()})
-        return told
+            entries.append({**entry, "hash": base64.b64encode(raw).decode()})
+        return entries
 
     # Who may.
 
-    def admitted(self, credential: str) -> bool:
+    def is_admitted(self, credential: str) -> bool:
         """Return whether a value of Authorization opens the admin operations."""
-        given = credential.removeprefix("Bearer ")
+        token = credential.removeprefix("Bearer ")
         if self.flaw == "compares the beginning of tokens":
-            return bool(given) and self.token.startswith(given)
+            return bool(token) and self.token.startswith(token)
         if self.flaw == "compares what it has of tokens":
-            return given.startswith(self.token)
+            return token.startswith(self.token)
         if self.flaw == "compares tokens without case":
-            return given.lower() == self.token.lower()
+            return token.lower() == self.token.lower()
         if self.flaw == "takes any scheme":
             return credential.partition(" ")[2] == self.token
         if self.flaw == "takes any Bearer":
@@ -182,13 +182,13 @@ class Hub:
         operation = f"{method} {'/v1/issuers/' if path.startswith('/v1/issuers/') else path}"
         with self._lock:
             if operation in {"POST /v1/issuers", "DELETE /v1/issuers/", "POST /v1/services", "GET /v1/audit"}:
-                refused = not self.admitted(credential) and self.flaw != f"open: {operation}"
-                if refused and self.flaw == "refuses when it is done":
+                is_refused = not self.is_admitted(credential) and self.flaw != f"open: {operation}"
+                if is_refused and self.flaw == "refuses when it is done":
                     self._carried_out(operation, path, query, body)
-                if refused:
-                    self._rejected(operation, path, body)
+                if is_refused:
+                    self._log_attempt(operation, path, body)
                     return (401 if self.look == "ours" else 403), {"detail": "Unauthorized"}
-            elif self.flaw == f"closed: {path}" and not self.admitted(credential):
+            elif self.flaw == f"closed: {path}" and not self.is_admitted(credential):
                 return 401, {"detail": "Unauthorized"}
             if path == "/v1/posture":
                 services = list(self.services.values())
@@ -196,9 +196,9 @@ class Hub:
                 return self._carried_out(operation, path, query, body)
         return 200, self._posture(services)
 
-    def _rejected(self, operation: str, path: str, body: bytes) -> None:
+    def _log_attempt(self, operation: str, path: str, body: bytes) -> None:
         """Write an attempt down where that is this hub's way."""
-        subject = unquote(path.rpartition("/")[2]) if "DELETE" in operation else str(_parsed(body).get("did"))
+        subject = unquote(path.rpartition("/")[2]) if "DELETE" in operation else str(_parse_body(body).get("did"))
         if self.flaw == "logs refused changes as done":
             self._write("registered", subject)
         elif self.look == "foreign" and "issuers" in operation:
@@ -206,14 +206,14 @@ class Hub:
 
     def _carried_out(self, operation: str, path: str, query: str, body: bytes) -> Reply:
         if operation == "POST /v1/issuers":
-            return self._registered(_parsed(body))
+            return self._register_issuer(_parse_body(body))
         if operation == "DELETE /v1/issuers/":
-            return self._revoked(path.removeprefix("/v1/issuers/"))
+            return self._revoke_issuer(path.removeprefix("/v1/issuers/"))
         if operation == "POST /v1/services":
-            return self._joined(_parsed(body))
+            return self._register_service(_parse_body(body))
         if operation == "DELETE /v1/services/" or (path.startswith("/v1/services/") and operation.startswith("DELETE")):
-            gone = self.services.pop(path.removeprefix("/v1/services/"), None)
-            return (404, {"detail": "Not Found"}) if gone is None or self.look == "foreign" else (204, None)
+            removed_service = self.services.pop(path.removeprefix("/v1/services/"), None)
+            return (404, {"detail": "Not Found"}) if removed_service is None or self.look == "foreign" else (204, None)
         if operation == "GET /v1/audit":
             return 200, self._audit(query)
         if operation == "GET /health":
@@ -221,12 +221,12 @@ class Hub:
         if operation == "GET /v1/issuer-pks":
             return 200, self._trust_set()
         if operation == "GET /.well-known/atb-keys.json":
-            return 200, self._resolved()
+            return 200, self._build_key_document()
         return 404, {"detail": "Not Found"}
 
     # Issuers.
 
-    def _registered(self, body: dict[str, Any]) -> Reply:
+    def _register_issuer(self, body: dict[str, Any]) -> Reply:
         did, key = body.get("did"), body.get("public_key_b64")
         fault = self._fault(did, key)
         if fault and self.flaw == "refuses late" and isinstance(did, str):
@@ -236,15 +236,15 @@ class Hub:
         if not isinstance(did, str):
             return 201, {}
         key = str(key)
-        other = did in self.issuers and self.issuers[did] != key
-        if other and self.look == "foreign":
+        is_rekeyed = did in self.issuers and self.issuers[did] != key
+        if is_rekeyed and self.look == "foreign":
             return 409, {"detail": "registered with another key"}
-        if other and self.flaw == "keeps the old key":
+        if is_rekeyed and self.flaw == "keeps the old key":
             return 200, {}
-        changed = self.issuers.get(did) != key
+        is_changed = self.issuers.get(did) != key
         self.registered.setdefault(did, key)
         self.issuers[did] = key[:-4] + "AAA=" if self.flaw == "writes keys in its own way" else key
-        if changed and not (other and self.flaw == "does not log new keys"):
+        if is_changed and not (is_rekeyed and self.flaw == "does not log new keys"):
             self._write("registered", did)
         self._keep()
         return (201 if self.look == "ours" else 200), {"did": did}
@@ -260,7 +260,7 @@ class Hub:
             return "no base64"
         return None if len(raw) == KEY_BYTES else "other lengths"
 
-    def _revoked(self, segment: str) -> Reply:
+    def _revoke_issuer(self, segment: str) -> Reply:
         did = segment if self.flaw == "does not decode paths" else unquote(segment)
         if self.flaw == "decodes paths twice":
             did = unquote(did)
@@ -295,15 +295,15 @@ class Hub:
             return Twice(self.issuers, self.log)
         return self.issuers
 
-    def _resolved(self) -> Any:
+    def _build_key_document(self) -> Any:
         issuers = self.issuers
         if self.flaw == "atb-keys lags":
             return {"keys": []}
         if self.flaw == "atb-keys of one":
             issuers = dict([*issuers.items()][:1])
         if self.flaw == "atb-keys never forgets":
-            named = {one["subject"] for one in self.log}
-            issuers = {**{did: base64.b64encode(b"\x0a" * KEY_BYTES).decode() for did in named}, **issuers}
+            logged_subjects = {one["subject"] for one in self.log}
+            issuers = {**{did: base64.b64encode(b"\x0a" * KEY_BYTES).decode() for did in logged_subjects}, **issuers}
         if self.look == "foreign":
             return {did: {"falcon": key} for did, key in issuers.items()}
         return {"keys": [{"did": did, "public_key_b64": key, "status": "active"} for did, key in issuers.items()]}
@@ -324,7 +324,7 @@ class Hub:
 
     # Services.
 
-    def _joined(self, body: dict[str, Any]) -> Reply:
+    def _register_service(self, body: dict[str, Any]) -> Reply:
         name, url = body.get("name"), body.get("base_url" if self.look == "ours" else "url")
         if not isinstance(name, str) or not isinstance(url, str):
             return 422, {"detail": "name and address"}
@@ -350,16 +350,18 @@ class Hub:
 
     def _posture(self, services: list[dict[str, Any]]) -> Any:
         pool = ThreadPoolExecutor(1 if self.flaw == "asks one after the other" else 32)
-        asked = [pool.submit(self._is_well, one) for one in services]
+        futures = [pool.submit(self._is_well, one) for one in services]
         patient = self.flaw in {"waits for everybody", "asks one after the other", "bounds each read alone"}
-        done, _ = wait(asked, timeout=None if patient else _ASKING_SECONDS + 1)
+        finished_futures, _ = wait(futures, timeout=None if patient else _ASKING_SECONDS + 1)
         pool.shutdown(wait=False, cancel_futures=True)
-        told = [(one, well in done and well.result()) for one, well in zip(services, asked, strict=True)]
+        records = [
+            (one, well in finished_futures and well.result()) for one, well in zip(services, futures, strict=True)
+        ]
         if self.flaw == "lists none":
-            told = []
+            records = []
         if self.look == "foreign":
-            return {"bridged": {one["name"]: {"state": "up" if well else "down"} for one, well in told}}
-        return {"services": [{"name": one["name"], "healthy": well} for one, well in told]}
+            return {"bridged": {one["name"]: {"state": "up" if well else "down"} for one, well in records}}
+        return {"services": [{"name": one["name"], "healthy": well} for one, well in records]}
 
     def _is_well(self, service: dict[str, Any]) -> bool:
         if self.flaw == "calls no service":
@@ -399,7 +401,7 @@ class Twice(dict[str, str]):
         return "{" + ",".join(f"{json.dumps(did)}:{json.dumps(key)}" for did, key in pairs) + "}"
 
 
-def _parsed(body: bytes) -> dict[str, Any]:
+def _parse_body(body: bytes) -> dict[str, Any]:
     try:
         value = json.loads(body)
     except ValueError:
@@ -437,7 +439,7 @@ def _server(hub: Hub, port: int) -> ThreadingHTTPServer:
 
 
 @contextmanager
-def serving(hub: Hub) -> Iterator[str]:
+def serve_hub(hub: Hub) -> Iterator[str]:
     """Serve a hub in a thread and yield its address."""
     server = _server(hub, 0)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -449,10 +451,10 @@ def serving(hub: Hub) -> Iterator[str]:
         server.socket.close()
 
 
-def _secret_in(path: Path, made: str, mode: int) -> str:
+def _secret_in(path: Path, secret: str, mode: int) -> str:
     """Return what a file holds, made on the first run."""
     if not path.exists():
-        path.write_text(made)
+        path.write_text(secret)
         path.chmod(mode)
     return path.read_text().strip()
 
@@ -480,7 +482,7 @@ def main() -> None:
         token = secrets.token_urlsafe(32)
     store = None if flaw == "keeps nothing" else str(folder / "hub.sqlite3")
     if flaw == "calls home":
-        threading.Thread(target=_called, args=("http://192.0.2.77:8080/hello",), daemon=True).start()
+        threading.Thread(target=_call_url, args=("http://192.0.2.77:8080/hello",), daemon=True).start()
     hub = Hub(flaw, os.environ.get("LOOK", "ours"), token, chain_key, store)
     if flaw == "resolves DIDs":
         hub = Resolving(flaw, "ours", token, chain_key, store)
@@ -504,15 +506,15 @@ def _ended_without_a_database(dsn: str, *, asks: bool) -> None:
 class Resolving(Hub):
     """Fetches the document of every DID that is registered."""
 
-    def _registered(self, body: dict[str, Any]) -> Reply:
+    def _register_issuer(self, body: dict[str, Any]) -> Reply:
         did = str(body.get("did"))
         if did.startswith("did:web:"):
             host = unquote(did.removeprefix("did:web:").split(":")[0])
-            threading.Thread(target=_called, args=(f"http://{host}/.well-known/did.json",), daemon=True).start()
+            threading.Thread(target=_call_url, args=(f"http://{host}/.well-known/did.json",), daemon=True).start()
         return super()._registered(body)
 
 
-def _called(url: str) -> None:
+def _call_url(url: str) -> None:
     try:
         urllib.request.urlopen(url, timeout=2).close()
     except (OSError, ValueError):

@@ -9,36 +9,36 @@ from click.testing import CliRunner
 
 from conformance import target
 from conformance.cli import main
-from tests.conformance.checks.control_plane.scripted_hub import TOKEN, Hub, serving
+from tests.conformance.checks.control_plane.scripted_hub import TOKEN, Hub, serve_hub
 
 
-def written(url: str, folder: Path) -> tuple[str, target.Profile]:
+def write_profile(url: str, folder: Path) -> tuple[str, target.Profile]:
     """Probe a server and return what was said, and the profile."""
     path = folder / "weldproof.toml"
-    done = CliRunner().invoke(main, ["init", url, "--output", str(path)])
-    assert done.exit_code == 0, done.output
-    return done.output, target.load(path)
+    result = CliRunner().invoke(main, ["init", url, "--output", str(path)])
+    assert result.exit_code == 0, result.output
+    return result.output, target.load(path)
 
 
 def test_a_control_plane_is_told_by_its_trust_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The surface is claimed; the token goes in by the name of its variable, and only where that is set."""
     hub = Hub(look="foreign")
-    with serving(hub) as url:
+    with serve_hub(hub) as url:
         monkeypatch.delenv("WELDPROOF_HUB_TOKEN", raising=False)
-        said, profile = written(url, tmp_path)
+        output, profile = write_profile(url, tmp_path)
         assert (profile.claims.surfaces, profile.hub.token) == (("control_plane",), None)
-        assert "WELDPROOF_HUB_TOKEN" in said
+        assert "WELDPROOF_HUB_TOKEN" in output
         (tmp_path / "weldproof.toml").unlink()
         monkeypatch.setenv("WELDPROOF_HUB_TOKEN", TOKEN)
-        said, profile = written(url, tmp_path)
+        output, profile = write_profile(url, tmp_path)
         assert profile.hub.token == target.Secret(env="WELDPROOF_HUB_TOKEN")
-        assert TOKEN not in (tmp_path / "weldproof.toml").read_text("utf-8") + said
+        assert TOKEN not in (tmp_path / "weldproof.toml").read_text("utf-8") + output
     assert (hub.issuers, hub.services) == ({}, {})
 
 
 def test_a_server_without_a_trust_set_is_none(tmp_path: Path) -> None:
     """A list is no trust set: nothing is claimed."""
-    with serving(Hub("a list for a trust set")) as url:
-        done = CliRunner().invoke(main, ["init", url, "--output", str(tmp_path / "weldproof.toml")])
-    assert done.exit_code == 3
-    assert "looks like no surface" in done.output
+    with serve_hub(Hub("a list for a trust set")) as url:
+        result = CliRunner().invoke(main, ["init", url, "--output", str(tmp_path / "weldproof.toml")])
+    assert result.exit_code == 3
+    assert "looks like no surface" in result.output

@@ -42,8 +42,8 @@ CHECKS = {
     in {f"conformance.checks.control_plane.{name}" for name in ("first_run", "default_port_and_calls", "restarts")}
 }
 STORE = "a_postgresql_dsn_moves_the_store"
-TOKENS, KEPT = "the_token_is_made_on_the_first_run", "what_was_registered_survives_a_restart"
-ENCLOSED = {"defaults_are_those_of_the_interface", "only_health_addresses_are_called"}
+TOKENS, RESTART_CHECK = "the_token_is_made_on_the_first_run", "what_was_registered_survives_a_restart"
+ENCLOSED_CHECKS = {"defaults_are_those_of_the_interface", "only_health_addresses_are_called"}
 
 # Each flaw with the check that looks and the rows that it must break there, no others.
 FLAWS = [
@@ -53,8 +53,8 @@ FLAWS = [
     ("another folder", TOKENS, {"CP-AUTH-08", "CP-CONF-02"}),
     ("a new token each time", TOKENS, {"CP-AUTH-09"}),
     ("a token for everybody", TOKENS, {"CP-AUTH-10"}),
-    ("forgets", KEPT, {"CP-CONF-05"}),
-    ("keeps nothing", KEPT, {"CP-CONF-03", "CP-CONF-05"}),
+    ("forgets", RESTART_CHECK, {"CP-CONF-05"}),
+    ("keeps nothing", RESTART_CHECK, {"CP-CONF-03", "CP-CONF-05"}),
     ("keeps registrations only", "a_restart_brings_nothing_back", {"CP-CONF-05"}),
     ("begins a chain at each start", "a_restart_brings_nothing_back", {"CP-CONF-05"}),
     ("makes new MACs on a start", "a_tampered_entry_is_found_out", {"CP-AUDIT-07"}),
@@ -73,7 +73,7 @@ def enclosures() -> bool:
     return bool(asyncio.run(command_prefix()))
 
 
-async def judged(*names: str, flaw: str = "", profile: str = PROFILE, budget: str = "60") -> EventLog:
+async def run_checks(*names: str, flaw: str = "", profile: str = PROFILE, budget: str = "60") -> EventLog:
     """Run checks that start the scripted hub and return the log."""
     checks = tuple(CHECKS[name] for name in names)
     rows = load().select([row for one in checks for row in one.rows])
@@ -89,18 +89,18 @@ def verdicts(log: EventLog) -> Mapping[str, str]:
     return {event["id"]: event["verdict"] for event in log.of("row")}
 
 
-def breached(log: EventLog) -> set[str]:
+def find_breached_rows(log: EventLog) -> set[str]:
     """Return the rows that are broken."""
     return {row for row, verdict in verdicts(log).items() if verdict in {"fail", "warn"}}
 
 
 async def test_an_honest_program_passes(enclosures: bool) -> None:
     """Every row passes; what PostgreSQL holds is documented if no server is given, and no program is left."""
-    names = [name for name in CHECKS if enclosures or name not in ENCLOSED]
-    log = await judged(*names)
-    found = verdicts(log)
-    assert set(found.values()) == {"pass"}
-    assert len(found) == (12 if enclosures else 10)
+    names = [name for name in CHECKS if enclosures or name not in ENCLOSED_CHECKS]
+    log = await run_checks(*names)
+    verdict_by_row = verdicts(log)
+    assert set(verdict_by_row.values()) == {"pass"}
+    assert len(verdict_by_row) == (12 if enclosures else 10)
     of_database = [event["verdict"] for event in log.of("judgement") if event["row"] == "CP-CONF-04"]
     assert of_database == ["pass", "documented"]
 
@@ -110,21 +110,21 @@ async def test_an_honest_program_passes(enclosures: bool) -> None:
 )
 async def test_who_takes_no_postgresql_is_told_without_a_server(flaw: str, verdict: str) -> None:
     """Who takes issuers and asks no server of the DSN breaks the row; who ends at once leaves it open, with a hint."""
-    log = await judged(STORE, flaw=flaw)
+    log = await run_checks(STORE, flaw=flaw)
     assert verdicts(log) == {"CP-CONF-04": verdict}
     assert verdict == "fail" or "give its DSN as [hub] postgres" in next(iter(log.of("row")))["reason"]
 
 
 async def test_a_token_may_be_written_a_moment_after_the_first_answer() -> None:
     """A first run need not have written its token before it answers calls that need no token."""
-    log = await judged(TOKENS, flaw="writes its token late")
+    log = await run_checks(TOKENS, flaw="writes its token late")
     assert set(verdicts(log).values()) == {"pass"}
 
 
 async def test_a_started_hub_of_other_names_passes() -> None:
     """The shape of its registrations is discovered in a control plane that is started, too, if it is not bound."""
     profile = PROFILE.replace('"reference"', '"none"').replace("environment = {", 'environment = {LOOK = "foreign", ')
-    log = await judged(KEPT, "the_control_plane_starts_first", profile=profile)
+    log = await run_checks(RESTART_CHECK, "the_control_plane_starts_first", profile=profile)
     assert verdicts(log) == dict.fromkeys(("CP-CONF-03", "CP-CONF-05", "CP-CONF-09"), "pass")
 
 
@@ -133,7 +133,7 @@ async def test_a_folder_that_the_profile_tells_is_not_told_where_defaults_are_lo
     if not enclosures:
         pytest.skip("this machine allows no network namespaces")
     profile = PROFILE.replace("environment = {", 'environment = {S2CP_DATA_DIR = "{data_dir}", ')
-    log = await judged("defaults_are_those_of_the_interface", profile=profile)
+    log = await run_checks("defaults_are_those_of_the_interface", profile=profile)
     assert verdicts(log) == {"CP-CONF-01": "pass", "CP-CONF-02": "pass"}
 
 
@@ -142,17 +142,19 @@ async def test_a_flaw_breaks_exactly_its_rows(
     flaw: str, check: str, rows: set[str], enclosures: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each flaw breaks the rows of the rule it drops."""
-    if check in ENCLOSED and not enclosures:
+    if check in ENCLOSED_CHECKS and not enclosures:
         pytest.skip("this machine allows no network namespaces")
     monkeypatch.setattr(default_port_and_calls, "ANSWERS_SECONDS", 3.0 if flaw == "another port" else 60.0)
-    log = await judged(check, flaw=flaw, budget="0.7" if flaw in {"forgets", "keeps nothing", "lists none"} else "60")
-    assert breached(log) == rows
+    log = await run_checks(
+        check, flaw=flaw, budget="0.7" if flaw in {"forgets", "keeps nothing", "lists none"} else "60"
+    )
+    assert find_breached_rows(log) == rows
 
 
 async def test_a_machine_without_namespaces_judges_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where no enclosure can be made, rows that need one are documented, with the reason."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    log = await judged(*ENCLOSED)
+    log = await run_checks(*ENCLOSED_CHECKS)
     assert set(verdicts(log).values()) == {"documented"}
     assert all("network namespace" in event["reason"] for event in log.of("row"))
 
@@ -168,33 +170,33 @@ async def test_a_machine_without_namespaces_judges_nobody(monkeypatch: pytest.Mo
 async def test_a_profile_that_does_not_fit_judges_nobody(old: str, new: str, reason: str) -> None:
     """No command, or one that does not come up: every row is open, and says what was the matter."""
     assert old in PROFILE
-    log = await judged(TOKENS, KEPT, profile=PROFILE.replace(old, new))
+    log = await run_checks(TOKENS, RESTART_CHECK, profile=PROFILE.replace(old, new))
     assert set(verdicts(log).values()) == {"inconclusive"}
     assert all(reason in event["reason"] for event in log.of("row"))
 
 
 async def test_no_secret_is_among_arguments_or_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """The token that a started control plane made is in its file alone."""
-    seen: list[str] = []
+    secrets_seen: list[str] = []
     read = starting.token_in
 
-    def spied(folder: Path) -> str | None:
+    def read_token(folder: Path) -> str | None:
         token = read(folder)
         if token is not None:
-            seen.append(token)
+            secrets_seen.append(token)
         for process in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 words = process.read_bytes()
             except OSError:
                 continue
-            assert not any(one.encode() in words for one in seen)
+            assert not any(one.encode() in words for one in secrets_seen)
         return token
 
-    monkeypatch.setattr(starting, "token_in", spied)
-    log = await judged(KEPT)
-    assert seen
+    monkeypatch.setattr(starting, "token_in", read_token)
+    log = await run_checks(RESTART_CHECK)
+    assert secrets_seen
     text = json.dumps(list(log.events))
-    assert not any(token in text for token in seen)
+    assert not any(token in text for token in secrets_seen)
 
 
 @pytest.mark.postgres
@@ -212,6 +214,6 @@ async def test_where_the_store_is_shows(monkeypatch: pytest.MonkeyPatch) -> None
             (PROFILE, "keeps its SQLite file", "fail"),
             (PROFILE, "knows no PostgreSQL", "fail"),
         ):
-            log = await judged(STORE, flaw=flaw, profile=profile + 'postgres = {env = "SCRIPTED_DSN"}\n')
+            log = await run_checks(STORE, flaw=flaw, profile=profile + 'postgres = {env = "SCRIPTED_DSN"}\n')
             assert verdicts(log) == {"CP-CONF-04": verdict}
             assert dsn not in json.dumps(list(log.events))

@@ -94,15 +94,15 @@ Rule = Callable[[Link, Transfer], bool]
 Off = Callable[[Link, str, Mapping[str, Any] | None], tuple[int, Any]]
 
 
-def honest(link: Link, seen: Transfer) -> bool:
+def honest(link: Link, transfer: Transfer) -> bool:
     """Return whether a transfer pays a link."""
-    right = seen.asset == USDC[NETWORK] and seen.address == PAYOUT and not seen.failed
-    return right and seen.network == NETWORK and seen.amount >= link.microunits and seen.memo == link.memo
+    right = transfer.asset == USDC[NETWORK] and transfer.address == PAYOUT and not transfer.failed
+    return right and transfer.network == NETWORK and transfer.amount >= link.microunits and transfer.memo == link.memo
 
 
-def ended(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:
+def end_link(link: Link, call: str, body: Mapping[str, Any] | None) -> tuple[int, Any]:
     """Call a link off as P-CK-07 says."""
-    if call == "cancel" and (sent or {}).get("cancel_secret") != link.secret:
+    if call == "cancel" and (body or {}).get("cancel_secret") != link.secret:
         return 403, {"error": "invalid_cancel_secret", "message": "Not its secret."}
     if link.state == "cancelled" and call == "cancel":
         return 410, {"error": "payment_link_cancelled", "message": "It is over."}
@@ -110,16 +110,16 @@ def ended(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, A
     return 200, {"status": "cancelled"}
 
 
-def told(link: Link) -> Mapping[str, Any]:
+def status_of_unpaid(link: Link) -> Mapping[str, Any]:
     """Return the status of a link that is not paid."""
     return {"status": link.state, "redirect_url": link.redirect_url, "tx_id": None}
 
 
 def code(text: str) -> bytes:
     """Return a QR code as PNG."""
-    made = io.BytesIO()
-    segno.make(text, micro=False).save(made, kind="png", scale=3)
-    return made.getvalue()
+    buffer = io.BytesIO()
+    segno.make(text, micro=False).save(buffer, kind="png", scale=3)
+    return buffer.getvalue()
 
 
 def payload(link: Link, address: str = PAYOUT) -> str:
@@ -174,11 +174,11 @@ class Checkout:
         ):
             return self._answer(422, {"error": "unsupported_network", "message": "No such network."})
         if method == "POST" and path.endswith("/verify"):
-            return self._told(path.split("/")[-2], json.loads(body or b"{}"))
+            return self.answer_named_transaction(path.split("/")[-2], json.loads(body or b"{}"))
         if method == "POST" and path.endswith(("/abandon", "/cancel")):
             if self.off is not None:
-                sent = json.loads(body) if body else None
-                return self._answer(*self.off(self.links[path.split("/")[-2]], path.split("/")[-1], sent))
+                document = json.loads(body) if body else None
+                return self._answer(*self.off(self.links[path.split("/")[-2]], path.split("/")[-1], document))
             return self._answer(409, {"error": "link_ended", "message": "This link is paid."})
         if method == "POST":
             return self._answer(201, self._create(json.loads(body or b"{}")))
@@ -193,12 +193,12 @@ class Checkout:
             return self._answer(200, self.status(link))
         return 200, CIMultiDictProxy(CIMultiDict({"content-type": "text/html"})), self.page(link).encode()
 
-    def _told(self, token: str, body: Mapping[str, Any]) -> tuple[int, CIMultiDictProxy[str], bytes]:
+    def answer_named_transaction(self, token: str, body: Mapping[str, Any]) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Answer who names a transaction as a link's payment."""
         if self.door is None:
             return self._answer(404, {"error": "not_found", "message": "No such address."})
-        link, seen = self.links[token], self.transfers[int(str(body["tx_id"])[2:]) - 1]
-        if not self.door(link, seen):
+        link, transfer = self.links[token], self.transfers[int(str(body["tx_id"])[2:]) - 1]
+        if not self.door(link, transfer):
             return self._answer(409, {"error": "not_paid", "message": "Something else was paid."})
         link.state = "paid"
         return self._answer(200, {"status": "paid"})
@@ -246,9 +246,9 @@ class Payer:
 
     async def read_credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
         """Return what a transfer changed; some of it goes to the service where it skims."""
-        seen = self.checkout.transfers[int(tx_id[2:]) - 1]
-        shares = {seen.address: seen.amount - self.skims, "SERVICE": self.skims, "PAYER": -seen.amount}
-        return {owner: share for owner, share in shares.items() if share and asset == seen.asset}
+        transfer = self.checkout.transfers[int(tx_id[2:]) - 1]
+        shares = {transfer.address: transfer.amount - self.skims, "SERVICE": self.skims, "PAYER": -transfer.amount}
+        return {owner: share for owner, share in shares.items() if share and asset == transfer.asset}
 
     async def read_holding(self, address: str, asset: str) -> int:
         """Return what an address holds."""
@@ -258,7 +258,7 @@ class Payer:
         """Return right payments of two shapes, of which the second may be refused; a third is not sent."""
         del way
 
-        async def refused(bill: CheckoutRequest) -> str:
+        async def refuse(bill: CheckoutRequest) -> str:
             raise Inconclusive(f"the node does not take {bill.amount}")
 
         return [
@@ -266,7 +266,7 @@ class Payer:
             WrongPayment(
                 "in a group", lambda bill: self._soon(bill, shape="in a group"), beyond="groups are left open"
             ),
-            WrongPayment("by a program that is not there", refused),
+            WrongPayment("by a program that is not there", refuse),
         ]
 
     def list_unbound_payments(self) -> Sequence[WrongPayment]:
@@ -313,7 +313,7 @@ class Payer:
         """Close nothing."""
 
 
-async def judged(
+async def run_check(
     name: str,
     checkout: Checkout,
     *,
@@ -350,6 +350,6 @@ def data_image(link: Link) -> str:
     return "data:image/png;base64," + base64.b64encode(code(payload(link))).decode()
 
 
-def escaped(text: str) -> str:
+def escape_html(text: str) -> str:
     """Return text as HTML has it."""
     return html.escape(text)

@@ -26,7 +26,7 @@ from conformance.outcome import Verdict
 from conformance.target import clock_file
 from tests.conformance.checks.trial import tried
 
-BASE, LIMITED, EDGE = "http://gateway.test", "http://limited.test", "http://edge.test"
+BASE, LIMITED_URL, EDGE = "http://gateway.test", "http://limited.test", "http://edge.test"
 KEYS = {
     "weld_first-key-0123456789": "11111111-1111-4111-8111-111111111111",
     "weld_second-key-987654321": "22222222-2222-4222-8222-222222222222",
@@ -144,8 +144,8 @@ class Gateway:
                 self._link(self._json(path, headers, body))
             raise
         document = self._json(path, headers, body)
-        spelled = body.decode() if _BY_BYTES & self.flaws else json.dumps(document, default=float, sort_keys=True)
-        return await self._create(path, tenant, headers, document, spelled)
+        body_text = body.decode() if _BY_BYTES & self.flaws else json.dumps(document, default=float, sort_keys=True)
+        return await self._create(path, tenant, headers, document, body_text)
 
     def _read(self, path: str) -> Any:
         documents: dict[str, Any] = {"/.well-known/jwks.json": {"keys": []}, "/openapi.json": {"openapi": "3.1.0"}}
@@ -155,9 +155,9 @@ class Gateway:
 
     def _open(self, path: str, headers: CIMultiDict[str], body: bytes) -> tuple[int, Any]:
         rate = {"no receipt rate": 10**9, "a receipt rate of 90": 90}
-        allowed = next((rate[flaw] for flaw in rate if flaw in self.flaws), 120)
+        limit = next((rate[flaw] for flaw in rate if flaw in self.flaws), 120)
         if path == "/v1/receipt/verify":
-            self._window("receipts", allowed)
+            self._window("receipts", limit)
         document = self._json(path, headers, body)
         if path == "/compliance/screen":
             return 200, {"compliance_receipt_jws": RECEIPT}
@@ -168,9 +168,9 @@ class Gateway:
     def _json(self, path: str, headers: CIMultiDict[str], body: bytes) -> dict[str, Any]:
         media = headers.get("content-type", "").partition(";")[0]
         strict = "charsets are refused" in self.flaws
-        wanted = headers.get("content-type") == "application/json" if strict else media == "application/json"
+        is_json = headers.get("content-type") == "application/json" if strict else media == "application/json"
         lenient = f"any media type at {path}" in self.flaws and media.endswith("json")
-        if not wanted and not lenient:
+        if not is_json and not lenient:
             bare = "forms are refused bare" in self.flaws and media in _FORMS
             raise Refusal(415, _BARE if bare else "unsupported_media_type")
         number = float if "floats" in self.flaws else Decimal
@@ -184,7 +184,7 @@ class Gateway:
 
     def _tenant(self, headers: CIMultiDict[str], path: str, body: bytes) -> str:
         try:
-            return self._judged(headers)
+            return self._authenticate(headers)
         except Refusal:
             if "a rejected call is kept" in self.flaws and path == "/v1/payment-links" and headers.get("X-Tenant-Id"):
                 self._keep(headers["X-Tenant-Id"], path, headers, body)
@@ -199,11 +199,11 @@ class Gateway:
         if "resources for one tenant" in self.flaws and path == "/v1/resources" and tenant != next(iter(KEYS.values())):
             raise Refusal(404, "not_found")
 
-    def _refuse_bare(self, scheme: str, named: str | None) -> None:
+    def _refuse_bare(self, scheme: str, tenant_id: str | None) -> None:
         bare = {
             "other schemes are refused bare": scheme not in {"", "Bearer"},
-            "a missing id is refused bare": named is None,
-            "an unknown id is refused bare": named not in KEYS.values(),
+            "a missing id is refused bare": tenant_id is None,
+            "an unknown id is refused bare": tenant_id not in KEYS.values(),
         }
         if any(met and flaw in self.flaws for flaw, met in bare.items()):
             raise Refusal(422, _BARE)
@@ -212,25 +212,25 @@ class Gateway:
         document = {"token": secrets.token_hex(16), "amount_microunits": 1_250_000}
         self.stored[tenant, path, headers.get("Idempotency-Key", "")] = (self.now, body.decode(), document)
 
-    def _judged(self, headers: CIMultiDict[str]) -> str:
+    def _authenticate(self, headers: CIMultiDict[str]) -> str:
         scheme, _, key = headers.get("Authorization", "").partition(" ")
-        named = headers.get("X-Tenant-Id")
-        if "no credential" in self.flaws and not scheme and named:
-            return named
+        tenant_id = headers.get("X-Tenant-Id")
+        if "no credential" in self.flaws and not scheme and tenant_id:
+            return tenant_id
         if "any scheme" in self.flaws and key in KEYS:
             scheme = "Bearer"
         if "keys by their beginning" in self.flaws:
             key = next((known for known in KEYS if key and known.startswith(key)), key)
-        self._refuse_bare(scheme, named)
+        self._refuse_bare(scheme, tenant_id)
         if scheme != "Bearer" or key not in KEYS:
             raise Refusal(401, "invalid_api_key")
-        if "no tenant id" in self.flaws and not named:
+        if "no tenant id" in self.flaws and not tenant_id:
             return KEYS[key]
-        if "an empty tenant id" in self.flaws and named == "":
+        if "an empty tenant id" in self.flaws and tenant_id == "":
             return KEYS[key]
-        if "any tenant id" in self.flaws and named in KEYS.values():
-            return str(named)
-        if named != KEYS[key]:
+        if "any tenant id" in self.flaws and tenant_id in KEYS.values():
+            return str(tenant_id)
+        if tenant_id != KEYS[key]:
             raise Refusal(403, "tenant_id_mismatch")
         return KEYS[key]
 
@@ -238,8 +238,8 @@ class Gateway:
         free = "calls with a key are free" in self.flaws and "idempotency-key" in {name.lower() for name in headers}
         if free or "no rate" in self.flaws or not self.offset_file:
             return
-        allowed = {"a burst of 30": 30, "a rate of 600": 600}
-        most = next((allowed[flaw] for flaw in allowed if flaw in self.flaws), 360)
+        limits = {"a burst of 30": 30, "a rate of 600": 600}
+        most = next((limits[flaw] for flaw in limits if flaw in self.flaws), 360)
         if "a rate per client" in self.flaws:
             tenant += headers.get("X-Forwarded-For", "")
         if "forwarded calls are refused" in self.flaws and "X-Forwarded-For" in headers:
@@ -271,43 +271,43 @@ class Gateway:
         times.append(self.now)
 
     async def _create(
-        self, path: str, tenant: str, headers: CIMultiDict[str], body: dict[str, Any], spelled: str
+        self, path: str, tenant: str, headers: CIMultiDict[str], body: dict[str, Any], body_text: str
     ) -> tuple[int, dict[str, Any]]:
         key = headers.get("Idempotency-Key")
         if key is None:
             large = isinstance(body.get("amount"), Decimal) and body["amount"] > 1000
             if "a key is demanded" in self.flaws or (large and "a key is demanded of large links" in self.flaws):
                 raise Refusal(400, "invalid_request")
-            return 201, self._made(path, tenant, body)
+            return 201, self._create_record(path, tenant, body)
         place: tuple[str, ...] = (path, key) if "keys of all tenants" in self.flaws else (tenant, path, key)
         if "keys in any case" in self.flaws:
             place = tuple(part.lower() for part in place)
         if "keys race" in self.flaws:
-            return await self._once(place, path, tenant, body, spelled)
+            return await self._once(place, path, tenant, body, body_text)
         async with self._running[place]:
-            return await self._once(place, path, tenant, body, spelled)
+            return await self._once(place, path, tenant, body, body_text)
 
     async def _once(
         self, place: tuple[str, ...], path: str, tenant: str, body: dict[str, Any], text: str
     ) -> tuple[int, dict[str, Any]]:
         window = {"a window of 23 hours": _DAY - 3600, "no window": 10**9}
         most = next((window[flaw] for flaw in window if flaw in self.flaws), _DAY)
-        found = self.stored.get(place)
+        stored_answer = self.stored.get(place)
         await asyncio.sleep(0)
-        if found is not None and self.now < found[0] + most and "keys do nothing" not in self.flaws:
-            if found[1] == text:
+        if stored_answer is not None and self.now < stored_answer[0] + most and "keys do nothing" not in self.flaws:
+            if stored_answer[1] == text:
                 if "the window slides" in self.flaws:
-                    self.stored[place] = (self.now, *found[1:])
-                return 201, found[2]
+                    self.stored[place] = (self.now, *stored_answer[1:])
+                return 201, stored_answer[2]
             if "a changed body gets the original" in self.flaws:
-                return 201, found[2]
+                return 201, stored_answer[2]
             if not self.flaws & {"a changed body creates", "a body in other bytes creates"}:
                 raise Refusal(409, "idempotency_conflict")
-        made = self._made(path, tenant, body)
-        self.stored[place] = (self.now, text, made)
-        return 201, made
+        record = self._create_record(path, tenant, body)
+        self.stored[place] = (self.now, text, record)
+        return 201, record
 
-    def _made(self, path: str, tenant: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _create_record(self, path: str, tenant: str, body: dict[str, Any]) -> dict[str, Any]:
         return self._resource(tenant, body) if path == "/v1/resources" else self._link(body)
 
     def _resource(self, tenant: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -321,12 +321,12 @@ class Gateway:
             return {"resource_id": name, "is_active": True}
         return {"id": str(uuid.uuid4()), "resource_id": name, "is_active": True, "created_at": "2026-11-21T00:00:00Z"}
 
-    def _network(self, wanted: str) -> str:
-        if "Solana with a hyphen" in self.flaws and wanted.startswith("solana"):
-            wanted = wanted.replace("-", "_") if "_" not in wanted else "none"
-        if wanted not in NETWORKS and "networks are replaced" not in self.flaws:
+    def _network(self, network: str) -> str:
+        if "Solana with a hyphen" in self.flaws and network.startswith("solana"):
+            network = network.replace("-", "_") if "_" not in network else "none"
+        if network not in NETWORKS and "networks are replaced" not in self.flaws:
             raise Refusal(400, "unsupported_network")
-        return wanted if wanted in NETWORKS and "one network" not in self.flaws else NETWORKS[0]
+        return network if network in NETWORKS and "one network" not in self.flaws else NETWORKS[0]
 
     def _link(self, body: dict[str, Any]) -> dict[str, Any]:
         amount, network = body.get("amount"), body.get("preferred_network")
@@ -335,8 +335,8 @@ class Gateway:
                 raise Refusal(422, "validation_error")
         if "texts of digits" in self.flaws and isinstance(amount, str) and amount == "8.41":
             amount = Decimal(amount)
-        wanted = float | Decimal if "whole numbers are refused" in self.flaws else int | float | Decimal
-        if isinstance(amount, bool) or not isinstance(amount, wanted):
+        number_types = float | Decimal if "whole numbers are refused" in self.flaws else int | float | Decimal
+        if isinstance(amount, bool) or not isinstance(amount, number_types):
             raise Refusal(422, "validation_error")
         rounding = {"floats": "ROUND_FLOOR", "half to even": "ROUND_HALF_EVEN", "cut off": "ROUND_DOWN"}
         way = next((rounding[flaw] for flaw in rounding if flaw in self.flaws), "ROUND_HALF_UP")
@@ -349,13 +349,13 @@ class Gateway:
             token = secrets.token_hex(5)
         elsewhere = "an address of Base elsewhere" in self.flaws and str(network).startswith("base")
         host = "http://elsewhere.test" if elsewhere or "the address is another's" in self.flaws else BASE
-        told = str(micro) if "large amounts are texts" in self.flaws and micro > 10**9 else micro
+        shown_amount = str(micro) if "large amounts are texts" in self.flaws and micro > 10**9 else micro
         expires = dt.datetime.fromtimestamp(self.now + _DAY, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             "token": token,
             "checkout_url": f"{host}/checkout/{token}" + ("?x=1" if "the address has a query" in self.flaws else ""),
             "chain": str(network).replace("_", "_" if "underscores stay" in self.flaws else "-"),
-            "amount_microunits": str(micro) if "amounts are texts" in self.flaws else told,
+            "amount_microunits": str(micro) if "amounts are texts" in self.flaws else shown_amount,
             "expires_at": expires.rstrip("Z") if "no zone" in self.flaws else expires,
             "cancel_secret": secrets.token_urlsafe(32),
         }
@@ -384,18 +384,18 @@ edge_url = "{EDGE}"
 [pace]
 requests_per_second = 0
 [limited.gateway]
-url = "{LIMITED}"
+url = "{LIMITED_URL}"
 offset_file = "{folder / "clock"}"
 {tenants}"""
 
 
-async def judged(
+async def run_check(
     name: str, folder: Path, *flaws: str, profile: str | None = None, slow: tuple[float, float] = PROMPT
 ) -> dict[str, Verdict]:
     """Run one check against a gateway with flaws and return the verdict of each row it judged."""
     clock_file = folder / "clock"
     clock_file.write_text("0")
-    found = next(one for one in load_checks() if one.id == name)
-    offset_file = clock_file if found.exclusive is Exclusive.LIMITS else None
+    check = next(one for one in load_checks() if one.id == name)
+    offset_file = clock_file if check.exclusive is Exclusive.LIMITS else None
     gateway = Gateway(*flaws, offset_file=offset_file, slow=slow)
     return await tried(name, gateway, profile or profile_text(folder))

@@ -37,13 +37,13 @@ screen_body = { who = "any party" }
 Judge = Callable[[Any, Any, Any], dict[str, Any]]
 
 
-def honest(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+def honest(token: Any, key_set: Any, expected_hash: Any) -> dict[str, Any]:
     """Return the claims of a receipt that verifies.
 
     Raises:
         ReceiptFault: It does not.
     """
-    return verify_receipt(token, keys(PLATFORM) if supplied is None else supplied, expected_payment_hash=expected)
+    return verify_receipt(token, keys(PLATFORM) if key_set is None else key_set, expected_payment_hash=expected_hash)
 
 
 @dataclass
@@ -69,14 +69,14 @@ class Hosted:
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Answer one request."""
         del headers
-        status, document = self._answered(method, urlsplit(url).path, body or b"")
+        status, document = self._answer_call(method, urlsplit(url).path, body or b"")
         return (
             status,
             CIMultiDictProxy(CIMultiDict({"X-Request-Id": f"req_{self.calls}"})),
             json.dumps(document).encode(),
         )
 
-    def _answered(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
+    def _answer_call(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
         self.calls += 1
         if (method, path) == ("GET", self.jwks_path):
             return 200, self.jwks
@@ -103,7 +103,7 @@ class Hosted:
         return 200, {self.told: True, "error_code": None, "id": self.calls}
 
 
-async def judged(
+async def run_check(
     name: str, hosted: Hosted, *, defaults: str = "reference", profile: str = "", log: EventLog | None = None
 ) -> dict[str, Verdict]:
     """Run one check against a verifier and return the verdict of each row it judged."""

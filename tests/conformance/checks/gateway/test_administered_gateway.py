@@ -18,8 +18,8 @@ from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_gateway import Gateway, Refusal, profile_text
 from tests.conformance.checks.trial import tried
 
-DELETED, FIRST = "a_deleted_key_is_rejected", "a_link_without_a_network_is_on_the_first"
-ROWS = {DELETED: "GW-AUTH-03", FIRST: "GW-LINK-11"}
+DELETED_KEY_CHECK, FIRST = "a_deleted_key_is_rejected", "a_link_without_a_network_is_on_the_first"
+ROWS = {DELETED_KEY_CHECK: "GW-AUTH-03", FIRST: "GW-LINK-11"}
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +71,7 @@ class Administered(Gateway):
         self.keys[f"weld_made-{number}"], self.key_ids[f"key-{number}"] = tenant, f"weld_made-{number}"
         return {"tenant_id": tenant, "key_id": f"key-{number}", "api_key": f"weld_made-{number}"}
 
-    def _judged(self, headers: CIMultiDict[str]) -> str:
+    def _authenticate(self, headers: CIMultiDict[str]) -> str:
         key = headers.get("Authorization", "").partition(" ")[2]
         if not key.startswith("weld_made-"):
             return super()._judged(headers)
@@ -79,11 +79,11 @@ class Administered(Gateway):
             raise Refusal(401, "invalid_api_key")
         return self.keys[key]
 
-    def _made(self, path: str, tenant: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _create_record(self, path: str, tenant: str, body: dict[str, Any]) -> dict[str, Any]:
         if body.get("preferred_network") is None and tenant in self.networks:
             names = self.networks[tenant]
-            chosen = {"the first by name": min(names), "the last": names[-1]}
-            body = {**body, "preferred_network": next((chosen[one] for one in chosen if one in self.flaws), names[0])}
+            order = {"the first by name": min(names), "the last": names[-1]}
+            body = {**body, "preferred_network": next((order[one] for one in order if one in self.flaws), names[0])}
         return super()._made(path, tenant, body)
 
 
@@ -106,8 +106,8 @@ async def test_an_honest_gateway_passes(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "flaw"),
     [
-        (DELETED, "deleted keys work"),
-        (DELETED, "rotated keys stay"),
+        (DELETED_KEY_CHECK, "deleted keys work"),
+        (DELETED_KEY_CHECK, "rotated keys stay"),
         (FIRST, "the first by name"),
         (FIRST, "the last"),
     ],

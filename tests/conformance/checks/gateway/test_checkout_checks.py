@@ -42,15 +42,15 @@ from tests.conformance.checks.gateway.scripted_checkout import (
     code,
     data_image,
     honest,
-    judged,
     payload,
     plain_page,
+    run_check,
 )
 from tests.conformance.checks.trial import breached
 
 PAGE = "page_of_an_unpaid_link"
-SHOWN = {"GW-CHK-01", "GW-CHK-02", "GW-CHK-03", "GW-CHK-04", "GW-CHK-05", "GW-CHK-06", "GW-CHK-08", "GW-CHK-18"}
-ALL = (
+PAGE_ROWS = {"GW-CHK-01", "GW-CHK-02", "GW-CHK-03", "GW-CHK-04", "GW-CHK-05", "GW-CHK-06", "GW-CHK-08", "GW-CHK-18"}
+ALL_CHECKS = (
     PAGE,
     "memos_of_several_links",
     "unknown_checkout_token",
@@ -76,11 +76,11 @@ def table_page(link: Link) -> str:
     """A page that has nothing of the profile's: groups of four letters, a comma, an embedded code, other words."""
     if link.state == "paid":
         return "<main><h2>Thank you! Your invoice has been paid.</h2></main>"
-    grouped = " ".join(PAYOUT[place : place + 4] for place in range(0, len(PAYOUT), 4))
+    grouped_address = " ".join(PAYOUT[place : place + 4] for place in range(0, len(PAYOUT), 4))
     amount = f"{link.microunits / 10**6:.6f}".replace(".", ",")
     return (
         "<html><head><title>Pay</title></head><body><p>This invoice has not been paid yet.</p><table>"
-        f"<tr><th>Send</th><td>{amount}&nbsp;USDC</td></tr><tr><th>To</th><td><code>{grouped}</code></td></tr>"
+        f"<tr><th>Send</th><td>{amount}&nbsp;USDC</td></tr><tr><th>To</th><td><code>{grouped_address}</code></td></tr>"
         f"<tr><th>Note:</th><td>{link.memo}</td></tr></table><img alt='' src='{data_image(link)}'>"
         "<p>The page turns to Paid as soon as the payment is seen.</p></body></html>"
     )
@@ -96,13 +96,13 @@ def form_page(link: Link) -> str:
     )
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_CHECKS)
 @pytest.mark.parametrize(
     ("page", "defaults"), [(plain_page, "reference"), (plain_page, "none"), (table_page, "none"), (form_page, "none")]
 )
 async def test_honest_checkout_passes(name: str, page: Callable[[Link], str], defaults: str) -> None:
     """A checkout that keeps the rules breaks no row, whatever its page looks like and whatever is bound."""
-    verdicts = await judged(name, Checkout(page=page), defaults=defaults)
+    verdicts = await run_check(name, Checkout(page=page), defaults=defaults)
     # Reports of payments, and a status, are not claimed here.
     for row in ("WH-DELIV-03", "GW-CHK-19"):
         verdicts.pop(row, None)
@@ -116,10 +116,10 @@ async def test_a_shape_that_is_not_paid_is_named(shape: str, verdict: Verdict) -
     """A page that stays unpaid breaches; where the interface leaves the shape open, the suite warns."""
     log = EventLog()
     checkout = Checkout(rule=lambda link, seen: honest(link, seen) and seen.shape != shape)
-    assert await judged("payment_in_another_shape_is_paid", checkout, log=log) == {"GW-CHK-09": verdict}
-    found = {one["where"]["payment"]: one["verdict"] for one in log.events if one["event"] == "judgement"}
-    assert found.pop(shape, "pass") == verdict.value
-    assert set(found.values()) == {"pass"}
+    assert await run_check("payment_in_another_shape_is_paid", checkout, log=log) == {"GW-CHK-09": verdict}
+    verdict_by_shape = {one["where"]["payment"]: one["verdict"] for one in log.events if one["event"] == "judgement"}
+    assert verdict_by_shape.pop(shape, "pass") == verdict.value
+    assert set(verdict_by_shape.values()) == {"pass"}
     assert [one["text"].partition(":")[0] for one in log.events if one["event"] == "note"] == [
         "by a program that is not there"
     ]
@@ -143,26 +143,26 @@ async def test_a_way_that_only_verify_accepts_is_caught(
         rule=lambda link, seen: honest(link, seen) and (watched or seen.shape != "lease"),
         door=lambda link, seen: honest(link, seen) and (verified or seen.shape != "lease"),
     )
-    verdicts = await judged("payment_in_another_shape_is_paid", checkout, options=options)
+    verdicts = await run_check("payment_in_another_shape_is_paid", checkout, options=options)
     assert verdicts == {"GW-CHK-09": verdict}
-    paid = [seen.shape for seen in checkout.transfers]
-    assert ("lease" in paid) is bool(options)
+    paid_shapes = [seen.shape for seen in checkout.transfers]
+    assert ("lease" in paid_shapes) is bool(options)
 
 
-def changed(edit: Callable[[str, Link], str]) -> Callable[[Link], str]:
+def edit_page(edit: Callable[[str, Link], str]) -> Callable[[Link], str]:
     return lambda link: edit(plain_page(link), link)
 
 
 FLAWED_PAGES: dict[str, tuple[Callable[[Link], str], set[str]]] = {
-    "no code": (changed(lambda page, _: page.split("<img")[0]), {"GW-CHK-02"}),
-    "no address": (changed(lambda page, _: page.replace(PAYOUT, "to us")), {"GW-CHK-03", "GW-CHK-06"}),
-    "another address": (changed(lambda page, _: page.replace(PAYOUT, ELSEWHERE)), {"GW-CHK-06", "GW-CHK-18"}),
+    "no code": (edit_page(lambda page, _: page.split("<img")[0]), {"GW-CHK-02"}),
+    "no address": (edit_page(lambda page, _: page.replace(PAYOUT, "to us")), {"GW-CHK-03", "GW-CHK-06"}),
+    "another address": (edit_page(lambda page, _: page.replace(PAYOUT, ELSEWHERE)), {"GW-CHK-06", "GW-CHK-18"}),
     "amount rounded": (
-        changed(lambda page, link: page.replace(f"{link.microunits / 10**6:.6f}", "0.01")),
+        edit_page(lambda page, link: page.replace(f"{link.microunits / 10**6:.6f}", "0.01")),
         {"GW-CHK-04"},
     ),
     "thousands without a fraction": (
-        changed(
+        edit_page(
             lambda page, link: page.replace(
                 f"{link.microunits / 10**6:.6f}",
                 f"{link.microunits // 10**6:,}" if link.microunits > 10**9 else f"{link.microunits / 10**6:.6f}",
@@ -170,8 +170,8 @@ FLAWED_PAGES: dict[str, tuple[Callable[[Link], str], set[str]]] = {
         ),
         {"GW-CHK-04"},
     ),
-    "no memo": (changed(lambda page, link: page.replace(link.memo, "")), {"GW-CHK-05"}),
-    "paid at once": (changed(lambda page, _: page.replace("Waiting", "Paid")), {"GW-CHK-08"}),
+    "no memo": (edit_page(lambda page, link: page.replace(link.memo, "")), {"GW-CHK-05"}),
+    "paid at once": (edit_page(lambda page, _: page.replace("Waiting", "Paid")), {"GW-CHK-08"}),
     "no page": (lambda _: "OK", {"GW-CHK-01"}),
 }
 
@@ -180,14 +180,14 @@ FLAWED_PAGES: dict[str, tuple[Callable[[Link], str], set[str]]] = {
 async def test_flawed_page_is_caught(flaw: str) -> None:
     """Each thing that a page must show is missed when it is not there."""
     page, rows = FLAWED_PAGES[flaw]
-    assert breached(await judged(PAGE, Checkout(page=page))) == rows
+    assert breached(await run_check(PAGE, Checkout(page=page))) == rows
 
 
 @pytest.mark.parametrize("flaw", FLAWED_PAGES)
 async def test_flawed_page_is_caught_where_nothing_is_bound(flaw: str) -> None:
     """Without selectors the same is missed in the page's text, except for a memo, which has no visible form."""
     page, rows = FLAWED_PAGES[flaw]
-    verdicts = await judged(PAGE, Checkout(page=page), defaults="none")
+    verdicts = await run_check(PAGE, Checkout(page=page), defaults="none")
     assert breached(verdicts) == rows - {"GW-CHK-05"}
     if flaw == "no memo":
         assert verdicts["GW-CHK-05"] is Verdict.INCONCLUSIVE
@@ -195,42 +195,42 @@ async def test_flawed_page_is_caught_where_nothing_is_bound(flaw: str) -> None:
 
 async def test_code_of_another_address_is_caught() -> None:
     """A QR code that pays a different account than the text says breaks the row about the code, and no other."""
-    flawed = Checkout(scanned=lambda link: payload(link, ELSEWHERE))
-    assert breached(await judged(PAGE, flawed)) == {"GW-CHK-18"}
+    flawed_checkout = Checkout(scanned=lambda link: payload(link, ELSEWHERE))
+    assert breached(await run_check(PAGE, flawed_checkout)) == {"GW-CHK-18"}
 
 
 async def test_one_memo_for_all_links_is_caught() -> None:
     """Links that share a memo are detected."""
-    flawed = Checkout(page=changed(lambda page, link: page.replace(link.memo, "svc:same")))
-    assert breached(await judged("memos_of_several_links", flawed)) == {"GW-CHK-07"}
+    flawed_checkout = Checkout(page=edit_page(lambda page, link: page.replace(link.memo, "svc:same")))
+    assert breached(await run_check("memos_of_several_links", flawed_checkout)) == {"GW-CHK-07"}
 
 
 async def test_page_or_code_of_an_equal_order_is_caught() -> None:
     """A page, or a code alone, that is stored for all links of one amount is detected."""
     first: dict[int, Link] = {}
 
-    def kept(link: Link) -> Link:
+    def keep_first(link: Link) -> Link:
         return first.setdefault(link.microunits, link)
 
-    pages = Checkout(page=lambda link: plain_page(kept(link)))
-    assert breached(await judged("memos_of_several_links", pages)) == {"GW-CHK-07"}
+    pages = Checkout(page=lambda link: plain_page(keep_first(link)))
+    assert breached(await run_check("memos_of_several_links", pages)) == {"GW-CHK-07"}
     first.clear()
-    codes = Checkout(scanned=lambda link: payload(kept(link)))
-    assert breached(await judged("memos_of_several_links", codes)) == {"GW-CHK-07"}
+    codes = Checkout(scanned=lambda link: payload(keep_first(link)))
+    assert breached(await run_check("memos_of_several_links", codes)) == {"GW-CHK-07"}
 
 
 async def test_page_for_any_token_is_caught() -> None:
     """A 200 for a token that no link has is detected."""
-    assert breached(await judged("unknown_checkout_token", Checkout(unknown_status=200))) == {"GW-CHK-17"}
+    assert breached(await run_check("unknown_checkout_token", Checkout(unknown_status=200))) == {"GW-CHK-17"}
 
 
-def ignoring(**members: Any) -> Rule:
+def ignore_members(**members: Any) -> Rule:
     """The honest rule, for which a member of the transfer is always right."""
     return lambda link, seen: honest(link, replace(seen, **{name: give(link, seen) for name, give in members.items()}))
 
 
 RULES: dict[str, tuple[str, Rule, set[str]]] = {
-    "memo ignored": ("payment_without_the_memo", ignoring(memo=lambda link, _: link.memo), {"GW-CHK-10"}),
+    "memo ignored": ("payment_without_the_memo", ignore_members(memo=lambda link, _: link.memo), {"GW-CHK-10"}),
     "memo cut": (
         "payment_without_the_memo",
         lambda link, seen: (
@@ -258,10 +258,10 @@ RULES: dict[str, tuple[str, Rule, set[str]]] = {
         lambda link, seen: honest(link, replace(seen, memo=link.memo)) and link.memo in seen.memo.split("\n"),
         {"GW-CHK-11"},
     ),
-    "failed counts": ("failed_payment", ignoring(failed=lambda *_: False), {"GW-CHK-12"}),
-    "less counts": ("payment_of_too_little", ignoring(amount=lambda link, _: link.microunits), {"GW-CHK-13"}),
-    "any recipient": ("payment_to_somebody_else", ignoring(address=lambda *_: PAYOUT), {"GW-LINK-24"}),
-    "any asset": ("payment_in_another_asset", ignoring(asset=lambda *_: "10458941"), {"GW-CHK-14"}),
+    "failed counts": ("failed_payment", ignore_members(failed=lambda *_: False), {"GW-CHK-12"}),
+    "less counts": ("payment_of_too_little", ignore_members(amount=lambda link, _: link.microunits), {"GW-CHK-13"}),
+    "any recipient": ("payment_to_somebody_else", ignore_members(address=lambda *_: PAYOUT), {"GW-LINK-24"}),
+    "any asset": ("payment_in_another_asset", ignore_members(asset=lambda *_: "10458941"), {"GW-CHK-14"}),
 }
 
 
@@ -269,7 +269,7 @@ RULES: dict[str, tuple[str, Rule, set[str]]] = {
 async def test_flawed_rule_is_caught(flaw: str) -> None:
     """Each wrong payment is reported when it turns its page to Paid."""
     name, rule, rows = RULES[flaw]
-    assert breached(await judged(name, Checkout(rule=rule))) == rows
+    assert breached(await run_check(name, Checkout(rule=rule))) == rows
 
 
 SECOND = f"""
@@ -283,50 +283,54 @@ algorand_testnet = "{ANOTHERS}"
 
 async def test_a_payment_to_another_tenant_is_caught() -> None:
     """A link's memo does not make a payment to a different payout address the link's, even to a known address."""
-    flawed = Checkout(
+    flawed_checkout = Checkout(
         rule=lambda link, seen: honest(link, replace(seen, address=seen.address.replace(ANOTHERS, PAYOUT)))
     )
-    assert breached(await judged("payment_to_somebody_else", flawed, profile=SECOND)) == {"GW-LINK-24"}
-    verdicts = await judged("payment_to_somebody_else", Checkout(), profile=SECOND)
+    assert breached(await run_check("payment_to_somebody_else", flawed_checkout, profile=SECOND)) == {"GW-LINK-24"}
+    verdicts = await run_check("payment_to_somebody_else", Checkout(), profile=SECOND)
     assert verdicts["GW-LINK-24"] is Verdict.PASS
 
 
 async def test_a_payment_on_another_network_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A link is not paid by its very words on another chain, whose money is that chain's own."""
     monkeypatch.setattr(another_asset, "open_checkout_payer", lambda payer: payer)
-    other, own = "algorand_mainnet", USDC[NETWORK]
-    flawed = Checkout(
+    other_network, own = "algorand_mainnet", USDC[NETWORK]
+    flawed_checkout = Checkout(
         rule=lambda link, seen: honest(
-            link, seen if seen.network != other else replace(seen, network=NETWORK, asset=own)
+            link, seen if seen.network != other_network else replace(seen, network=NETWORK, asset=own)
         )
     )
-    name, claimed = "payment_in_another_asset", '"gateway.checkout"'
-    assert breached(await judged(name, flawed, other_network=other, options=claimed)) == {"GW-CHK-14"}
-    assert breached(await judged(name, flawed, other_network=other)) == set()
-    assert breached(await judged(name, flawed, options=claimed)) == set()
-    verdicts = await judged(name, Checkout(), other_network=other, options=claimed)
+    name, option = "payment_in_another_asset", '"gateway.checkout"'
+    assert breached(await run_check(name, flawed_checkout, other_network=other_network, options=option)) == {
+        "GW-CHK-14"
+    }
+    assert breached(await run_check(name, flawed_checkout, other_network=other_network)) == set()
+    assert breached(await run_check(name, flawed_checkout, options=option)) == set()
+    verdicts = await run_check(name, Checkout(), other_network=other_network, options=option)
     assert verdicts["GW-CHK-14"] is Verdict.PASS
 
 
 async def test_a_second_payment_that_pays_another_link_is_caught() -> None:
     """Who pays a link twice has not paid the next one like it."""
-    flawed = Checkout()
+    flawed_checkout = Checkout()
 
     def pays(link: Link, seen: Transfer) -> bool:
-        following = next((one for one in flawed.links.values() if one.state != "paid" and one.memo != seen.memo), None)
-        return honest(link, seen) or (flawed.transfers.count(seen) > 1 and link is following)
+        following = next(
+            (one for one in flawed_checkout.links.values() if one.state != "paid" and one.memo != seen.memo), None
+        )
+        return honest(link, seen) or (flawed_checkout.transfers.count(seen) > 1 and link is following)
 
-    flawed.rule = pays
-    assert breached(await judged("payment_with_another_links_memo", flawed)) == {"GW-CHK-11"}
+    flawed_checkout.rule = pays
+    assert breached(await run_check("payment_with_another_links_memo", flawed_checkout)) == {"GW-CHK-11"}
 
 
 async def test_a_payment_that_is_taken_for_a_duplicate_is_caught() -> None:
     """As much from the same payer, under another memo, pays another link."""
-    flawed = Checkout()
-    flawed.rule = lambda link, seen: (
-        honest(link, seen) and all(one is link or one.microunits != link.microunits for one in paid_in(flawed))
+    flawed_checkout = Checkout()
+    flawed_checkout.rule = lambda link, seen: (
+        honest(link, seen) and all(one is link or one.microunits != link.microunits for one in paid_in(flawed_checkout))
     )
-    assert breached(await judged("payment_with_another_links_memo", flawed)) == {"GW-CHK-09"}
+    assert breached(await run_check("payment_with_another_links_memo", flawed_checkout)) == {"GW-CHK-09"}
 
 
 def paid_in(checkout: Checkout) -> list[Link]:
@@ -345,8 +349,8 @@ async def test_a_second_payment_that_takes_the_place_of_the_first_is_caught() ->
         checkout.status = status
         return checkout
 
-    assert breached(await judged(name, of(Checkout(), -1), options=options)) == {"GW-CHK-19"}
-    verdicts = await judged(name, of(Checkout(), 0), options=options)
+    assert breached(await run_check(name, of(Checkout(), -1), options=options)) == {"GW-CHK-19"}
+    verdicts = await run_check(name, of(Checkout(), 0), options=options)
     assert verdicts["GW-CHK-19"] is Verdict.PASS
 
 
@@ -356,14 +360,14 @@ async def test_a_second_payment_that_takes_the_place_of_the_first_is_caught() ->
 async def test_a_status_that_runs_ahead_of_its_page_is_caught(looks: int, attested: bool, held: bool) -> None:
     """A link that is paid by its status has an attestation or a page that says so, the moment it is read."""
     checkout, log = Checkout(), EventLog()
-    seen: Counting[str] = Counting()
+    read_counts: Counting[str] = Counting()
 
     def pays(link: Link, paid: Transfer) -> bool:
-        seen[link.token] += honest(link, paid)
-        return seen[link.token] > looks and honest(link, paid)
+        read_counts[link.token] += honest(link, paid)
+        return read_counts[link.token] > looks and honest(link, paid)
 
     def status(link: Link) -> Mapping[str, Any]:
-        seen[link.token] = 0
+        read_counts[link.token] = 0
         told = {"settled": "tx1"}
         words = [
             base64.urlsafe_b64encode(json.dumps(one).encode()).decode().rstrip("=") for one in ({"alg": "x"}, told)
@@ -373,7 +377,7 @@ async def test_a_status_that_runs_ahead_of_its_page_is_caught(looks: int, attest
         return {"status": "paid" if is_paid else "active", **(members if is_paid and attested else {})}
 
     checkout.rule, checkout.status = pays, status
-    await judged("the_status_tells_of_the_payment", checkout, options='"gateway.checkout"', log=log)
+    await run_check("the_status_tells_of_the_payment", checkout, options='"gateway.checkout"', log=log)
     first = [one for one in log.of("judgement") if "status" in one["where"]]
     assert [Verdict.PASS if held else Verdict.FAIL] == [Verdict(one["verdict"]) for one in first]
 
@@ -385,13 +389,13 @@ DOORS = ["memo ignored", "memo cut", "any link's memo", "failed counts", "any as
 async def test_flawed_rule_of_the_door_alone_is_caught(flaw: str) -> None:
     """The chain watcher keeps the rules, but a client that names a wrong payment gets the link paid: detected."""
     name, rule, rows = RULES[flaw]
-    assert breached(await judged(name, Checkout(door=rule))) == rows
+    assert breached(await run_check(name, Checkout(door=rule))) == rows
 
 
-@pytest.mark.parametrize("name", [one for one in ALL if one.startswith(("payment_", "failed_"))])
+@pytest.mark.parametrize("name", [one for one in ALL_CHECKS if one.startswith(("payment_", "failed_"))])
 async def test_a_door_that_keeps_the_rules_passes(name: str) -> None:
     """A wrong payment that is named and refused breaks nothing."""
-    verdicts = await judged(name, Checkout(door=honest))
+    verdicts = await run_check(name, Checkout(door=honest))
     for row in ("WH-DELIV-03", "GW-CHK-19"):
         verdicts.pop(row, None)
     assert set(verdicts.values()) == {Verdict.PASS}, verdicts
@@ -401,7 +405,7 @@ async def test_a_door_that_keeps_the_rules_passes(name: str) -> None:
 async def test_open_readings_of_a_memo_are_not_judged(flaw: str) -> None:
     """If it is not bound how a memo is carried, one with more around it, or in another case, may be the memo."""
     name, rule, _ = RULES[flaw]
-    assert breached(await judged(name, Checkout(rule=rule), defaults="none")) == set()
+    assert breached(await run_check(name, Checkout(rule=rule), defaults="none")) == set()
 
 
 @pytest.mark.parametrize("name", ["payment_without_the_memo", "payment_with_another_links_memo"])
@@ -409,33 +413,33 @@ async def test_open_readings_of_a_memo_are_not_judged(flaw: str) -> None:
 async def test_what_is_not_tried_of_an_unbound_memo_is_told(name: str, defaults: str, parts: int) -> None:
     """A reader of a pass learns that it was tried in part, and which key has all of it tried."""
     log = EventLog()
-    await judged(name, Checkout(), defaults=defaults, log=log)
-    told = list(log.of("check.shortened"))
-    assert len(told) == parts
-    assert all("[gateway.memo] algorand" in one["what"] and one["tried"] < one["of"] for one in told)
+    await run_check(name, Checkout(), defaults=defaults, log=log)
+    events = list(log.of("check.shortened"))
+    assert len(events) == parts
+    assert all("[gateway.memo] algorand" in one["what"] and one["tried"] < one["of"] for one in events)
 
 
 @pytest.mark.parametrize("flaw", ["memo ignored", "memo cut", "any link's memo", "failed counts", "any asset"])
 async def test_flawed_rule_is_caught_where_nothing_is_bound(flaw: str) -> None:
     """What the interface says of memos holds without any binding, on a page of any shape."""
     name, rule, rows = RULES[flaw]
-    assert breached(await judged(name, Checkout(page=table_page, rule=rule), defaults="none")) == rows
+    assert breached(await run_check(name, Checkout(page=table_page, rule=rule), defaults="none")) == rows
 
 
-@pytest.mark.parametrize("name", [one for one in ALL if one.startswith(("payment_", "failed_"))])
+@pytest.mark.parametrize("name", [one for one in ALL_CHECKS if one.startswith(("payment_", "failed_"))])
 async def test_checkout_that_pays_nobody_proves_nothing(name: str) -> None:
     """A page that never turns to Paid gets no pass for what it does not do: the honest payment does not show either."""
-    verdicts = await judged(name, Checkout(rule=lambda *_: False))
+    verdicts = await run_check(name, Checkout(rule=lambda *_: False))
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
 
 
 async def test_payment_that_is_taken_for_another_links_is_caught() -> None:
     """A service that goes by the amount alone may pay the other link instead: that is reported, not skipped."""
-    flawed = Checkout()
-    flawed.rule = lambda link, seen: (
-        honest(link, replace(seen, memo=link.memo)) and link is _first_of(flawed, seen.amount)
+    flawed_checkout = Checkout()
+    flawed_checkout.rule = lambda link, seen: (
+        honest(link, replace(seen, memo=link.memo)) and link is _first_of(flawed_checkout, seen.amount)
     )
-    assert breached(await judged("payment_with_another_links_memo", flawed)) == {"GW-CHK-11"}
+    assert breached(await run_check("payment_with_another_links_memo", flawed_checkout)) == {"GW-CHK-11"}
 
 
 def _first_of(checkout: Checkout, amount: int) -> Link:
@@ -444,14 +448,14 @@ def _first_of(checkout: Checkout, amount: int) -> Link:
 
 async def test_payment_that_is_never_seen_is_caught() -> None:
     """An honest payment that does not turn its page to Paid is reported, on Algorand for being late, too."""
-    assert breached(await judged("right_payment_is_paid", Checkout(rule=lambda *_: False))) == {"GW-CHK-09"}
-    verdicts = await judged("algorand_payment_is_paid_soon", Checkout(rule=lambda *_: False))
+    assert breached(await run_check("right_payment_is_paid", Checkout(rule=lambda *_: False))) == {"GW-CHK-09"}
+    verdicts = await run_check("algorand_payment_is_paid_soon", Checkout(rule=lambda *_: False))
     assert breached(verdicts) == {"GW-CHK-15"}
 
 
 async def test_page_that_forgets_is_caught() -> None:
     """A page that turns back from Paid is detected."""
-    assert breached(await judged("right_payment_is_paid", Checkout(forgets=True))) == {"GW-CHK-16"}
+    assert breached(await run_check("right_payment_is_paid", Checkout(forgets=True))) == {"GW-CHK-16"}
 
 
 @dataclass
@@ -463,9 +467,9 @@ class Timed(Checkout):
     ends: dict[str, float] = field(default_factory=dict)
 
     def _create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        made = super()._create(body)
-        self.ends[str(made["token"])] = ends = time.time() + float(body["expires_in_seconds"])
-        return {**made, "expires_at": datetime.fromtimestamp(ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        link = super()._create(body)
+        self.ends[str(link["token"])] = ends = time.time() + float(body["expires_in_seconds"])
+        return {**link, "expires_at": datetime.fromtimestamp(ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
     def _settle(self, link: Link) -> None:
         super()._settle(link)
@@ -480,46 +484,46 @@ async def test_a_page_whose_time_ends_after_payment_is_caught(ends_paid: bool, r
         Timed(clock=tmp_path / "clock", ends_paid=ends_paid),
         f"[clock]\noffset_file = '{tmp_path}/clock'\n",
     )
-    verdicts = await judged("a_paid_link_outlives_its_time", checkout, profile=clock)
+    verdicts = await run_check("a_paid_link_outlives_its_time", checkout, profile=clock)
     assert breached(verdicts) == rows
     assert "GW-CHK-16" in verdicts
 
 
 async def test_a_paid_link_is_not_judged_where_no_time_can_pass() -> None:
     """Without a test clock the check does not wait, and what was shown of the row is already decided."""
-    assert await judged("a_paid_link_outlives_its_time", Checkout()) == {"GW-CHK-16": Verdict.DOCUMENTED}
+    assert await run_check("a_paid_link_outlives_its_time", Checkout()) == {"GW-CHK-16": Verdict.DOCUMENTED}
 
 
 async def test_no_link_is_paid_late_where_no_time_can_pass() -> None:
     """Who has no test clock is judged by the row's other check alone."""
-    assert await judged("a_late_payment_leaves_a_link_expired", Checkout()) == {"GW-CHK-20": Verdict.DOCUMENTED}
+    assert await run_check("a_late_payment_leaves_a_link_expired", Checkout()) == {"GW-CHK-20": Verdict.DOCUMENTED}
 
 
 async def test_share_of_the_service_is_caught() -> None:
     """A payment of which another account receives a share is detected."""
-    assert breached(await judged("right_payment_is_paid", Checkout(), skims=7)) == {"GW-LINK-24"}
+    assert breached(await run_check("right_payment_is_paid", Checkout(), skims=7)) == {"GW-LINK-24"}
 
 
 async def test_address_of_the_service_is_caught() -> None:
     """A page that has payers pay the service, which then calls it paid, is detected by the money's way."""
-    flawed = Checkout(
-        page=changed(lambda page, _: page.replace(PAYOUT, ELSEWHERE)), rule=ignoring(address=lambda *_: PAYOUT)
+    flawed_checkout = Checkout(
+        page=edit_page(lambda page, _: page.replace(PAYOUT, ELSEWHERE)), rule=ignore_members(address=lambda *_: PAYOUT)
     )
-    assert breached(await judged("right_payment_is_paid", flawed)) == {"GW-LINK-24"}
+    assert breached(await run_check("right_payment_is_paid", flawed_checkout)) == {"GW-LINK-24"}
 
 
 async def test_page_of_scripts_is_inconclusive_without_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     """No target fails for what was not examined: what only scripts show is inconclusive, with what to install."""
 
-    async def none(*_: object) -> None:
+    async def start_nothing(*_: object) -> None:
         raise Inconclusive("the page shows nothing without its scripts: pip install 'weldproof[browser]'")
 
-    monkeypatch.setattr(Browser, "render", none)
-    flawed = Checkout(page=lambda _: "<body><div id='root'></div><script src='/app.js'></script></body>")
-    verdicts = await judged(PAGE, flawed, defaults="none")
+    monkeypatch.setattr(Browser, "render", start_nothing)
+    flawed_checkout = Checkout(page=lambda _: "<body><div id='root'></div><script src='/app.js'></script></body>")
+    verdicts = await run_check(PAGE, flawed_checkout, defaults="none")
     assert breached(verdicts) == set()
     assert verdicts["GW-CHK-01"] is Verdict.PASS
-    for row in SHOWN - {"GW-CHK-01", "GW-CHK-08"}:
+    for row in PAGE_ROWS - {"GW-CHK-01", "GW-CHK-08"}:
         assert verdicts[row] is Verdict.INCONCLUSIVE, row
 
 
@@ -545,17 +549,17 @@ async def test_a_page_that_is_complete_without_its_scripts_needs_no_browser(
 ) -> None:
     """A code that is a drawing is decoded as any other."""
     monkeypatch.setitem(sys.modules, "playwright.async_api", None)
-    verdicts = await judged(PAGE, Checkout(page=page), defaults="none", profile=SELECTORS)
-    assert {row: verdicts[row] for row in SHOWN} == dict.fromkeys(SHOWN, Verdict.PASS)
+    verdicts = await run_check(PAGE, Checkout(page=page), defaults="none", profile=SELECTORS)
+    assert {row: verdicts[row] for row in PAGE_ROWS} == dict.fromkeys(PAGE_ROWS, Verdict.PASS)
 
 
 async def test_what_was_not_drawn_is_the_reason_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a page that shows all else it is not said that it shows nothing."""
     monkeypatch.setitem(sys.modules, "playwright.async_api", None)
     log = EventLog()
-    curved = "<svg viewBox='0 0 9 9'><path d='M0 0C1 1 2 2 3 3z'/></svg>"
-    checkout = Checkout(page=lambda link: drawn_page(link, curved))
-    verdicts = await judged(PAGE, checkout, defaults="none", profile=SELECTORS, log=log)
+    curved_drawing = "<svg viewBox='0 0 9 9'><path d='M0 0C1 1 2 2 3 3z'/></svg>"
+    checkout = Checkout(page=lambda link: drawn_page(link, curved_drawing))
+    verdicts = await run_check(PAGE, checkout, defaults="none", profile=SELECTORS, log=log)
     assert breached(verdicts) == set()
     assert verdicts["GW-CHK-02"] is verdicts["GW-CHK-18"] is Verdict.INCONCLUSIVE
     (reason,) = {event["expected"] for event in log.of("judgement") if event["row"] == "GW-CHK-02"}
@@ -570,8 +574,8 @@ async def test_an_image_that_is_a_drawing_of_another_kind_fails_no_page(monkeypa
     image = (
         "<img src='data:image/svg+xml,%3Csvg viewBox=%220 0 9 9%22%3E%3Cpath d=%22M0 0C1 1 2 2 3 3z%22/%3E%3C/svg%3E'>"
     )
-    checkout = Checkout(page=changed(lambda page, _: page.split("<img")[0] + image + "</body>"))
-    verdicts = await judged(PAGE, checkout, defaults="none", profile=SELECTORS)
+    checkout = Checkout(page=edit_page(lambda page, _: page.split("<img")[0] + image + "</body>"))
+    verdicts = await run_check(PAGE, checkout, defaults="none", profile=SELECTORS)
     assert verdicts["GW-CHK-02"] is Verdict.INCONCLUSIVE
 
 
@@ -596,7 +600,7 @@ def scripted_page(bound: tuple[str, ...]) -> Callable[[Link], str]:
     return page
 
 
-def rendering(checkout: Checkout) -> Callable[..., Any]:
+def render_script(checkout: Checkout) -> Callable[..., Any]:
     """Return a browser that runs the script of `scripted_page`."""
 
     async def render(_: object, url: str) -> RenderedPage:
@@ -614,8 +618,8 @@ async def test_bound_names_are_read_on_the_page_and_not_in_the_bare_document(
 ) -> None:
     """What scripts fill in is looked for where a payer sees it, also once the profile binds it."""
     checkout = Checkout(page=scripted_page(bound))
-    monkeypatch.setattr(Browser, "render", rendering(checkout))
-    verdicts = await judged(name, checkout, defaults="none", profile=SELECTORS)
+    monkeypatch.setattr(Browser, "render", render_script(checkout))
+    verdicts = await run_check(name, checkout, defaults="none", profile=SELECTORS)
     verdicts.pop("WH-DELIV-03", None)
     assert set(verdicts.values()) == {Verdict.PASS}, verdicts
 
@@ -623,11 +627,11 @@ async def test_bound_names_are_read_on_the_page_and_not_in_the_bare_document(
 async def test_a_state_that_only_a_browser_shows_is_not_held_against_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a browser the row stays open."""
 
-    async def none(*_: object) -> None:
+    async def start_nothing(*_: object) -> None:
         raise Inconclusive("no browser")
 
-    monkeypatch.setattr(Browser, "render", none)
-    verdicts = await judged(
+    monkeypatch.setattr(Browser, "render", start_nothing)
+    verdicts = await run_check(
         "right_payment_is_paid", Checkout(page=scripted_page(("state",))), defaults="none", profile=SELECTORS
     )
     assert verdicts["GW-CHK-09"] is Verdict.INCONCLUSIVE
@@ -636,12 +640,12 @@ async def test_a_state_that_only_a_browser_shows_is_not_held_against_the_page(mo
 @pytest.mark.parametrize("name", [PAGE, "memos_of_several_links", "right_payment_is_paid"])
 async def test_a_network_under_another_name_can_be_paid(name: str) -> None:
     """The target's own key goes into links and payouts, and [networks.KEY] says which network that is."""
-    named = '[networks.algo_test]\nnetwork = "algorand_testnet"\n'
+    network_table = '[networks.algo_test]\nnetwork = "algorand_testnet"\n'
     checkout = Checkout(network="algo_test")
-    verdicts = await judged(name, checkout, defaults="none", profile=named, payout_on="algo_test")
+    verdicts = await run_check(name, checkout, defaults="none", profile=network_table, payout_on="algo_test")
     verdicts.pop("WH-DELIV-03", None)
     assert set(verdicts.values()) == {Verdict.PASS}, verdicts
-    verdicts = await judged(name, checkout, defaults="none", payout_on="algo_test")
+    verdicts = await run_check(name, checkout, defaults="none", payout_on="algo_test")
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
 
 

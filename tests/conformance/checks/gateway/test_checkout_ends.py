@@ -22,10 +22,10 @@ from tests.conformance.checks.gateway.scripted_checkout import (
     Checkout,
     Link,
     Off,
-    ended,
-    judged,
+    end_link,
     plain_page,
-    told,
+    run_check,
+    status_of_unpaid,
 )
 
 _NOW, _HOUR, _DAY = 1_800_000_000, 3600, 86_400
@@ -47,9 +47,9 @@ class Service:
         self.passed.append(seconds)
 
 
-def made(lifetime: int | None) -> Answer:
-    told = {} if lifetime is None else {"expires_at": dt.datetime.fromtimestamp(_NOW + lifetime, dt.UTC).isoformat()}
-    return Answer(1, 201, CIMultiDictProxy(CIMultiDict()), json.dumps(told).encode())
+def make_answer(lifetime: int | None) -> Answer:
+    members = {} if lifetime is None else {"expires_at": dt.datetime.fromtimestamp(_NOW + lifetime, dt.UTC).isoformat()}
+    return Answer(1, 201, CIMultiDictProxy(CIMultiDict()), json.dumps(members).encode())
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ async def test_time_passes_until_shortly_before_the_end(
     service: Service, lifetime: int | None, expected: list[float]
 ) -> None:
     """A day passes for a service of its own alone, and nothing for every other, or where no more may pass."""
-    await checkout_ends._advance_near_end(cast("LimitedGateway", service), made(lifetime))
+    await checkout_ends._advance_near_end(cast("LimitedGateway", service), make_answer(lifetime))
     assert service.passed == expected
 
 
@@ -80,28 +80,28 @@ def tenant_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkout_ends, "_ROUND_SECONDS", 0.01)
 
 
-def only(call: str, other: tuple[int, Any]) -> Off:
+def only(call: str, other_answer: tuple[int, Any]) -> Off:
     """Return what answers one of the two calls otherwise, and does nothing for it."""
-    return lambda link, name, sent: other if name == call else ended(link, name, sent)
+    return lambda link, name, sent: other_answer if name == call else end_link(link, name, sent)
 
 
-def not_gone(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:
+def not_gone(link: Link, call: str, body: Mapping[str, Any] | None) -> tuple[int, Any]:
     """Refuse to cancel a second time with another status than P-CK-07 has."""
-    status, document = ended(link, call, sent)
+    status, document = end_link(link, call, body)
     return (409 if status == 410 else status), document
 
 
-def not_as_before(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:
+def not_as_before(link: Link, call: str, body: Mapping[str, Any] | None) -> tuple[int, Any]:
     """Refuse to abandon what is cancelled."""
-    return (410, {"error": "ended"}) if link.state == "cancelled" else ended(link, call, sent)
+    return (410, {"error": "ended"}) if link.state == "cancelled" else end_link(link, call, body)
 
 
-def wants_a_body(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:
+def wants_a_body(link: Link, call: str, body: Mapping[str, Any] | None) -> tuple[int, Any]:
     """Abandon by an object alone."""
-    return (422, {"error": "validation_error"}) if sent is None else ended(link, call, sent)
+    return (422, {"error": "validation_error"}) if body is None else end_link(link, call, body)
 
 
-GONE: tuple[int, Any] = (404, {"error": "not_found"})
+NOT_FOUND_ANSWER: tuple[int, Any] = (404, {"error": "not_found"})
 IN_WORDS: tuple[int, Any] = (200, {"status": "cancelled"})
 
 
@@ -109,9 +109,9 @@ IN_WORDS: tuple[int, Any] = (200, {"status": "cancelled"})
 @pytest.mark.parametrize(
     ("off", "verdict"),
     [
-        (ended, Verdict.PASS),
-        (only("abandon", GONE), Verdict.FAIL),
-        (only("cancel", GONE), Verdict.FAIL),
+        (end_link, Verdict.PASS),
+        (only("abandon", NOT_FOUND_ANSWER), Verdict.FAIL),
+        (only("cancel", NOT_FOUND_ANSWER), Verdict.FAIL),
         (only("abandon", IN_WORDS), Verdict.FAIL),
         (only("cancel", IN_WORDS), Verdict.FAIL),
         (only("cancel", (200, {})), Verdict.FAIL),
@@ -126,7 +126,7 @@ IN_WORDS: tuple[int, Any] = (200, {"status": "cancelled"})
 )
 async def test_a_link_that_is_not_called_off_is_caught(off: Off, verdict: Verdict) -> None:
     """By its secret and by the payer's word it ends; where the chain cannot be asked nothing is decided."""
-    assert await judged(OFF, Checkout(status=told, off=off)) == {"GW-CHK-22": verdict}
+    assert await run_check(OFF, Checkout(status=status_of_unpaid, off=off)) == {"GW-CHK-22": verdict}
 
 
 @pytest.mark.usefixtures("tenant_key")
@@ -144,10 +144,12 @@ async def test_a_link_that_is_not_called_off_is_caught(off: Off, verdict: Verdic
 async def test_a_page_that_still_asks_for_money_is_caught(page: str, verdict: Verdict) -> None:
     """The page of a link that was called off says so, and shows neither address nor memo."""
 
-    def shown(link: Link) -> str:
+    def show_page(link: Link) -> str:
         return page.format(token=link.token) if link.state == "cancelled" else plain_page(link)
 
-    assert await judged(OFF, Checkout(page=shown, status=told, off=ended)) == {"GW-CHK-22": verdict}
+    assert await run_check(OFF, Checkout(page=show_page, status=status_of_unpaid, off=end_link)) == {
+        "GW-CHK-22": verdict
+    }
 
 
 @pytest.mark.usefixtures("tenant_key")
@@ -166,11 +168,11 @@ async def test_a_page_that_still_asks_for_money_is_caught(page: str, verdict: Ve
 async def test_other_words_on_an_ended_page_are_no_fault(page: str) -> None:
     """It has to show neither address nor memo; what else it says is left to it."""
 
-    def shown(link: Link) -> str:
+    def show_page(link: Link) -> str:
         return f"<body>{page.format(token=link.token)}</body>" if link.state == "cancelled" else plain_page(link)
 
-    checkout = Checkout(page=shown, status=told, off=ended)
-    assert await judged(OFF, checkout, defaults="none") == {"GW-CHK-22": Verdict.PASS}
+    checkout = Checkout(page=show_page, status=status_of_unpaid, off=end_link)
+    assert await run_check(OFF, checkout, defaults="none") == {"GW-CHK-22": Verdict.PASS}
 
 
 @pytest.mark.usefixtures("tenant_key")
@@ -180,35 +182,37 @@ async def test_a_status_and_a_page_that_are_behind_are_read_again() -> None:
 
     def behind(link: Link) -> Any:
         read[link.token] += link.state == "cancelled"
-        return {**told(link), "status": "active"} if read[link.token] == 1 else told(link)
+        return {**status_of_unpaid(link), "status": "active"} if read[link.token] == 1 else status_of_unpaid(link)
 
     def page(link: Link) -> str:
         read[f"page {link.token}"] += link.state == "cancelled"
         late = link.state == "cancelled" and read[f"page {link.token}"] > 1
         return "<body><p>Cancelled</p></body>" if late else plain_page(link)
 
-    assert await judged(OFF, Checkout(page=page, status=behind, off=ended)) == {"GW-CHK-22": Verdict.PASS}
+    assert await run_check(OFF, Checkout(page=page, status=behind, off=end_link)) == {"GW-CHK-22": Verdict.PASS}
 
 
 @pytest.mark.usefixtures("tenant_key")
 async def test_a_page_of_scripts_alone_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """No target fails for a word that only a browser shows."""
 
-    async def none(*_: object) -> None:
+    async def start_nothing(*_: object) -> None:
         raise Inconclusive("no browser")
 
-    monkeypatch.setattr(Browser, "render", none)
-    checkout = Checkout(page=lambda _: "<body><script src='/app.js'></script></body>", status=told, off=ended)
-    assert await judged(OFF, checkout, defaults="none") == {"GW-CHK-22": Verdict.INCONCLUSIVE}
+    monkeypatch.setattr(Browser, "render", start_nothing)
+    checkout = Checkout(
+        page=lambda _: "<body><script src='/app.js'></script></body>", status=status_of_unpaid, off=end_link
+    )
+    assert await run_check(OFF, checkout, defaults="none") == {"GW-CHK-22": Verdict.INCONCLUSIVE}
 
 
 @pytest.mark.usefixtures("tenant_key")
 async def test_an_unavailable_chain_is_asked_again() -> None:
     """A client that abandons a link while its payment is undecided is answered "try again later", and does."""
-    asked: list[str] = []
+    calls: list[str] = []
 
     def late(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:
-        asked.append(call)
-        return (503, {"error": "chain_unavailable"}) if len(asked) < 3 else ended(link, call, sent)
+        calls.append(call)
+        return (503, {"error": "chain_unavailable"}) if len(calls) < 3 else end_link(link, call, sent)
 
-    assert await judged(OFF, Checkout(status=told, off=late)) == {"GW-CHK-22": Verdict.PASS}
+    assert await run_check(OFF, Checkout(status=status_of_unpaid, off=late)) == {"GW-CHK-22": Verdict.PASS}

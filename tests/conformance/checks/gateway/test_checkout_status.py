@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from conformance.outcome import Verdict
-from tests.conformance.checks.gateway.scripted_checkout import Checkout, Link, judged, told
+from tests.conformance.checks.gateway.scripted_checkout import Checkout, Link, run_check, status_of_unpaid
 
 RETURNS = "the_status_tells_where_payers_return"
-BOTH = '"gateway.checkout", "gateway.records"'
+BOTH_OPTIONS = '"gateway.checkout", "gateway.records"'
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def tenant_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def nowhere(link: Link) -> Mapping[str, Any]:
-    return {**told(link), "redirect_url": None}
+    return {**status_of_unpaid(link), "redirect_url": None}
 
 
 @dataclass
@@ -33,8 +33,8 @@ class Narrowed(Checkout):
 
     async def send(self, method: str, url: str, headers: Any, body: bytes | None) -> Any:
         """Answer one request."""
-        wanted = b"redirect_url" in (body or b"") and (self.own or "\n").encode() not in (body or b"")
-        if method == "POST" and url.endswith("/v1/payment-links") and wanted:
+        is_refused_body = b"redirect_url" in (body or b"") and (self.own or "\n").encode() not in (body or b"")
+        if method == "POST" and url.endswith("/v1/payment-links") and is_refused_body:
             return self._answer(422, {"error": "validation_error", "detail": [{"type": self.kind}]})
         return await super().send(method, url, headers, body)
 
@@ -42,9 +42,9 @@ class Narrowed(Checkout):
 @pytest.mark.parametrize(
     ("status", "options", "defaults", "verdict"),
     [
-        (told, BOTH, "none", Verdict.PASS),
-        (told, BOTH, "reference", Verdict.PASS),
-        (nowhere, BOTH, "none", Verdict.FAIL),
+        (status_of_unpaid, BOTH_OPTIONS, "none", Verdict.PASS),
+        (status_of_unpaid, BOTH_OPTIONS, "reference", Verdict.PASS),
+        (nowhere, BOTH_OPTIONS, "none", Verdict.FAIL),
         (nowhere, '"gateway.checkout"', "reference", Verdict.FAIL),
         (nowhere, '"gateway.checkout"', "none", Verdict.WARN),
     ],
@@ -53,8 +53,8 @@ async def test_a_status_without_the_address_is_caught(
     status: Any, options: str, defaults: str, verdict: Verdict
 ) -> None:
     """It fails where the members of links are claimed, too, and warns where they are free."""
-    found = await judged(RETURNS, Checkout(status=status), options=options, defaults=defaults)
-    assert found == {"GW-CHK-19": verdict}
+    verdict_by_row = await run_check(RETURNS, Checkout(status=status), options=options, defaults=defaults)
+    assert verdict_by_row == {"GW-CHK-19": verdict}
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,16 @@ async def test_a_status_without_the_address_is_caught(
 )
 async def test_a_tenant_may_narrow_its_addresses(kind: str, defaults: str, verdict: Verdict) -> None:
     """No row is decided by a link that is refused, except the reference's, whose refusals say why."""
-    found = await judged(RETURNS, Narrowed(status=told, kind=kind), options=BOTH, defaults=defaults)
-    assert found == {"GW-CHK-19": verdict}
+    verdict_by_row = await run_check(
+        RETURNS, Narrowed(status=status_of_unpaid, kind=kind), options=BOTH_OPTIONS, defaults=defaults
+    )
+    assert verdict_by_row == {"GW-CHK-19": verdict}
 
 
-@pytest.mark.parametrize("status", [told, nowhere])
+@pytest.mark.parametrize("status", [status_of_unpaid, nowhere])
 async def test_a_bound_address_is_the_one_that_is_sent(status: Any) -> None:
     """A profile that names one has it sent and looked for."""
-    bound = '[gateway.link_body]\nredirect_url = "https://mine.example/"\n'
+    binding = '[gateway.link_body]\nredirect_url = "https://mine.example/"\n'
     checkout = Narrowed(status=status, own="https://mine.example/")
-    found = await judged(RETURNS, checkout, options=BOTH, defaults="none", profile=bound)
-    assert found == {"GW-CHK-19": Verdict.PASS if status is told else Verdict.FAIL}
+    verdict_by_row = await run_check(RETURNS, checkout, options=BOTH_OPTIONS, defaults="none", profile=binding)
+    assert verdict_by_row == {"GW-CHK-19": Verdict.PASS if status is status_of_unpaid else Verdict.FAIL}

@@ -60,9 +60,9 @@ class Ending(Administered):
         return await super().send(method, url, headers, body)
 
     def _create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        made = super()._create(body)
-        self.ends[str(made["token"])] = self.now + body.get("expires_in_seconds", 86_400)
-        return made
+        link = super()._create(body)
+        self.ends[str(link["token"])] = self.now + body.get("expires_in_seconds", 86_400)
+        return link
 
     def _end_links(self) -> None:
         for token, ends in self.ends.items():
@@ -84,14 +84,14 @@ async def verdict(folder: Path, shop: Ending, *, claims: bool = True, defaults: 
     # Moving the clock needs a file that is there.
     (folder / "clock").write_text("0")
 
-    def changed(text: str) -> str:
+    def edit(text: str) -> str:
         text = text.replace("http://gateway.test", "http://127.0.0.1").replace("paid = 120.0", "paid = 1.0")
         text = text.replace('"reference"', f'"{defaults}"')
         text += f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}\n'
         options = '"gateway.checkout", "gateway.tenants"' if claims else '"gateway.checkout"'
         return text.replace('lanes = ["algorand"]', f'lanes = ["algorand"]\noptions = [{options}]')
 
-    return (await run_check(CHECK, folder, shop=shop, changed=changed))[0][ROW]
+    return (await run_check(CHECK, folder, shop=shop, changed=edit))[0][ROW]
 
 
 @pytest.mark.parametrize("expired", [None, "payment.expired"])

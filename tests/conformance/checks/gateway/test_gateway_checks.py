@@ -24,7 +24,7 @@ from conformance.http.client import Answer
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from conformance.text.times import utc_time
-from tests.conformance.checks.gateway.scripted_gateway import Gateway, judged, profile_text
+from tests.conformance.checks.gateway.scripted_gateway import Gateway, profile_text, run_check
 from tests.conformance.checks.trial import breached, tried
 
 # Each flaw with the check that must see it and the rows that it must break, no others.
@@ -131,24 +131,24 @@ CHECKS = sorted({check for _, check, _ in FLAWS} | {"errors_may_tell_more", "two
 async def test_an_honest_gateway_passes(name: str, tmp_path: Path) -> None:
     """Every check judges each of its rows, and finds no fault with a gateway that has none."""
     load_checks()
-    verdicts = await judged(name, tmp_path)
+    verdicts = await run_check(name, tmp_path)
     assert dict.fromkeys(REGISTRY[name].rows, Verdict.PASS) == verdicts
 
 
 @pytest.mark.parametrize(("flaw", "name", "rows"), FLAWS)
 async def test_a_flaw_breaks_its_row_and_no_other(flaw: str, name: str, rows: set[str], tmp_path: Path) -> None:
     """A gateway that drops one rule is caught by the row of that rule."""
-    assert rows == breached(await judged(name, tmp_path, flaw))
+    assert rows == breached(await run_check(name, tmp_path, flaw))
 
 
-_SHOWN = 'options = ["gateway.records", "gateway.checkout"]\n'
+_OPTIONS = 'options = ["gateway.records", "gateway.checkout"]\n'
 LOOKS = ("403 for every credential", "a changed body gets the original", "waits are dates", "faults go before limits")
 
 
 @pytest.mark.parametrize("name", CHECKS)
 async def test_what_the_interface_leaves_open_breaks_nothing(name: str, tmp_path: Path) -> None:
     """Other refusals of credentials, originals for changed bodies, waits as dates, 422 before 429 are as good."""
-    assert set() == breached(await judged(name, tmp_path, *LOOKS))
+    assert set() == breached(await run_check(name, tmp_path, *LOOKS))
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -156,7 +156,7 @@ async def test_without_credentials_nothing_is_judged_in_vain(name: str, tmp_path
     """Where the profile has no tenant, rows that need one are undecided; no check fails or breaks down."""
     text = profile_text(tmp_path)
     bare = text[: text.index("[limited.gateway]")]
-    verdicts = await judged(name, tmp_path, profile=bare)
+    verdicts = await run_check(name, tmp_path, profile=bare)
     assert set() == breached(verdicts)
 
 
@@ -265,7 +265,7 @@ def test_a_thing_is_known_by_what_its_request_did_not_bring() -> None:
 )
 async def test_what_a_server_in_front_may_say_only_warns(flaw: str, name: str, tmp_path: Path) -> None:
     """No target fails for the bare 413 of a proxy."""
-    verdicts = await judged(name, tmp_path, flaw)
+    verdicts = await run_check(name, tmp_path, flaw)
     assert Verdict.WARN in verdicts.values()
     assert Verdict.FAIL not in verdicts.values()
 
@@ -276,16 +276,16 @@ async def test_what_a_server_in_front_may_say_only_warns(flaw: str, name: str, t
 async def test_other_bytes_of_a_body_are_another_body_for_some(flaw: str, verdict: Verdict, tmp_path: Path) -> None:
     """Without a claim, a repeat in another spelling may be refused, but must never make a second link."""
     text = profile_text(tmp_path).replace('defaults = "reference"\n', "")
-    found = await judged("a_repeat_in_another_spelling_returns_the_original", tmp_path, flaw, profile=text)
-    assert found["GW-IDEM-03"] is verdict
+    verdict_by_row = await run_check("a_repeat_in_another_spelling_returns_the_original", tmp_path, flaw, profile=text)
+    assert verdict_by_row["GW-IDEM-03"] is verdict
 
 
 @pytest.mark.parametrize("flaw", ["half to even", "cut off"])
 async def test_without_a_claim_either_neighbour_of_an_amount_passes(flaw: str, tmp_path: Path) -> None:
     """How an amount between two micro-units is rounded binds a target that claims the records alone."""
     text = profile_text(tmp_path).replace('defaults = "reference"\n', "")
-    found = await judged("amounts_are_exact", tmp_path, flaw, profile=text)
-    assert set(found.values()) == {Verdict.PASS}
+    verdict_by_row = await run_check("amounts_are_exact", tmp_path, flaw, profile=text)
+    assert set(verdict_by_row.values()) == {Verdict.PASS}
 
 
 async def test_one_lane_of_two_that_a_gateway_must_have_is_told(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ async def test_one_lane_of_two_that_a_gateway_must_have_is_told(tmp_path: Path) 
 async def test_the_target_itself_serves_limits_by_its_clock(name: str, tmp_path: Path) -> None:
     """Without a service of its own a limit check moves the target's clock."""
     clock = f'[clock]\noffset_file = "{tmp_path / "clock"}"\n'
-    verdicts = await judged(name, tmp_path, profile=_without_limited(tmp_path) + clock)
+    verdicts = await run_check(name, tmp_path, profile=_without_limited(tmp_path) + clock)
     assert set(verdicts.values()) == {Verdict.PASS}
 
 
@@ -310,8 +310,8 @@ async def test_links_of_one_chain_show_no_second(lanes: str, verdict: Verdict, t
     text = profile_text(tmp_path).replace('lanes = ["algorand"]', f"lanes = {lanes}")
     for network in ("algorand_testnet", "solana_devnet"):
         text = text.replace(f'{network} = "address"\n', "")
-    found = await judged("a_link_names_the_network_that_was_asked_for", tmp_path, profile=text)
-    assert found["GW-LINK-18"] is verdict
+    verdict_by_row = await run_check("a_link_names_the_network_that_was_asked_for", tmp_path, profile=text)
+    assert verdict_by_row["GW-LINK-18"] is verdict
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ async def test_links_of_one_chain_show_no_second(lanes: str, verdict: Verdict, t
 )
 async def test_a_limit_that_slow_calls_keep_is_undecided(name: str, row: str, slow_from: int, tmp_path: Path) -> None:
     """Calls that take so long that they keep to the rate meet no 429, in whichever part of the check that is."""
-    verdicts = await judged(name, tmp_path, slow=(slow_from, 1.0))
+    verdicts = await run_check(name, tmp_path, slow=(slow_from, 1.0))
     assert verdicts.pop(row) is Verdict.INCONCLUSIVE
     assert set(verdicts.values()) <= {Verdict.PASS, Verdict.NOT_APPLICABLE}
 
@@ -338,53 +338,53 @@ async def test_a_limit_is_decided_where_calls_take_a_part_of_the_minute(
     name: str, row: str, flaw: str, tmp_path: Path
 ) -> None:
     """On a busy machine the time that calls take is a part of that between them, and not added to it."""
-    assert (await judged(name, tmp_path, slow=(1, 0.05)))[row] is Verdict.PASS
-    assert (await judged(name, tmp_path, flaw, slow=(1, 0.05)))[row] is Verdict.FAIL
+    assert (await run_check(name, tmp_path, slow=(1, 0.05)))[row] is Verdict.PASS
+    assert (await run_check(name, tmp_path, flaw, slow=(1, 0.05)))[row] is Verdict.FAIL
 
 
 async def test_a_rate_is_decided_where_no_call_may_be_forwarded(tmp_path: Path) -> None:
     """A target that refuses calls with forwarding headers receives none; the rate is measured without them."""
     flaw = "forwarded calls are refused"
-    assert (await judged("a_sustained_rate_is_throttled", tmp_path, flaw))["GW-RATE-01"] is Verdict.PASS
-    assert (await judged("a_sustained_rate_is_throttled", tmp_path, flaw, "no rate"))["GW-RATE-01"] is Verdict.FAIL
+    assert (await run_check("a_sustained_rate_is_throttled", tmp_path, flaw))["GW-RATE-01"] is Verdict.PASS
+    assert (await run_check("a_sustained_rate_is_throttled", tmp_path, flaw, "no rate"))["GW-RATE-01"] is Verdict.FAIL
 
 
 async def test_a_credential_that_is_not_looked_at_leaves_the_envelope_decided(tmp_path: Path) -> None:
     """Where a call without a tenant id is carried out, refusals of keys show whether they bear the envelope."""
-    verdicts = await judged("a_call_without_a_tenant_id_is_rejected", tmp_path, "no tenant id")
+    verdicts = await run_check("a_call_without_a_tenant_id_is_rejected", tmp_path, "no tenant id")
     assert verdicts == {"GW-AUTH-02": Verdict.FAIL, "GW-AUTH-08": Verdict.NOT_APPLICABLE}
 
 
 async def test_verifications_without_a_limit_leave_the_rows_of_429_decided(tmp_path: Path) -> None:
     """Where no verification is throttled, what every 429 carries is for those of a tenant's rate to show."""
-    verdicts = await judged("verification_is_throttled", tmp_path, "no receipt rate")
+    verdicts = await run_check("verification_is_throttled", tmp_path, "no receipt rate")
     assert verdicts.pop("GW-RCPT-31") is Verdict.FAIL
     assert set(verdicts.values()) == {Verdict.NOT_APPLICABLE}
 
 
 async def test_a_key_that_was_free_before_its_repeat_came_is_undecided(tmp_path: Path) -> None:
     """Where slow calls take the half minute that is left of the day, an original that is gone is no breach."""
-    verdicts = await judged("a_key_is_bound_for_a_day", tmp_path, slow=(4, 20.0))
+    verdicts = await run_check("a_key_is_bound_for_a_day", tmp_path, slow=(4, 20.0))
     assert verdicts == dict.fromkeys(("GW-IDEM-09", "GW-IDEM-10"), Verdict.INCONCLUSIVE)
 
 
 async def test_limits_that_cannot_be_met_are_undecided(tmp_path: Path) -> None:
     """Where no minute can pass, or the target's limits are raised, limit rows have no verdict."""
     without = _without_limited(tmp_path)
-    raised = without.replace("[gateway]\n", '[gateway]\nlimits = "raised"\n')
-    raised += f'[clock]\noffset_file = "{tmp_path / "clock"}"\n'
-    for text in (without, raised):
-        verdicts = await judged("a_burst_passes", tmp_path, profile=text)
+    raised_limits = without.replace("[gateway]\n", '[gateway]\nlimits = "raised"\n')
+    raised_limits += f'[clock]\noffset_file = "{tmp_path / "clock"}"\n'
+    for text in (without, raised_limits):
+        verdicts = await run_check("a_burst_passes", tmp_path, profile=text)
         assert verdicts == {"GW-RATE-02": Verdict.INCONCLUSIVE}
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/status", "/v1/resources/"])
 async def test_what_is_read_has_a_request_id_too(path: str, tmp_path: Path) -> None:
     """Documents, and the statuses and records that a target claims to show, are successes like any other."""
-    text = profile_text(tmp_path).replace("[gateway]\n", f"{_SHOWN}[gateway]\n", 1)
+    text = profile_text(tmp_path).replace("[gateway]\n", f"{_OPTIONS}[gateway]\n", 1)
     name = "successes_have_a_request_id"
-    assert set() == breached(await judged(name, tmp_path, profile=text))
-    assert {"GW-HTTP-07"} == breached(await judged(name, tmp_path, f"no request id at {path}", profile=text))
+    assert set() == breached(await run_check(name, tmp_path, profile=text))
+    assert {"GW-HTTP-07"} == breached(await run_check(name, tmp_path, f"no request id at {path}", profile=text))
 
 
 def _without_limited(folder: Path) -> str:
@@ -396,8 +396,8 @@ def _without_limited(folder: Path) -> str:
 
 async def test_a_limited_service_is_asked_with_the_same_bindings(tmp_path: Path) -> None:
     """Its tenants create links on the networks of the target's tenants, where the profile names no others."""
-    head, limited = profile_text(tmp_path).split("[limited.gateway]")
-    bare = re.sub(r"\[limited\.gateway\.tenants\.\w+\.payout\]\n(\w+ = \"address\"\n?)+", "", limited)
-    assert bare != limited
-    verdicts = await judged("a_sustained_rate_is_throttled", tmp_path, profile=f"{head}[limited.gateway]{bare}")
+    head, limited_tables = profile_text(tmp_path).split("[limited.gateway]")
+    bare = re.sub(r"\[limited\.gateway\.tenants\.\w+\.payout\]\n(\w+ = \"address\"\n?)+", "", limited_tables)
+    assert bare != limited_tables
+    verdicts = await run_check("a_sustained_rate_is_throttled", tmp_path, profile=f"{head}[limited.gateway]{bare}")
     assert verdicts == {"GW-RATE-01": Verdict.PASS}

@@ -47,9 +47,9 @@ def quick_service(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     KEYS.update(before)
 
 
-def restarted(text: str, done: Path) -> str:
+def with_restart_command(text: str, restart_file: Path) -> str:
     """Return a profile whose restart takes a while and leaves a file, by which a gateway knows of it."""
-    return text.replace("[claims]", f'restart = ["sh", "-c", "sleep 0.2; touch {done}"]\n[claims]')
+    return text.replace("[claims]", f'restart = ["sh", "-c", "sleep 0.2; touch {restart_file}"]\n[claims]')
 
 
 @dataclass
@@ -87,15 +87,15 @@ class Administered(Forgetful):
         """Answer one request."""
         if "/internal/tenants" not in url:
             return await super().send(method, url, headers, body)
-        told = {"tenant_id": OWN, "key_id": "key-1", "api_key": FIRST_KEY}
+        record = {"tenant_id": OWN, "key_id": "key-1", "api_key": FIRST_KEY}
         if url.endswith(("/api-keys", "/rotate")):
             number = len(self.made) + 2
-            told |= {"key_id": f"key-{number}", "api_key": f"weld_third-key-{number}"}
-            self.made[told["key_id"]] = told["api_key"]
-            KEYS[told["api_key"]] = OWN
+            record |= {"key_id": f"key-{number}", "api_key": f"weld_third-key-{number}"}
+            self.made[record["key_id"]] = record["api_key"]
+            KEYS[record["api_key"]] = OWN
         if method == "DELETE" and self.deletes:
             del KEYS[self.made[url.rpartition("/")[2]]]
-        return 200, CIMultiDictProxy(CIMultiDict()), json.dumps(told).encode()
+        return 200, CIMultiDictProxy(CIMultiDict()), json.dumps(record).encode()
 
 
 def nothing() -> None:
@@ -107,51 +107,55 @@ def nothing() -> None:
 )
 async def test_answers_under_a_key_outlive_a_restart(forgets: bool, verdict: Verdict, tmp_path: Path) -> None:
     """A forgotten key makes a second link, takes another body, and stands in the way of its own resource."""
-    gateway, done = Gateway(), tmp_path / "done"
-    transport = Forgetful(gateway, done, gateway.stored.clear if forgets else nothing)
-    found = await tried(CHECK, transport, restarted(profile_text(tmp_path), done))
-    assert {row: found[row] for row in (LINKS, CHANGED, RESOURCE)} == dict.fromkeys((LINKS, CHANGED, RESOURCE), verdict)
-    assert done.exists()
+    gateway, restart_file = Gateway(), tmp_path / "done"
+    transport = Forgetful(gateway, restart_file, gateway.stored.clear if forgets else nothing)
+    verdict_by_row = await tried(CHECK, transport, with_restart_command(profile_text(tmp_path), restart_file))
+    assert {row: verdict_by_row[row] for row in (LINKS, CHANGED, RESOURCE)} == dict.fromkeys(
+        (LINKS, CHANGED, RESOURCE), verdict
+    )
+    assert restart_file.exists()
 
 
 @pytest.mark.parametrize("rotates", [False, True])
 async def test_what_was_signed_before_a_restart_verifies_after_it(rotates: bool, tmp_path: Path) -> None:
     """A signing key that is created at each start breaks the rows of receipts."""
-    platform, done, other = Hosted(), tmp_path / "done", Signer(bytes(range(1, 33)), "another")
+    platform, restart_file, other_signer = Hosted(), tmp_path / "done", Signer(bytes(range(1, 33)), "another")
 
     def forget() -> None:
-        platform.jwks = keys(other)
+        platform.jwks = keys(other_signer)
         platform.judge = lambda token, supplied, _: verify_receipt(token, supplied or platform.jwks)
 
-    transport = Forgetful(Gateway(), done, forget if rotates else nothing, platform=platform)
-    found = await tried(CHECK, transport, restarted(profile_text(tmp_path), done))
-    assert {row: found[row] for row in RECEIPTS} == dict.fromkeys(RECEIPTS, Verdict.FAIL if rotates else Verdict.PASS)
+    transport = Forgetful(Gateway(), restart_file, forget if rotates else nothing, platform=platform)
+    verdict_by_row = await tried(CHECK, transport, with_restart_command(profile_text(tmp_path), restart_file))
+    assert {row: verdict_by_row[row] for row in RECEIPTS} == dict.fromkeys(
+        RECEIPTS, Verdict.FAIL if rotates else Verdict.PASS
+    )
 
 
 @pytest.mark.parametrize("flaw", ["a changed body gets the original"])
 async def test_the_original_is_as_good_as_a_refusal(flaw: str, tmp_path: Path) -> None:
     """Another body under a key that was kept may get either."""
-    done = tmp_path / "done"
-    transport = Forgetful(Gateway(flaw), done, nothing)
-    found = await tried(CHECK, transport, restarted(profile_text(tmp_path), done))
-    assert found[CHANGED] == Verdict.PASS
+    restart_file = tmp_path / "done"
+    transport = Forgetful(Gateway(flaw), restart_file, nothing)
+    verdict_by_row = await tried(CHECK, transport, with_restart_command(profile_text(tmp_path), restart_file))
+    assert verdict_by_row[CHANGED] == Verdict.PASS
 
 
-async def judged_checkout(done: Path, checkout: Checkout, forget: Callable[[], None]) -> dict[str, Verdict]:
+async def judged_checkout(restart_file: Path, checkout: Checkout, forget: Callable[[], None]) -> dict[str, Verdict]:
     """Return the verdicts of a checkout that forgets something at its restart."""
 
     def ready(session: Session) -> None:
         session.payers.checkout_payers["algorand"] = Payer(checkout)
 
-    text = restarted(PROFILE.format(defaults="reference", payout=PAYOUT), done)
-    return await tried(CHECK, Forgetful(checkout, done, forget), text, ready=ready)
+    text = with_restart_command(PROFILE.format(defaults="reference", payout=PAYOUT), restart_file)
+    return await tried(CHECK, Forgetful(checkout, restart_file, forget), text, ready=ready)
 
 
 async def test_paid_and_open_links_outlive_a_restart(tmp_path: Path) -> None:
     """What was Paid is Paid, and what was open can be paid."""
-    found = await judged_checkout(tmp_path / "done", Checkout(), nothing)
-    assert (found[PAYS], found[STAYS]) == (Verdict.PASS, Verdict.PASS)
-    assert (found[STATUS], found[KEY]) == (Verdict.NOT_APPLICABLE, Verdict.NOT_APPLICABLE)
+    verdict_by_row = await judged_checkout(tmp_path / "done", Checkout(), nothing)
+    assert (verdict_by_row[PAYS], verdict_by_row[STAYS]) == (Verdict.PASS, Verdict.PASS)
+    assert (verdict_by_row[STATUS], verdict_by_row[KEY]) == (Verdict.NOT_APPLICABLE, Verdict.NOT_APPLICABLE)
 
 
 async def test_a_link_that_is_not_paid_any_more_breaks_its_row(tmp_path: Path) -> None:
@@ -159,13 +163,13 @@ async def test_a_link_that_is_not_paid_any_more_breaks_its_row(tmp_path: Path) -
     checkout = Checkout()
 
     def forget() -> None:
-        honest, gone = checkout.rule, {link.token for link in checkout.links.values() if link.state == "paid"}
-        checkout.rule = lambda link, seen: link.token not in gone and honest(link, seen)
+        honest, paid_tokens = checkout.rule, {link.token for link in checkout.links.values() if link.state == "paid"}
+        checkout.rule = lambda link, seen: link.token not in paid_tokens and honest(link, seen)
         for link in checkout.links.values():
             link.state = "active"
 
-    found = await judged_checkout(tmp_path / "done", checkout, forget)
-    assert (found[PAYS], found[STAYS]) == (Verdict.PASS, Verdict.WARN)
+    verdict_by_row = await judged_checkout(tmp_path / "done", checkout, forget)
+    assert (verdict_by_row[PAYS], verdict_by_row[STAYS]) == (Verdict.PASS, Verdict.WARN)
 
 
 async def test_a_link_that_nobody_watches_any_more_breaks_its_row(tmp_path: Path) -> None:
@@ -176,8 +180,8 @@ async def test_a_link_that_nobody_watches_any_more_breaks_its_row(tmp_path: Path
         old, honest = {*checkout.links}, checkout.rule
         checkout.rule = lambda link, seen: link.token not in old and honest(link, seen)
 
-    found = await judged_checkout(tmp_path / "done", checkout, forget)
-    assert (found[PAYS], found[STAYS]) == (Verdict.FAIL, Verdict.PASS)
+    verdict_by_row = await judged_checkout(tmp_path / "done", checkout, forget)
+    assert (verdict_by_row[PAYS], verdict_by_row[STAYS]) == (Verdict.FAIL, Verdict.PASS)
 
 
 async def test_a_payment_that_came_while_the_gateway_was_away_is_looked_for(tmp_path: Path) -> None:
@@ -185,22 +189,24 @@ async def test_a_payment_that_came_while_the_gateway_was_away_is_looked_for(tmp_
     checkout = Checkout()
 
     def forget() -> None:
-        honest, missed = checkout.rule, [*checkout.transfers]
-        checkout.rule = lambda link, seen: all(seen is not one for one in missed) and honest(link, seen)
+        honest, missed_transfers = checkout.rule, [*checkout.transfers]
+        checkout.rule = lambda link, seen: all(seen is not one for one in missed_transfers) and honest(link, seen)
 
-    found = await judged_checkout(tmp_path / "done", checkout, forget)
-    assert (found[PAYS], found[STAYS]) == (Verdict.FAIL, Verdict.PASS)
+    verdict_by_row = await judged_checkout(tmp_path / "done", checkout, forget)
+    assert (verdict_by_row[PAYS], verdict_by_row[STAYS]) == (Verdict.FAIL, Verdict.PASS)
 
 
 async def test_a_gateway_whose_links_cannot_be_paid_is_judged_by_the_rest(tmp_path: Path) -> None:
     """Without a payer only what is paid stays open."""
-    done = tmp_path / "done"
-    found = await tried(CHECK, Forgetful(Gateway(), done, nothing), restarted(profile_text(tmp_path), done))
-    assert found[PAYS] == found[STAYS] == Verdict.INCONCLUSIVE
-    assert found[LINKS] == Verdict.PASS
+    restart_file = tmp_path / "done"
+    verdict_by_row = await tried(
+        CHECK, Forgetful(Gateway(), restart_file, nothing), with_restart_command(profile_text(tmp_path), restart_file)
+    )
+    assert verdict_by_row[PAYS] == verdict_by_row[STAYS] == Verdict.INCONCLUSIVE
+    assert verdict_by_row[LINKS] == Verdict.PASS
 
 
-def administered(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def with_administrator(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return a profile with an administrator; whatever a test leaves of its keys is taken out again."""
     monkeypatch.setitem(KEYS, FIRST_KEY, OWN)
     monkeypatch.setitem(KEYS, FURTHER_KEY, OWN)
@@ -213,14 +219,14 @@ def administered(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
 @pytest.mark.parametrize("revives", [False, True])
 async def test_a_deleted_key_stays_deleted(revives: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that opens something again after a restart breaks its row."""
-    done = tmp_path / "done"
+    restart_file = tmp_path / "done"
 
     def forget() -> None:
         KEYS[FURTHER_KEY] = OWN
 
-    text = administered(restarted(profile_text(tmp_path), done), tmp_path, monkeypatch)
-    found = await tried(CHECK, Administered(Gateway(), done, forget if revives else nothing), text)
-    assert (found[KEY], found[ACCEPTED]) == (Verdict.FAIL if revives else Verdict.PASS, Verdict.PASS)
+    text = with_administrator(with_restart_command(profile_text(tmp_path), restart_file), tmp_path, monkeypatch)
+    verdict_by_row = await tried(CHECK, Administered(Gateway(), restart_file, forget if revives else nothing), text)
+    assert (verdict_by_row[KEY], verdict_by_row[ACCEPTED]) == (Verdict.FAIL if revives else Verdict.PASS, Verdict.PASS)
 
 
 @pytest.mark.parametrize("lost", [FIRST_KEY, LAST_KEY])
@@ -228,14 +234,14 @@ async def test_a_key_that_a_restart_forgets_breaks_its_row(
     lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each key of a tenant opens after a restart what it opened before, the last one that was made as well."""
-    done = tmp_path / "done"
+    restart_file = tmp_path / "done"
 
     def forget() -> None:
         del KEYS[lost]
 
-    text = administered(restarted(profile_text(tmp_path), done), tmp_path, monkeypatch)
-    found = await tried(CHECK, Administered(Gateway(), done, forget), text)
-    assert (found[KEY], found[ACCEPTED]) == (Verdict.PASS, Verdict.FAIL)
+    text = with_administrator(with_restart_command(profile_text(tmp_path), restart_file), tmp_path, monkeypatch)
+    verdict_by_row = await tried(CHECK, Administered(Gateway(), restart_file, forget), text)
+    assert (verdict_by_row[KEY], verdict_by_row[ACCEPTED]) == (Verdict.PASS, Verdict.FAIL)
 
 
 @pytest.mark.parametrize("deletes", [False, True])
@@ -245,15 +251,15 @@ async def test_a_key_that_is_deleted_opens_nothing(
     """A key that opens something after its deletion was answered as a success breaks its row, without any restart."""
     monkeypatch.setattr(credentials, "_FORGOTTEN_SECONDS", 0.1)
     monkeypatch.setattr(credentials, "_LOOK_SECONDS", 0.01)
-    text = administered(profile_text(tmp_path), tmp_path, monkeypatch)
+    text = with_administrator(profile_text(tmp_path), tmp_path, monkeypatch)
     transport = Administered(Gateway(), tmp_path / "done", nothing, deletes=deletes)
-    found = await tried("a_deleted_key_is_rejected", transport, text)
-    assert found == {KEY: Verdict.PASS if deletes else Verdict.FAIL}
+    verdict_by_row = await tried("a_deleted_key_is_rejected", transport, text)
+    assert verdict_by_row == {KEY: Verdict.PASS if deletes else Verdict.FAIL}
 
 
 async def test_without_a_command_nothing_is_asked(tmp_path: Path) -> None:
     """Who does not say how the gateway is restarted is not judged by it."""
     transport = Forgetful(Gateway(), tmp_path / "done", nothing)
-    found = await tried(CHECK, transport, profile_text(tmp_path))
-    assert set(found.values()) == {Verdict.NOT_APPLICABLE}
+    verdict_by_row = await tried(CHECK, transport, profile_text(tmp_path))
+    assert set(verdict_by_row.values()) == {Verdict.NOT_APPLICABLE}
     assert transport.calls == 0

@@ -67,11 +67,11 @@ def theirs(folder: Path, bound: str = "") -> str:
 @pytest.mark.parametrize("wants", WANTS)
 async def test_a_member_that_nobody_bound_decides_nothing(check: str, row: str, wants: str, tmp_path: Path) -> None:
     """A refusal that names a member leaves the row open; bound, it passes."""
-    member, bound = WANTS[wants]
+    member, binding = WANTS[wants]
     verdicts = await tried(check, Particular(member), theirs(tmp_path))
     assert verdicts[row] is Verdict.INCONCLUSIVE
     assert breached(verdicts) == set()
-    verdicts = await tried(check, Particular(member), theirs(tmp_path, bound))
+    verdicts = await tried(check, Particular(member), theirs(tmp_path, binding))
     assert verdicts[row] is Verdict.PASS, verdicts
 
 
@@ -95,13 +95,13 @@ class Wording(Gateway):
         self.wants = wants
 
     def _link(self, body: dict[str, Any]) -> dict[str, Any]:
-        taken = {
+        accepted_values = {
             "currency_not_offered": body.get("currency") == "EURC",
             "amount_below_minimum": body["amount"] >= 2,
             "amountTooLarge": body["amount"] <= 2,
             "label_too_long": len(body["label"]) <= 9,
         }
-        if not taken.get(self.wants, False):
+        if not accepted_values.get(self.wants, False):
             raise Refusal(400, self.wants)
         return super()._link(body)
 
@@ -115,8 +115,8 @@ async def test_a_code_that_names_an_open_member_decides_nothing(
     verdicts = await tried(check, Wording(code), theirs(tmp_path))
     assert verdicts[row] is Verdict.INCONCLUSIVE
     assert breached(verdicts) == set()
-    bound = {"currency": 'currency = "EURC"', "amount": 'smallest_amount = "2"', "label": "longest_label = 9"}
-    verdicts = await tried(check, Wording(code), theirs(tmp_path, bound[code.partition("_")[0]]))
+    binding = {"currency": 'currency = "EURC"', "amount": 'smallest_amount = "2"', "label": "longest_label = 9"}
+    verdicts = await tried(check, Wording(code), theirs(tmp_path, binding[code.partition("_")[0]]))
     assert verdicts[row] is Verdict.PASS, verdicts
 
 

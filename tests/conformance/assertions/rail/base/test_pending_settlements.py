@@ -23,26 +23,28 @@ def answer(status: int, error: str, **headers: str) -> Answer:
 
 
 WAITS = answer(402, "tx_not_confirmed", **{"Retry-After": "2"})
-EXPIRED = answer(402, "authorization_expired")
+EXPIRED_ANSWER = answer(402, "authorization_expired")
 
 
-async def held(told: Answer, moved: int, beside: list[Answer]) -> bool:
+async def judge_window(answer: Answer, loss: int, beside: list[Answer]) -> bool:
     """Return the verdict on one payment that was answered so, and then moved so much."""
-    found: list[bool] = []
+    judgements: list[bool] = []
 
-    async def counted() -> int:
-        return moved
+    async def measure() -> int:
+        return loss
 
-    case: Any = SimpleNamespace(expect=lambda _, holds, *__, **___: found.append(holds))
-    stake: Any = SimpleNamespace(measure_loss=counted, price=PRICE)
-    await judge_wide_windows(cast("Case", case), {"2^64": (stake, cast("Any", None))}, [told], ordinary_answers=beside)
-    return found == [True]
+    case: Any = SimpleNamespace(expect=lambda _, holds, *__, **___: judgements.append(holds))
+    stake: Any = SimpleNamespace(measure_loss=measure, price=PRICE)
+    await judge_wide_windows(
+        cast("Case", case), {"2^64": (stake, cast("Any", None))}, [answer], ordinary_answers=beside
+    )
+    return judgements == [True]
 
 
 async def test_a_payment_that_is_refused_for_its_window_and_cashed_is_a_breach() -> None:
     """It does not count if nothing is cashed."""
-    assert not await held(EXPIRED, PRICE, [WAITS] * 4)
-    assert await held(EXPIRED, 0, [WAITS] * 4)
+    assert not await judge_window(EXPIRED_ANSWER, PRICE, [WAITS] * 4)
+    assert await judge_window(EXPIRED_ANSWER, 0, [WAITS] * 4)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ async def test_a_payment_that_is_refused_for_its_window_and_cashed_is_a_breach()
 )
 async def test_what_says_nothing_of_the_window_decides_nothing(told: Answer, beside: list[Answer]) -> None:
     """Later, the same as any payment that waits, words that differ with each payment, or a service that is away."""
-    assert await held(told, PRICE, beside)
+    assert await judge_window(told, PRICE, beside)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_who_cashes_a_payment_that_took_a_while_does_not_refuse_it_for_good(
     told: Answer, moved: int, *, holds: bool
 ) -> None:
     """Later, served, or a service that is away are no refusal, and one that moved nothing costs the payer nothing."""
-    found: list[bool] = []
-    case: Any = SimpleNamespace(expect=lambda _, held, *__, **___: found.append(held))
+    judgements: list[bool] = []
+    case: Any = SimpleNamespace(expect=lambda _, held, *__, **___: judgements.append(held))
     judge_cashed(cast("Case", case), told, moved, "its settlement was held up for a while")
-    assert found == [holds]
+    assert judgements == [holds]
