@@ -137,15 +137,15 @@ OTHER_NETWORK: Mapping[bool, Mapping[str, Any]] = {
 def list_signature_changes(noise: bytes) -> dict[str, Change]:
     """Return changes after which a signature is invalid or recovers to another address."""
     return {
-        "noise": lambda given: given.changed(signature=noise + given.signature[64:]),
+        "noise": lambda given: given.with_changes(signature=noise + given.signature[64:]),
         # ecrecover returns the zero address for a malformed signature. A rail that compares carelessly
         # accepts it.
-        "zeros": lambda given: given.changed(signature=bytes(64) + b"\x1b"),
+        "zeros": lambda given: given.with_changes(signature=bytes(64) + b"\x1b"),
         "the other v": lambda given: given.with_recovery(55 - given.signature[64]),
-        "r and s exchanged": lambda given: given.changed(
+        "r and s exchanged": lambda given: given.with_changes(
             signature=given.signature[32:64] + given.signature[:32] + given.signature[64:]
         ),
-        "cut short": lambda given: given.changed(signature=given.signature[:32]),
+        "cut short": lambda given: given.with_changes(signature=given.signature[:32]),
     }
 
 
