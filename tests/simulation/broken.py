@@ -275,7 +275,7 @@ BROKEN: Mapping[str, Broken] = {
         ((a2a_x402, "undecided", _undecided_is_refused),), Scenario(1, 20, kinds=("a2a",)), "honest-refused"
     ),
     "tasks-keep-no-answer": Broken(
-        ((A2aServer, "_carried_on", _carry_on_unkept),), Scenario(1, 20, kinds=("a2a",)), "answer-lost"
+        ((A2aServer, "_store_outcome", _carry_on_unkept),), Scenario(1, 20, kinds=("a2a",)), "answer-lost"
     ),
     "attempts-of-the-dead": Broken(
         ((Dispatcher, "_take_back", _do_nothing),), Scenario(1, 40, kinds=("link", "receiver")), "event-lost"

@@ -47,7 +47,7 @@ async def test_an_altered_certificate(atb: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request", "reason"),
+    ("question", "reason"),
     [
         ({"expected_issuer": "did:web:x"}, "wrong_issuer"),
         ({"min_score": 0.95}, "score_too_low"),
@@ -57,10 +57,10 @@ async def test_an_altered_certificate(atb: httpx.AsyncClient) -> None:
         ({"expected_issuer": None, "min_score": None, "now": None, "unknown": 1}, None),
     ],
 )
-async def test_what_is_asked_for(atb: httpx.AsyncClient, request: dict[str, Any], reason: str | None) -> None:
+async def test_what_is_asked_for(atb: httpx.AsyncClient, question: dict[str, Any], reason: str | None) -> None:
     """Issuer, score and time; a member that is null asks for nothing."""
     lasting = ISSUER.certificate(expires_at="2127-01-01T00:00:00Z") if reason is None else ISSUER.certificate()
-    assert (await post_verify(atb, ISSUER.issue(lasting), **request))["reason"] == reason
+    assert (await post_verify(atb, ISSUER.issue(lasting), **question))["reason"] == reason
 
 
 async def test_the_service_s_own_time(opener: Opener, clock_file: Path) -> None:

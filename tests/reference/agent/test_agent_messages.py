@@ -78,14 +78,14 @@ async def test_explain_needs_no_key(agent: httpx.AsyncClient, signed_request: di
     assert by_none["signature_base"] == signed_request["signature_base"]
 
 
-@pytest.mark.parametrize("request", [VERIFY, EXPLAIN])
+@pytest.mark.parametrize("question", [VERIFY, EXPLAIN])
 async def test_clocks_may_differ_by_the_configured_skew(
-    opener: Opener, signed_request: dict[str, Any], request: str
+    opener: Opener, signed_request: dict[str, Any], question: str
 ) -> None:
     """A signature from WP_SKEW_SECONDS ahead of the caller's time holds, one second more does not (P-AG-05)."""
     agent = await opener(skew_seconds=20)
-    edge = (await agent.post(request, json=signed_request | {"now": 980})).json()
-    beyond = (await agent.post(request, json=signed_request | {"now": 979})).json()
+    edge = (await agent.post(question, json=signed_request | {"now": 980})).json()
+    beyond = (await agent.post(question, json=signed_request | {"now": 979})).json()
 
     assert (edge["valid"], edge["error_codes"]) == (True, [])
     assert (beyond["valid"], beyond["error_codes"]) == (False, ["created_in_future"])

@@ -149,7 +149,7 @@ class Bench:
 
 def seen_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each payment be found when the second of its rehearsal is over: it is marked as paid, then answered."""
-    monkeypatch.setattr(PreparedAnswer, "holds", lambda *_: False)
+    monkeypatch.setattr(PreparedAnswer, "answers", lambda *_: False)
 
 
 MINT = Mint(bytes(32), RailSettings().word)

@@ -112,13 +112,13 @@ async def test_a_service_that_is_switched_off_is_so_by_either_door(freeze_answer
 
 
 @pytest.mark.parametrize(
-    "request", [*combine(method=("GET", "POST"), path=PATHS), Asked(query=b"a=1"), Asked(body=(b"",))]
+    "question", [*combine(method=("GET", "POST"), path=PATHS), Asked(query=b"a=1"), Asked(body=(b"",))]
 )
-async def test_the_plain_case_never_reaches_the_app(doors: Doors, request: Asked) -> None:
+async def test_the_plain_case_never_reaches_the_app(doors: Doors, question: Asked) -> None:
     """An unpaid call is answered in front, whatever its query and body."""
     assert isinstance(doors.front.app, PaidFastPath)
     doors.front.app.app = _unreachable
-    assert (await answer(doors.front, request))[0] == 402
+    assert (await answer(doors.front, question))[0] == 402
 
 
 async def _unreachable(*_: object) -> None:
@@ -131,7 +131,7 @@ async def test_a_fault_nobody_planned_is_the_same_by_either_door(doors: Doors, m
     def fail(*_: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr("reference.rail.paid_endpoint.quoted", fail)
+    monkeypatch.setattr("reference.rail.paid_endpoint.choose_quoted_call", fail)
     status, _, body = await doors.ask_both(Asked())
     assert status == 500
     assert b"secret" not in body

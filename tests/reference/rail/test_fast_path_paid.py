@@ -260,20 +260,25 @@ AWAY: Sequence[tuple[type, str, Exception, tuple[int, str]]] = (
     (Redemptions, "find_involved", DatabaseUnavailable("away"), (503, "store_unavailable")),
     (Redemptions, "claim", RuntimeError("a secret"), (500, "internal_error")),
     (Redemptions, "mark_paid_and_spend", DatabaseUnavailable("away"), (503, "store_unavailable")),
-    (Signer, "answer", RuntimeError("a secret"), (503, "answer_unavailable")),
+    (Signer, "make_answer", RuntimeError("a secret"), (503, "answer_unavailable")),
 )
 
 
-@pytest.mark.parametrize(("owner", "name", "fault", "text"), AWAY, ids=[name for _, name, _, _ in AWAY])
+@pytest.mark.parametrize(("owner", "name", "fault", "expected_error"), AWAY, ids=[name for _, name, _, _ in AWAY])
 async def test_what_is_away_is_told_alike(
-    both_rails: Paying, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, fault: Exception, text: tuple[int, str]
+    both_rails: Paying,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: type,
+    name: str,
+    fault: Exception,
+    expected_error: tuple[int, str],
 ) -> None:
     """A node, the ledger, the answer, and an unexpected fault: in no case the payer loses the payment."""
     asked, _, _ = await both_rails.build_paid_request()
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, _raise(fault))
         status, _, body = await both_rails.doors.ask_both(asked)
-    assert (status, orjson.loads(body)["error"]) == text
+    assert (status, orjson.loads(body)["error"]) == expected_error
     assert b"secret" not in body
     assert (await both_rails.doors.ask_both(asked))[0] == 200
     first, second = await both_rails.rows()

@@ -102,7 +102,7 @@ async def test_the_time_of_an_answer_that_nobody_fetched_begins_when_somebody_do
     body = await desk_of(bench).serve(row.id)
     days = 3 * 86_400
     now = WpClock().now()
-    later = {"now": lambda _: now + days, "lapsed": lambda _: now + days}
+    later = {"now": lambda _: now + days, "lapsed_until": lambda _: now + days}
     with monkeypatch.context() as patch:
         for name, told in later.items():
             patch.setattr(WpClock, name, told)
@@ -137,7 +137,7 @@ async def test_a_refunded_payment_is_never_served(bench: Bench, monkeypatch: pyt
     assert await bench.refusal(0, other) == "payment_already_spent"
     with monkeypatch.context() as patch:
         late = WpClock().now() + 9 * 86_400
-        for name in ("now", "lapsed"):
+        for name in ("now", "lapsed_until"):
             patch.setattr(WpClock, name, lambda _: late)
         await bench.tend()
         assert await bench.refusal(0, token) == "payment_refunded"
@@ -271,7 +271,7 @@ async def test_a_service_that_fails_leaves_the_payment_as_it_was(bench: Bench, m
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Signer, "answer", fail)
+        patch.setattr(Signer, "make_answer", fail)
         with pytest.raises(NotDone, match="RuntimeError"):
             await desk_of(bench).serve(row.id)
     assert not (await bench.redeem(0, token)).is_replay

@@ -42,7 +42,7 @@ class Later:
     def by(self, seconds: int) -> None:
         """Set every clock `seconds` ahead of the system's."""
         real = self._now
-        for name in ("now", "lapsed"):
+        for name in ("now", "lapsed_until"):
             self._patch.setattr(WpClock, name, lambda clock: real(clock) + seconds)
 
 

@@ -136,7 +136,7 @@ class ScriptedLane:
     def is_address(self, text: str) -> bool:
         return text in PAYOUTS.values()
 
-    def live_members(self, token: str) -> Mapping[str, str]:
+    def build_live_members(self, token: str) -> Mapping[str, str]:
         del token
         return {}
 
@@ -154,12 +154,12 @@ class ScriptedLane:
             return ABSENT
         return replace(placed.seen, final=placed.position <= self.chain.final and placed.seen.final)
 
-    async def head(self) -> Head:
+    async def read_head(self) -> Head:
         self._ask()
         self.chain.meanwhile()
         return Head(self.chain.position, self.chain.final, self.chain.now)
 
-    async def start(self, since: int, head: Head) -> int:
+    async def find_start(self, since: int, head: Head) -> int:
         self._ask()
         self.chain.started.append(since)
         return max(0, head.position - 50)
@@ -181,7 +181,7 @@ class ScriptedLane:
         asset = NETWORKS[self.chain.network].asset_id.lower()
         return any(one.asset.lower() in {"", asset} for one in seen.transfers)
 
-    async def strays(self, address: str, after: int, head: Head) -> SearchResult:
+    async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
         self._ask()
         told = tuple(
             Candidate(tx_id, one.position)
@@ -190,7 +190,7 @@ class ScriptedLane:
         )
         return SearchResult(told, head.final, is_complete=True)
 
-    async def waiting(self, address: str) -> tuple[str, ...]:
+    async def list_pool(self, address: str) -> tuple[str, ...]:
         self._ask()
         listed = self.chain.lists_pool and address == PAYOUTS[self.chain.network]
         return tuple(self.chain.pool) if listed else ()

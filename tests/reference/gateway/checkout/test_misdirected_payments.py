@@ -150,7 +150,7 @@ async def test_a_node_that_refuses_the_further_search_finds_payments(
     async def refused(*_: Any) -> Any:
         raise ChainUnavailable("no search of all contracts")
 
-    monkeypatch.setattr(ScriptedLane, "strays", refused)
+    monkeypatch.setattr(ScriptedLane, "find_strays", refused)
     link = await bench.link(BASE)
     bench.chains[BASE].pay(1, bench.memo(link))
     await bench.rounds()
