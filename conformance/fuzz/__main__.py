@@ -55,7 +55,7 @@ def main() -> None:
     order = pipes.receive()
     if not isinstance(order, Order):
         sys.exit("expected an order")
-    pipes.send(Generation(order, pipes).run())
+    pipes.send(Generation(order, pipes).run_rounds())
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ class Generation:
     _ends: float | None = None
     _refusal_counts: Counter[str] = field(default_factory=Counter)
 
-    def run(self) -> End:
+    def run_rounds(self) -> End:
         """Draw round after round until the rounds or the seconds are used up."""
         config = schemathesis.Config(seed=self.order.seed)
         config.projects.default.generation.update(with_security_parameters=False)

@@ -160,6 +160,7 @@ def read_order(
     """
     members = answer.read_object()
     url, token, price = (members.get(name) for name in ("checkout_url", "token", "amount_microunits"))
+    # True is an integer in Python, so a Boolean amount is excluded.
     if not isinstance(url, str) or not isinstance(token, str) or not isinstance(price, int) or isinstance(price, bool):
         raise Inconclusive("a link was created without checkout_url, token or amount_microunits, which GW-LINK judges")
     asset = members.get("asset_id")
@@ -177,6 +178,7 @@ def odd_amount(case: Case) -> int:
 
 def _above_the_least(case: Case, microunits: int) -> int:
     least = int(Decimal(case.profile.gateway_bindings.smallest_amount or "0") * 1_000_000)
+    # Amounts of parallel runs differ, so that one run's payment never pays another run's link.
     return microunits + case.session.amount_offset + (least if least > _LEAST else 0)
 
 
@@ -276,6 +278,8 @@ async def on_first_lane(case: Case) -> Case:
         Inconclusive: Links can be paid on no lane.
     """
     reasons = []
+    # The reasons of all lanes are collected, because the operator needs to make only one of
+    # them work.
     for lane in case.profile.claims.lanes:
         lane_case = on_lane(case, lane)
         try:
@@ -324,11 +328,12 @@ async def wait_for_paid(case: Case, link_: OpenedLink, *, seconds: float | None 
     while True:
         view, answer = await look_again(case, link_, retry=retry)
         lines = view.turned_paid(link_.before)
-        elapsed = loop.time() - start
+        seconds_passed = loop.time() - start
         if lines:
-            return PaidTransition(lines, elapsed, view, answer)
-        if elapsed >= budget:
+            return PaidTransition(lines, seconds_passed, view, answer)
+        if seconds_passed >= budget:
             return None
+        # A target with a pace is read less often, so that its limit is left for other checks.
         await asyncio.sleep(_SPARING_SECONDS if case.profile.pace.requests_per_second else _LOOK_SECONDS)
         retry = True
 
@@ -337,6 +342,7 @@ async def wait_for_first_paid(case: Case, link_: OpenedLink, other_link: OpenedL
     """Read two pages until one says that it is paid; None if the first page does not say so."""
     own_task, other_task = (asyncio.ensure_future(wait_for_paid(case, one)) for one in (link_, other_link))
     try:
+        # Both pages are read at the same time, so that neither has an advantage.
         await asyncio.wait((own_task, other_task), return_when=asyncio.FIRST_COMPLETED)
         # If the other page was first, this page gets some more time.
         return await own_task if own_task.done() else await wait_for_paid(case, link_, seconds=_LONGEST_PAUSE)
@@ -375,4 +381,6 @@ async def open_several_links(case: Case, count: int) -> list[OpenedLink]:
 
 async def settle_down(transition: PaidTransition) -> None:
     """Wait as long as an honest payment took, so that earlier wrong payments had the same time to be accepted."""
+    # Bounded on both sides: a very fast target still gets one look, and a slow one does not
+    # stop the run.
     await asyncio.sleep(min(max(transition.seconds, _LOOK_SECONDS), _LONGEST_PAUSE))

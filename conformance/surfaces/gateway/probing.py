@@ -83,6 +83,8 @@ async def probe_gateway(
     Raises:
         Unreachable: It gave no answer.
     """
+    # One tenant is enough for operations; links are created for each, because their networks
+    # differ.
     credentials = next(iter(tenants.values()), {})
     present_paths = [path for path in (LINKS, RECEIPT_VERIFY) if await is_there(client, url, path, dict(credentials))]
     if not present_paths:
@@ -92,18 +94,19 @@ async def probe_gateway(
     document = {} if openapi is None else apply_server_paths(openapi[1].read_object(), url, openapi[0])
     keys = await _first(client, url, _KEYS, lambda one: isinstance(one.read_object().get("keys"), list))
     member = await _receipt_member(client, url, document, credentials)
-    screening = await _screen_once(client, url, document, credentials) if screen else (None, None)
+    screen_result = await _screen_once(client, url, document, credentials) if screen else (None, None)
     gateway.bindings |= {
         "openapi_path": None if openapi is None else openapi[0],
         "jwks_path": None if keys is None else keys[0],
         "receipt_member": member,
-        "screen_body": screening[0],
-        "screen_receipt_member": screening[1],
+        "screen_body": screen_result[0],
+        "screen_receipt_member": screen_result[1],
     }
     if credentials and LINKS in present_paths:
         await _create_probe_resource(client, gateway, document, credentials)
         for name, headers in tenants.items():
             await _create_probe_links(client, gateway, document, (name, headers))
+    # Unknown values are left out, so that the draft lists them as lines to fill in.
     gateway.bindings = {name: value for name, value in gateway.bindings.items() if value}
     return gateway
 
@@ -140,6 +143,7 @@ async def _receipt_member(
     # of comparison.
     without = await answer_to({"no_such_member": "e30.e30.AA"})
     for name in names:
+        # Every wrong receipt is refused. Only the member that is read changes the refusal.
         if await answer_to({name: "e30.e30.AA"}) != without:
             return name
     return None

@@ -78,6 +78,7 @@ def new_event(rng: random.Random, chain: str, created_at: int) -> Event:
         chain: Network in the spelling of events.
         created_at: Unix seconds.
     """
+    # Whole cents, so that the pretty amount has two digits after the point.
     amount = rng.randrange(1_000_000, 99_000_000, 10_000)
     unique = uuid.uuid4()
     return {
@@ -99,11 +100,11 @@ def new_event(rng: random.Random, chain: str, created_at: int) -> Event:
 
 def with_members(event: Event, top: Mapping[str, Any], data: Mapping[str, Any], asset: Mapping[str, Any]) -> Event:
     """Return an event with further members at its top, in its data, and in its asset."""
-    extended = copy.deepcopy(event)
-    extended.update(top)
-    extended["data"].update(data)
-    extended["data"]["asset"].update(asset)
-    return extended
+    copied_event = copy.deepcopy(event)
+    copied_event.update(top)
+    copied_event["data"].update(data)
+    copied_event["data"]["asset"].update(asset)
+    return copied_event
 
 
 def forge_deliveries(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, Delivery]:
@@ -150,6 +151,8 @@ def forge_deliveries(signer: Signer, event: Callable[[], Event], t: int) -> dict
 
 def _flip_amount(delivery: Delivery) -> Delivery:
     """Return the delivery with one digit of its amount changed, under the old signature."""
+    # The digit is in the pretty amount, so that the JSON stays valid and a person would see the
+    # difference.
     start = delivery.body.index(b"amount_pretty")
     place = next(at for at in range(start, len(delivery.body)) if delivery.body[at : at + 1].isdigit())
     digit = b"1" if delivery.body[place : place + 1] != b"1" else b"2"

@@ -198,7 +198,7 @@ class Judged:
         return "\n".join(str(one["found"]) for one in self.log.of("judgement") if one["verdict"] in worse)
 
 
-async def judged(name: str, gateway: Gateway, read: target.Profile, seed: int = 1) -> Judged:
+async def judge_check(name: str, gateway: Gateway, read: target.Profile, seed: int = 1) -> Judged:
     """Run one check against a gateway."""
     found = next(one for one in load_checks() if one.id == name)
     names, log = Names(), EventLog()

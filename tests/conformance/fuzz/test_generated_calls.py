@@ -18,7 +18,7 @@ from conformance.fuzz.generator_process import drive
 from conformance.fuzz.process_messages import End, Finding, Order, Reply, Request, Skipped, line_of, message_of
 from conformance.outcome import Verdict
 from tests.conformance.fuzz import forked_generation
-from tests.conformance.fuzz.scripted_gateway import KEY, Call, Gateway, document, judged, profile
+from tests.conformance.fuzz.scripted_gateway import KEY, Call, Gateway, document, judge_check, profile
 from tests.conformance.fuzz.scripted_gateway import Reply as Wrong
 
 pytestmark = pytest.mark.usefixtures("few")
@@ -36,7 +36,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+def fork_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork the generating process: its imports take longer than what it draws."""
     monkeypatch.setattr(asyncio, "create_subprocess_exec", forked_generation.create_subprocess_exec)
 
@@ -67,7 +67,7 @@ def test_nonsense_is_no_message() -> None:
 async def test_a_right_gateway_passes_in_every_kind(tmp_path: Path) -> None:
     """Positive, negative and stateful requests are sent, credentials where they belong, and no row is broken."""
     gateway = Gateway()
-    outcome = await judged(CHECK, gateway, profile(tmp_path, PATIENT))
+    outcome = await judge_check(CHECK, gateway, profile(tmp_path, PATIENT))
     assert outcome.verdicts == PASSED
     kinds = {one["where"]["kind"] for one in outcome.log.of("judgement") if "kind" in one["where"]}
     assert kinds == {"positive", "negative", "stateful"}
@@ -81,7 +81,7 @@ async def test_a_right_gateway_passes_in_every_kind(tmp_path: Path) -> None:
     )
 
 
-def _undocumented(call: Call, reply: Wrong) -> Wrong:
+def _add_undocumented(call: Call, reply: Wrong) -> Wrong:
     return Wrong(409, reply.document) if call.path.startswith("/v1") and reply.status == 422 else reply
 
 
@@ -99,7 +99,7 @@ def _state_unknown(call: Call, reply: Wrong) -> Wrong:
 
 
 def _wrong_everywhere(call: Call, reply: Wrong) -> Wrong:
-    for change in (_undocumented, _of_another_shape, _of_another_type, _state_unknown):
+    for change in (_add_undocumented, _of_another_shape, _of_another_type, _state_unknown):
         reply = change(call, reply)
     return reply
 
@@ -107,7 +107,7 @@ def _wrong_everywhere(call: Call, reply: Wrong) -> Wrong:
 @pytest.mark.usefixtures("forked")
 async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path) -> None:
     """Another status, shape, media type, or an unknown value behind a link breaks X-OAS-01 and nothing else."""
-    outcome = await judged(CHECK, Gateway(_wrong_everywhere), profile(tmp_path, PATIENT))
+    outcome = await judge_check(CHECK, Gateway(_wrong_everywhere), profile(tmp_path, PATIENT))
     assert outcome.verdicts == {"X-OAS-01": Verdict.WARN, "X-ROB-01": Verdict.PASS}
     for words in ("undocumented status code: received: 409", "content-type", '"integer"', '"active"'):
         assert words in outcome.found.lower()
@@ -123,7 +123,7 @@ async def test_a_429_judges_nothing(tmp_path: Path) -> None:
         asked += call.method == "POST"
         return Wrong(429, {"slow": "down"}) if call.method == "POST" and asked % 9 == 0 else reply
 
-    outcome = await judged(CHECK, Gateway(limited), profile(tmp_path, PATIENT))
+    outcome = await judge_check(CHECK, Gateway(limited), profile(tmp_path, PATIENT))
     assert set(outcome.verdicts.values()) == {Verdict.PASS}
 
 
@@ -131,7 +131,7 @@ async def test_a_429_judges_nothing(tmp_path: Path) -> None:
 async def test_a_crash_breaks_both_rows(tmp_path: Path) -> None:
     """A 500 is undocumented, and no answer to malformed input."""
     gateway = Gateway(lambda call, reply: Wrong(500, {}) if call.path.startswith("/v1") else reply)
-    outcome = await judged(CHECK, gateway, profile(tmp_path, PATIENT))
+    outcome = await judge_check(CHECK, gateway, profile(tmp_path, PATIENT))
     assert outcome.verdicts == {"X-OAS-01": Verdict.WARN, "X-ROB-01": Verdict.WARN}
 
 
@@ -141,7 +141,7 @@ async def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
 
     async def sent(seed: int) -> list[tuple[str, str, bytes]]:
         gateway = Gateway()
-        await judged(CHECK, gateway, profile(tmp_path, PATIENT), seed)
+        await judge_check(CHECK, gateway, profile(tmp_path, PATIENT), seed)
         return [(one.method, f"{one.path}?{one.query}", one.body) for one in gateway.calls]
 
     first, again, other = await asyncio.gather(sent(5), sent(5), sent(6))
@@ -154,10 +154,12 @@ async def test_a_document_that_is_missing_judges_nobody(tmp_path: Path) -> None:
     """Without a published document the rows do not apply; with one that is no use they cannot be decided."""
     gateway = Gateway()
     gateway.document = {}
-    assert set((await judged(CHECK, gateway, profile(tmp_path, PATIENT))).verdicts.values()) == {Verdict.NOT_APPLICABLE}
+    assert set((await judge_check(CHECK, gateway, profile(tmp_path, PATIENT))).verdicts.values()) == {
+        Verdict.NOT_APPLICABLE
+    }
     for item in ({"get": {"$ref": "#/nowhere"}}, {"get": 1}, 1):
         broken = {"openapi": "3.1.0", "info": {}, "paths": {"/{a}/x": item}}
-        outcome = await judged(CHECK, Gateway(published=broken), profile(tmp_path, PATIENT))
+        outcome = await judge_check(CHECK, Gateway(published=broken), profile(tmp_path, PATIENT))
         assert set(outcome.verdicts.values()) == {Verdict.INCONCLUSIVE}, item
 
 
@@ -211,7 +213,7 @@ async def test_a_budget_that_is_deeper_goes_on_until_the_time_is_up(
     monkeypatch.setattr(openapi_fuzzing, "drive", driven)
     monkeypatch.setattr(openapi_fuzzing, "NORMAL_SECONDS", 10.0)
     for budget in ("fuzz = 10", "fuzz = 30", "fuzz = 2"):
-        await judged(CHECK, Gateway(), profile(tmp_path, f"[budgets]\n{budget}"))
+        await judge_check(CHECK, Gateway(), profile(tmp_path, f"[budgets]\n{budget}"))
     assert [(one.rounds, one.seconds, one.examples) for one in orders] == [(1, 120.0, 3), (0, 30.0, 6), (1, 2.0, 3)]
 
 

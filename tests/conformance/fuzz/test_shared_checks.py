@@ -24,7 +24,7 @@ from conformance.log.events import EventLog
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
 from conformance.outcome import Verdict
 from conformance.surfaces.endpoints import list_endpoints
-from tests.conformance.fuzz.scripted_gateway import BASE, KEY, Call, Gateway, Reply, judged, profile
+from tests.conformance.fuzz.scripted_gateway import BASE, KEY, Call, Gateway, Reply, judge_check, profile
 
 BODIES, TOKENS = "hostile_bodies_at_the_gateway", "hostile_checkout_tokens"
 JSON, SECRETS = "answers_of_the_gateway_are_json", "keys_never_come_back"
@@ -34,7 +34,7 @@ WARN, FAIL, PASS = Verdict.WARN, Verdict.FAIL, Verdict.PASS
 async def test_a_right_gateway_breaks_nothing(tmp_path: Path) -> None:
     """Every shared check passes each of its rows, and no key stands in the log."""
     for name in (BODIES, TOKENS, JSON, SECRETS):
-        outcome = await judged(name, Gateway(), profile(tmp_path))
+        outcome = await judge_check(name, Gateway(), profile(tmp_path))
         assert set(outcome.verdicts.values()) == {PASS}, f"{name}: {outcome.found[:2000]}"
         assert KEY not in json.dumps(outcome.log.events)
 
@@ -88,7 +88,7 @@ def crash(where: Callable[[Call], bool]) -> Gateway:
 )
 async def test_a_crash_is_seen(name: str, where: Callable[[Call], bool], tmp_path: Path) -> None:
     """One 500 anywhere breaks X-ROB-01 and nothing else."""
-    outcome = await judged(name, crash(where), profile(tmp_path))
+    outcome = await judge_check(name, crash(where), profile(tmp_path))
     assert outcome.verdicts == {"X-ROB-01": WARN, "X-JSON-02": PASS}
 
 
@@ -99,9 +99,9 @@ async def test_an_internal_error_of_json_rpc_is_a_crash(tmp_path: Path) -> None:
         document = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": "x"}}
         return Gateway(lambda call, reply: Reply(200, document) if b'"currency":{}' in call.body else reply)
 
-    crashed = await judged(BODIES, told(-32603), profile(tmp_path))
+    crashed = await judge_check(BODIES, told(-32603), profile(tmp_path))
     assert crashed.verdicts == {"X-ROB-01": WARN, "X-JSON-02": PASS}
-    refused = await judged(BODIES, told(-32600), profile(tmp_path))
+    refused = await judge_check(BODIES, told(-32600), profile(tmp_path))
     assert set(refused.verdicts.values()) == {PASS}
 
 
@@ -111,7 +111,7 @@ async def test_hostile_inputs_that_met_a_limit_show_nothing(tmp_path: Path) -> N
     def limited(call: Call, reply: Reply) -> Reply:
         return Reply(429, {"error": "x", "message": "x"}) if call.method != "GET" else reply
 
-    outcome = await judged(BODIES, Gateway(limited), profile(tmp_path))
+    outcome = await judge_check(BODIES, Gateway(limited), profile(tmp_path))
     assert set(outcome.verdicts.values()) <= {Verdict.INCONCLUSIVE}
 
 
@@ -142,7 +142,7 @@ async def test_who_never_answered_did_not_break(answered: bool, verdict: Verdict
     """One that answered before and then nothing at all is broken; of one that never did, nothing is known."""
     read = profile(tmp_path)
     read = read if answered else read.model_copy(update={"tenants": {}})  # so that nothing is created before
-    outcome = await judged(BODIES, Dead(answered=answered), read)
+    outcome = await judge_check(BODIES, Dead(answered=answered), read)
     assert outcome.verdicts.get("X-ROB-01") is verdict, outcome.found
 
 
@@ -153,16 +153,16 @@ async def test_503_that_says_when_is_no_crash(tmp_path: Path) -> None:
         every = {"Content-Type": "application/json", **headers}
         return Gateway(lambda call, reply: Reply(503, {}, every) if call.body == b"[]" else reply)
 
-    assert (await judged(BODIES, away({"Retry-After": "5"}), profile(tmp_path))).verdicts["X-ROB-01"] is PASS
-    assert (await judged(BODIES, away({}), profile(tmp_path))).verdicts["X-ROB-01"] is WARN
+    assert (await judge_check(BODIES, away({"Retry-After": "5"}), profile(tmp_path))).verdicts["X-ROB-01"] is PASS
+    assert (await judge_check(BODIES, away({}), profile(tmp_path))).verdicts["X-ROB-01"] is WARN
 
 
 @pytest.mark.parametrize("body", [b'{"error":NaN,"message":"x"}', b'{"error":"a","error":"b","message":"x"}'])
 async def test_literals_outside_json_are_seen(body: bytes, tmp_path: Path) -> None:
     """NaN and duplicate members of a refusal break X-JSON-02, not X-JSON-01: Python and browsers parse most of it."""
     gateway = Gateway(lambda _, reply: Reply(reply.status, body) if reply.status == 400 else reply)
-    assert (await judged(JSON, gateway, profile(tmp_path))).verdicts == {"X-JSON-01": PASS, "X-JSON-02": WARN}
-    assert (await judged(BODIES, gateway, profile(tmp_path))).verdicts == {"X-ROB-01": PASS, "X-JSON-02": WARN}
+    assert (await judge_check(JSON, gateway, profile(tmp_path))).verdicts == {"X-JSON-01": PASS, "X-JSON-02": WARN}
+    assert (await judge_check(BODIES, gateway, profile(tmp_path))).verdicts == {"X-ROB-01": PASS, "X-JSON-02": WARN}
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ async def test_literals_outside_json_are_seen(body: bytes, tmp_path: Path) -> No
 async def test_an_answer_that_is_no_json_is_seen(reply: Reply, tmp_path: Path) -> None:
     """Another type, no type, a mark in front, or no JSON breaks X-JSON-01."""
     gateway = Gateway(lambda _, usual: reply if usual.status == 401 else usual)
-    assert (await judged(JSON, gateway, profile(tmp_path))).verdicts["X-JSON-01"] is FAIL
+    assert (await judge_check(JSON, gateway, profile(tmp_path))).verdicts["X-JSON-01"] is FAIL
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ async def test_a_key_that_comes_back_is_seen(echo: Callable[[Call, str], Reply],
         scheme, _, secret = call.headers.get("Authorization", "").partition(" ")
         return echo(call, secret) if reply.status == 401 and scheme == "Token" else reply
 
-    outcome = await judged(SECRETS, Gateway(change), profile(tmp_path))
+    outcome = await judge_check(SECRETS, Gateway(change), profile(tmp_path))
     assert outcome.verdicts == {"X-ROB-02": FAIL}
 
 
@@ -219,7 +219,7 @@ async def test_input_that_is_told_back_by_a_refusal_is_seen(tmp_path: Path) -> N
         return Reply(404, {"error": "x", "message": f"no {call.path}?{call.query}"}) if reply.status == 404 else reply
 
     for change in (quoting, naming):
-        outcome = await judged(SECRETS, Gateway(change), profile(tmp_path))
+        outcome = await judge_check(SECRETS, Gateway(change), profile(tmp_path))
         assert outcome.verdicts == {"X-ROB-02": WARN}
 
 
@@ -230,7 +230,7 @@ async def test_a_request_id_that_is_taken_over_is_no_secret(tmp_path: Path) -> N
         given = call.headers.get("X-Request-Id")
         return reply if given is None else Reply(reply.status, reply.document, {**reply.headers, "X-Request-Id": given})
 
-    outcome = await judged(SECRETS, Gateway(taking), profile(tmp_path))
+    outcome = await judge_check(SECRETS, Gateway(taking), profile(tmp_path))
     assert outcome.verdicts == {"X-ROB-02": Verdict.PASS}
 
 
@@ -358,7 +358,7 @@ async def test_hostile_heads_are_judged(status: int, verdict: Verdict, tmp_path:
     async with server as address:
         text = profile(tmp_path).model_copy(update={"surfaces": {"gateway": target.Surface(url=address)}})
         gateway = Gateway()
-        outcome = await judged("hostile_requests_at_the_gateway", gateway, text)
+        outcome = await judge_check("hostile_requests_at_the_gateway", gateway, text)
     assert outcome.verdicts == {"X-ROB-01": verdict, "X-JSON-02": PASS}
     assert len(server.sent) > 150
     assert BASE not in "".join(one.decode("latin-1") for one in server.sent)

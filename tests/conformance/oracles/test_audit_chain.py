@@ -62,19 +62,19 @@ def test_a_whole_log_has_no_fault() -> None:
     assert first_fault(log, KEY, head=Head(15, log[14]["mac"])) is None
 
 
-def changed(log: Log, place: int, **members: Any) -> Log:
+def change_entry(log: Log, place: int, **members: Any) -> Log:
     """Return a log with one entry changed."""
     return [{**one, **members} if at == place else one for at, one in enumerate(log)]
 
 
-def swapped(log: Log, one: int, other: int) -> Log:
+def swap_entries(log: Log, one: int, other: int) -> Log:
     """Return a log with two entries in each other's place."""
     copy = list(log)
     copy[one], copy[other] = copy[other], copy[one]
     return copy
 
 
-def relinked(log: Log, place: int) -> Log:
+def relink_entries(log: Log, place: int) -> Log:
     """Return a log with an entry left out and the next one telling the number of it, made with the key."""
     kept = log[:place] + log[place + 1 :]
     entry = {**kept[place], "seq": place + 1}
@@ -89,25 +89,25 @@ LOG = log_of(12)
 @pytest.mark.parametrize(
     ("log", "kind", "place", "seq"),
     [
-        (changed(LOG, 4, subject="did:web:other.example"), Kind.ALTERED_ENTRY, 4, 5),
-        (changed(LOG, 0, actor="system"), Kind.ALTERED_ENTRY, 0, 1),
-        (changed(LOG, 11, ts_ms=1.5), Kind.ALTERED_ENTRY, 11, 12),
-        (changed(LOG, 3, added=True), Kind.ALTERED_ENTRY, 3, 4),
-        (changed(LOG, 3, subject="\ud800"), Kind.ALTERED_ENTRY, 3, 4),
-        (changed(LOG, 7, mac="f" * 64), Kind.ALTERED_ENTRY, 7, 8),
-        (changed(LOG, 7, mac=LOG[7]["mac"].upper()), Kind.ALTERED_ENTRY, 7, 8),
-        (changed(LOG, 7, prev_mac=LOG[5]["mac"]), Kind.ALTERED_ENTRY, 7, 8),
-        (changed(LOG, 6, seq=9), Kind.ALTERED_ENTRY, 6, 9),
+        (change_entry(LOG, 4, subject="did:web:other.example"), Kind.ALTERED_ENTRY, 4, 5),
+        (change_entry(LOG, 0, actor="system"), Kind.ALTERED_ENTRY, 0, 1),
+        (change_entry(LOG, 11, ts_ms=1.5), Kind.ALTERED_ENTRY, 11, 12),
+        (change_entry(LOG, 3, added=True), Kind.ALTERED_ENTRY, 3, 4),
+        (change_entry(LOG, 3, subject="\ud800"), Kind.ALTERED_ENTRY, 3, 4),
+        (change_entry(LOG, 7, mac="f" * 64), Kind.ALTERED_ENTRY, 7, 8),
+        (change_entry(LOG, 7, mac=LOG[7]["mac"].upper()), Kind.ALTERED_ENTRY, 7, 8),
+        (change_entry(LOG, 7, prev_mac=LOG[5]["mac"]), Kind.ALTERED_ENTRY, 7, 8),
+        (change_entry(LOG, 6, seq=9), Kind.ALTERED_ENTRY, 6, 9),
         (LOG[:5] + LOG[6:], Kind.MISSING_ENTRY, 5, 6),
         (LOG[:5] + LOG[9:], Kind.MISSING_ENTRY, 5, 6),
         (LOG[1:], Kind.MISSING_ENTRY, 0, 1),
-        (swapped(LOG, 5, 6), Kind.WRONG_ORDER, 5, 7),
-        (swapped(LOG, 0, 11), Kind.WRONG_ORDER, 0, 12),
+        (swap_entries(LOG, 5, 6), Kind.WRONG_ORDER, 5, 7),
+        (swap_entries(LOG, 0, 11), Kind.WRONG_ORDER, 0, 12),
         (LOG[:6] + LOG[5:], Kind.WRONG_ORDER, 6, 6),
-        (relinked(LOG, 4), Kind.WRONG_LINK, 4, 5),
-        (changed(LOG, 2, seq="3"), Kind.MALFORMED_ENTRY, 2, None),
-        (changed(LOG, 2, mac=None), Kind.MALFORMED_ENTRY, 2, None),
-        (changed(changed(LOG, 8, actor="x"), 4, actor="x"), Kind.ALTERED_ENTRY, 4, 5),
+        (relink_entries(LOG, 4), Kind.WRONG_LINK, 4, 5),
+        (change_entry(LOG, 2, seq="3"), Kind.MALFORMED_ENTRY, 2, None),
+        (change_entry(LOG, 2, mac=None), Kind.MALFORMED_ENTRY, 2, None),
+        (change_entry(change_entry(LOG, 8, actor="x"), 4, actor="x"), Kind.ALTERED_ENTRY, 4, 5),
     ],
 )
 def test_the_first_fault_is_named(log: Log, kind: Kind, place: int, seq: int | None) -> None:
@@ -234,5 +234,5 @@ def test_links_show_without_a_key() -> None:
     """The two members that link entries are found; a log that links nothing has none."""
     assert audit_chain.find_links(LOG) == [("prev_mac", "mac")]
     assert audit_chain.chain_values(LOG) == ["mac", "prev_mac"]
-    assert audit_chain.find_links(swapped(LOG, 3, 4)) == []
+    assert audit_chain.find_links(swap_entries(LOG, 3, 4)) == []
     assert audit_chain.find_links([{"text": "a"}, {"text": "b"}]) == []

@@ -33,7 +33,7 @@ CHALLENGE: dict[str, Any] = {
 }
 
 
-def changed(path: str, value: Any = None) -> dict[str, Any]:
+def change_text(path: str, value: Any = None) -> dict[str, Any]:
     """Return the challenge with one member set, or taken out when no value is given."""
     document = copy.deepcopy(CHALLENGE)
     *way, last = path.split("/")
@@ -55,7 +55,7 @@ def test_a_whole_challenge_keeps_the_schema_and_the_public_models() -> None:
 
 def test_the_interfaces_own_name_of_the_price_is_enough() -> None:
     """`amount` may be left out (C-03), although public version 2 models then refuse the document."""
-    document = changed("accepts/0/amount")
+    document = change_text("accepts/0/amount")
     assert faults_of_challenge(document) == []
     with pytest.raises(ValueError, match="amount"):
         parse_payment_required(document)
@@ -77,7 +77,7 @@ def test_the_interfaces_own_name_of_the_price_is_enough() -> None:
 )
 def test_a_member_that_is_missing_is_a_fault(path: str) -> None:
     """Each required member is missed by its name, and by nothing else."""
-    faults = faults_of_challenge(changed(path))
+    faults = faults_of_challenge(change_text(path))
     missed = [fault for fault in faults if path.rpartition("/")[2] in fault]
     assert missed
     assert len(faults) - len(missed) == 0
@@ -113,7 +113,7 @@ def test_a_member_of_the_wrong_kind_is_a_fault(path: str, value: Any) -> None:
     if path == "accepts/0":
         document["accepts"] = [value]
     else:
-        document = changed(path, value)
+        document = change_text(path, value)
     assert faults_of_challenge(document)
 
 

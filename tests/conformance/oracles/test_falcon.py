@@ -30,7 +30,7 @@ def corpus() -> list[Signed]:
     return found
 
 
-def flipped(data: bytes, bit: int) -> bytes:
+def flip_bit(data: bytes, bit: int) -> bytes:
     """Return data with one bit turned."""
     changed = bytearray(data)
     changed[bit // 8] ^= 1 << bit % 8
@@ -41,14 +41,14 @@ def changes(one: Signed, rng: random.Random) -> Iterator[Signed]:
     """Yield altered copies: a bit in each part, other lengths, other headers, parts of others."""
     public, message, signature = one
     yield public, message + b"!", signature
-    yield public, message, flipped(signature, rng.randrange(8))
-    yield public, message, flipped(signature, rng.randrange(8, 8 * 41))
-    yield public, message, flipped(signature, rng.randrange(8 * 41, 8 * len(signature)))
-    yield public, message, flipped(signature, 8 * len(signature) - 8 + rng.randrange(8))
+    yield public, message, flip_bit(signature, rng.randrange(8))
+    yield public, message, flip_bit(signature, rng.randrange(8, 8 * 41))
+    yield public, message, flip_bit(signature, rng.randrange(8 * 41, 8 * len(signature)))
+    yield public, message, flip_bit(signature, 8 * len(signature) - 8 + rng.randrange(8))
     yield public, message, signature[: rng.randrange(len(signature))]
     yield public, message, signature[:41] + rng.randbytes(len(signature) - 41)
-    yield flipped(public, rng.randrange(8)), message, signature
-    yield flipped(public, rng.randrange(8, 8 * len(public))), message, signature
+    yield flip_bit(public, rng.randrange(8)), message, signature
+    yield flip_bit(public, rng.randrange(8, 8 * len(public))), message, signature
 
 
 def theirs(one: Signed) -> bool:

@@ -15,7 +15,7 @@ SHORT = [[2047, *[0] * 1023], [0] * 1023 + [-2047], [2047] * 16 + [0] * 1008, [2
 KEYS = [[6144] * 1024, [6145] * 1024, [6144, 6145] * 512, [0] * 1024, [12288] * 1024, [0] * 1023 + [6145]]
 
 
-def decompressed(coded: bytes) -> list[int] | None:
+def decompress(coded: bytes) -> list[int] | None:
     """Return the coefficients of a compressed polynomial, read bit by bit (Falcon 1.2, algorithm 18), or None."""
     bits = iter("".join(f"{byte:08b}" for byte in coded))
     found = []
@@ -56,11 +56,11 @@ def product(one: list[int], other: list[int]) -> list[int]:
     return found
 
 
-def centred(values: list[int]) -> list[int]:
+def center(values: list[int]) -> list[int]:
     return [value - falcon.MODULUS if value > falcon.MODULUS // 2 else value for value in values]
 
 
-def drawn(rng: random.Random, spread: float = 168.0) -> list[int]:
+def draw_vector(rng: random.Random, spread: float = 168.0) -> list[int]:
     """Return the half of a vector as a signer draws it."""
     return [round(rng.gauss(0, spread)) for _ in range(falcon.DEGREE)]
 
@@ -69,12 +69,12 @@ def test_a_coding_is_read_as_bit_by_bit() -> None:
     """Of any spread, with bits turned, bytes taken out, put in and added: the same values, or none."""
     rng, read = random.Random(18), 0
     for changes in [0, 1, 1, 2, 3] * 40:
-        values = drawn(rng, rng.choice([1, 40, 168]))
+        values = draw_vector(rng, rng.choice([1, 40, 168]))
         coded = bytearray(falcon_making.compress(values))
         for _ in range(changes):
             change(coded, rng)
         found = coded_by_oracle(bytes(coded[: falcon.MAX_SIGNATURE_BYTES - len(HEAD)]))
-        assert found == decompressed(bytes(coded[: falcon.MAX_SIGNATURE_BYTES - len(HEAD)]))
+        assert found == decompress(bytes(coded[: falcon.MAX_SIGNATURE_BYTES - len(HEAD)]))
         assert changes or found == values
         read += found is not None
     assert 60 < read < 140
@@ -100,13 +100,13 @@ def change(coded: bytearray, rng: random.Random) -> None:
 def test_codings_at_the_edges(bits: str) -> None:
     """No more than zeros, signs of zero, one coefficient too many, and the shortest and largest there are."""
     coded = int(bits.ljust(-(-len(bits) // 8) * 8, "0"), 2).to_bytes(-(-len(bits) // 8), "big")
-    assert coded_by_oracle(coded) is decompressed(coded) is None
+    assert coded_by_oracle(coded) is decompress(coded) is None
     for value in (0, 127, 128, -128):
         whole = falcon_making.compress([value] * 1024)
-        assert coded_by_oracle(whole) == decompressed(whole) == [value] * 1024
+        assert coded_by_oracle(whole) == decompress(whole) == [value] * 1024
     for value, expected in ((2047, [2047, *[0] * 1023]), (2048, None)):
         one = falcon_making.compress([value, *[0] * 1023])
-        assert coded_by_oracle(one) == decompressed(one) == expected
+        assert coded_by_oracle(one) == decompress(one) == expected
 
 
 @pytest.mark.parametrize("short", SHORT)
@@ -115,16 +115,16 @@ def test_a_product_is_the_one_term_by_term(short: list[int], key: list[int]) -> 
     """As large as any can be, of one sign and of both."""
     assert sum(map(mul, short, short)) <= falcon.LENGTH_BOUND
     number = falcon.key_number(falcon_making.public_key_of(key))
-    assert list(falcon.multiply(short, number)) == product(short, centred(key))
+    assert list(falcon.multiply(short, number)) == product(short, center(key))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_product_of_what_a_signer_draws(seed: int) -> None:
     """And the largest coefficient that a product can have: the vector is the key's own, turned round."""
     rng = random.Random(seed)
-    short, key = drawn(rng), [rng.randrange(falcon.MODULUS) for _ in range(falcon.DEGREE)]
+    short, key = draw_vector(rng), [rng.randrange(falcon.MODULUS) for _ in range(falcon.DEGREE)]
     number = falcon.key_number(falcon_making.public_key_of(key))
-    assert list(falcon.multiply(short, number)) == product(short, centred(key))
+    assert list(falcon.multiply(short, number)) == product(short, center(key))
     signs = [rng.choice([-1, 1]) for _ in range(falcon.DEGREE)]
     turned = [261 * signs[0], *(-261 * sign for sign in reversed(signs[1:]))]
     number = falcon.key_number(falcon_making.public_key_of([6144 * sign % falcon.MODULUS for sign in signs]))

@@ -33,7 +33,9 @@ def b64u(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def signed(header: bytes | dict[str, Any], payload: bytes | dict[str, Any], key: Ed25519PrivateKey = SIGNER) -> str:
+def sign_payload(
+    header: bytes | dict[str, Any], payload: bytes | dict[str, Any], key: Ed25519PrivateKey = SIGNER
+) -> str:
     parts = [part if isinstance(part, bytes) else json.dumps(part).encode() for part in (header, payload)]
     text = ".".join(b64u(part) for part in parts)
     return f"{text}.{b64u(key.sign(text.encode()))}"
@@ -61,29 +63,29 @@ def test_the_token_of_rfc_8037_verifies_and_is_refused_only_for_its_payload() ->
 def test_both_names_of_the_algorithm_verify() -> None:
     """`EdDSA` (RFC 8037) and `Ed25519` (RFC 9864) are the same signature."""
     for name in ("EdDSA", "Ed25519"):
-        assert verify(signed({**HEADER, "alg": name}, CLAIMS), [KEY]) == CLAIMS
+        assert verify(sign_payload({**HEADER, "alg": name}, CLAIMS), [KEY]) == CLAIMS
 
 
 def test_the_kid_chooses_the_key_and_the_first_is_taken_when_none_matches() -> None:
     """A kid that matches never falls back; a kid that matches none, or no kid, means the first key."""
-    assert verify(signed(HEADER, CLAIMS), [OTHER_KEY, KEY]) == CLAIMS
-    assert verify(signed({**HEADER, "kid": "did:web:h#k1"}, CLAIMS), [OTHER_KEY, KEY]) == CLAIMS
-    assert verify(signed({**HEADER, "kid": "unknown"}, CLAIMS), [KEY, OTHER_KEY]) == CLAIMS
-    assert verify(signed({"alg": "EdDSA"}, CLAIMS), [KEY, OTHER_KEY]) == CLAIMS
+    assert verify(sign_payload(HEADER, CLAIMS), [OTHER_KEY, KEY]) == CLAIMS
+    assert verify(sign_payload({**HEADER, "kid": "did:web:h#k1"}, CLAIMS), [OTHER_KEY, KEY]) == CLAIMS
+    assert verify(sign_payload({**HEADER, "kid": "unknown"}, CLAIMS), [KEY, OTHER_KEY]) == CLAIMS
+    assert verify(sign_payload({"alg": "EdDSA"}, CLAIMS), [KEY, OTHER_KEY]) == CLAIMS
     for header, keys in (
         ({**HEADER, "kid": "k2"}, [KEY, OTHER_KEY]),
         ({**HEADER, "kid": "unknown"}, [OTHER_KEY, KEY]),
         ({"alg": "EdDSA"}, [OTHER_KEY, KEY]),
     ):
         with pytest.raises(JwsFault, match="signature"):
-            verify(signed(header, CLAIMS), keys)
+            verify(sign_payload(header, CLAIMS), keys)
     with pytest.raises(JwsFault, match="no key"):
-        verify(signed(HEADER, CLAIMS), [])
+        verify(sign_payload(HEADER, CLAIMS), [])
 
 
 def test_members_that_the_standard_does_not_know_do_not_hinder() -> None:
     """Private header members, and a header longer than joserfc's own limit of 512 bytes, are no fault of the signer."""
-    assert verify(signed({**HEADER, "x-note": "y" * 2000}, CLAIMS), [KEY]) == CLAIMS
+    assert verify(sign_payload({**HEADER, "x-note": "y" * 2000}, CLAIMS), [KEY]) == CLAIMS
 
 
 @pytest.mark.parametrize(
@@ -109,14 +111,14 @@ def test_a_signed_token_with_one_fault_is_refused(
     header: bytes | dict[str, Any], payload: bytes | dict[str, Any]
 ) -> None:
     """Each is signed properly and wrong in one thing; the control is the same token without it."""
-    assert verify(signed(HEADER, CLAIMS), [KEY]) == CLAIMS
+    assert verify(sign_payload(HEADER, CLAIMS), [KEY]) == CLAIMS
     with pytest.raises(JwsFault):
-        verify(signed(header, payload), [KEY])
+        verify(sign_payload(header, payload), [KEY])
 
 
 def test_no_changed_character_survives() -> None:
     """Every single character of a token matters, the spare bits of the last one of each segment too."""
-    token = signed(HEADER, CLAIMS)
+    token = sign_payload(HEADER, CLAIMS)
     for place, letter in enumerate(token):
         other = "." if letter == "A" else "A" if letter != "B" else "C"
         with pytest.raises(JwsFault):
@@ -139,7 +141,7 @@ def test_what_is_no_compact_jws_is_refused(text: str) -> None:
 
 def test_tokens_are_found_wherever_an_answer_may_hold_them() -> None:
     """In members, lists and nested objects of the body, in a header, and inside a header of base64 JSON."""
-    token = signed(HEADER, CLAIMS)
+    token = sign_payload(HEADER, CLAIMS)
     body = {"payable_receipt": token, "a": {"list": [1, token]}, "not": "e30.e30.AA", "text": f"see {token}"}
     settled = base64.b64encode(json.dumps({"success": True, "extensions": {"receipt": token}}).encode()).decode()
     headers = {"X-Receipt": token, "PAYMENT-RESPONSE": settled, "ETag": "a.b.c", "Odd": "eyJ"}
@@ -153,7 +155,7 @@ def test_tokens_are_found_wherever_an_answer_may_hold_them() -> None:
 
 def test_a_body_of_any_depth_is_searched_without_a_fault() -> None:
     """A body nested deeper than any receipt stands is searched to a limit and never exhausts the stack."""
-    deep: Any = signed(HEADER, CLAIMS)
+    deep: Any = sign_payload(HEADER, CLAIMS)
     for _ in range(5000):
         deep = [deep]
     assert tokens_in(deep, {}) == []

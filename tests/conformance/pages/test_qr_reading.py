@@ -17,7 +17,7 @@ PAYEE = "0x0000000000000000000000000000000000000001"
 TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 
 
-def drawn(kind: str, **how: Any) -> bytes:
+def draw_code(kind: str, **how: Any) -> bytes:
     """Return a QR code as an image file."""
     made, file = io.BytesIO(), io.BytesIO()
     segno.make(TEXT, micro=False).save(made, kind="png", **how)
@@ -28,13 +28,13 @@ def drawn(kind: str, **how: Any) -> bytes:
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP", "BMP"])
 def test_images_of_any_kind_are_decoded(kind: str) -> None:
     """The file's form does not matter."""
-    assert qr.decode(drawn(kind, scale=4)) == (TEXT,)
+    assert qr.decode(draw_code(kind, scale=4)) == (TEXT,)
 
 
 def test_small_borderless_and_transparent_codes_are_decoded() -> None:
     """A pixel a module, no quiet zone, and no background are what pages really send."""
-    assert qr.decode(drawn("PNG", scale=1, border=0)) == (TEXT,)
-    assert qr.decode(drawn("PNG", scale=3, light=None, dark="darkblue")) == (TEXT,)
+    assert qr.decode(draw_code("PNG", scale=1, border=0)) == (TEXT,)
+    assert qr.decode(draw_code("PNG", scale=3, light=None, dark="darkblue")) == (TEXT,)
 
 
 def test_codes_of_black_and_white_and_of_grey_are_decoded() -> None:
@@ -46,7 +46,7 @@ def test_codes_of_black_and_white_and_of_grey_are_decoded() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"GIF89a", b"<svg/>", b"\x89PNG\r\n\x1a\n" + bytes(40), drawn("PNG", scale=4)[:200]]
+    "data", [b"", b"GIF89a", b"<svg/>", b"\x89PNG\r\n\x1a\n" + bytes(40), draw_code("PNG", scale=4)[:200]]
 )
 def test_what_is_no_image_has_no_code(data: bytes) -> None:
     """Broken files decide nothing and break nothing."""

@@ -41,7 +41,7 @@ def profile(folder: Path, destinations: Mapping[str, str]) -> target.Profile:
 
 
 @asynccontextmanager
-async def opened(read: target.Profile) -> AsyncIterator[tuple[Inbox, EventLog]]:
+async def open_inbox(read: target.Profile) -> AsyncIterator[tuple[Inbox, EventLog]]:
     """Yield an open inbox with its log."""
     log, names = EventLog(), Names()
     transport = HttpTransport(seconds=30, requests_per_second=0, connections=1)
@@ -63,7 +63,7 @@ async def test_destinations_of_one_port_are_told_apart_by_their_paths(tmp_path: 
     """Each path is a place; another path is answered with 404 and recorded all the same."""
     base = f"http://127.0.0.1:{port}"
     lines = {"one": f'url = "{base}/one?k=1"', "two": f'url = "{base}/two"\ntenant = "second"'}
-    async with opened(profile(tmp_path, lines)) as (inbox, log):
+    async with open_inbox(profile(tmp_path, lines)) as (inbox, log):
         assert [one.name for one in inbox.of_tenant("first")] == ["one"]
         assert [one.name for one in inbox.of_tenant("second")] == ["two"]
         targets = ("/one?k=1", "/one", "/two", "/three")
@@ -78,7 +78,7 @@ async def test_a_destination_behind_a_proxy_is_received_at_where_it_listens(tmp_
     """With `listen` the URL may be anywhere, and the only destination there takes every path."""
     place = f"127.0.0.1:{port}"
     lines = f'url = "https://hooks.example/x"\nlisten = "{place}"'
-    async with opened(profile(tmp_path, {"one": lines})) as (inbox, _):
+    async with open_inbox(profile(tmp_path, {"one": lines})) as (inbox, _):
         assert await post(f"http://{place}/forwarded", b"{}") == 204
         assert inbox.deliveries[0].place is not None
         assert inbox.deliveries[0].at_its_url
@@ -91,7 +91,7 @@ async def test_a_place_that_cannot_be_received_at_says_what_to_do(tmp_path: Path
             "taken": f'url = "http://127.0.0.1:{taken.getsockname()[1]}/"',
             "secure": 'url = "https://hooks.example/"\ntenant = "second"',
         }
-        async with opened(profile(tmp_path, lines)) as (inbox, _):
+        async with open_inbox(profile(tmp_path, lines)) as (inbox, _):
             for tenant, told in (("first", "end what listens there"), ("second", "listen"), ("third", "configure one")):
                 with pytest.raises(Inconclusive, match=told):
                     inbox.of_tenant(tenant)
@@ -100,7 +100,7 @@ async def test_a_place_that_cannot_be_received_at_says_what_to_do(tmp_path: Path
 async def test_the_secret_is_in_the_log_by_name_only(tmp_path: Path, port: int) -> None:
     """A sender that sends a secret along finds its name in the log."""
     base = f"http://127.0.0.1:{port}"
-    async with opened(profile(tmp_path, {"one": f'url = "{base}/"'})) as (_, log):
+    async with open_inbox(profile(tmp_path, {"one": f'url = "{base}/"'})) as (_, log):
         await post(f"{base}/", f'{{"note":"{SECRET}"}}'.encode())
         (event,) = log.of("arrival")
         assert SECRET not in str(event)
@@ -111,7 +111,7 @@ async def test_the_secret_is_in_the_log_by_name_only(tmp_path: Path, port: int) 
 async def test_replies_follow_the_script_of_a_word(tmp_path: Path, port: int) -> None:
     """Deliveries with a word in them get the scripted replies in turn; a longer word is another one."""
     base = f"http://127.0.0.1:{port}/"
-    async with opened(profile(tmp_path, {"one": f'url = "{base}"'})) as (inbox, _):
+    async with open_inbox(profile(tmp_path, {"one": f'url = "{base}"'})) as (inbox, _):
         inbox.script("order-1", inbox.of_tenant("first")[0], [Reply(500), Reply(503)])
         bodies = (b'{"a":"order-12"}', b'{"a":"my order-1."}', b'{"a":"order-1"}', b'{"a":"order-1"}')
         assert [await post(base, body) for body in bodies] == [204, 500, 503, 204]
@@ -121,7 +121,7 @@ async def test_replies_follow_the_script_of_a_word(tmp_path: Path, port: int) ->
 async def test_events_of_another_type_take_no_reply_of_a_script(tmp_path: Path, port: int) -> None:
     """What a target tells besides, under a type of its own, is taken; the event that is tried gets the reply."""
     url = f"http://127.0.0.1:{port}/"
-    async with opened(profile(tmp_path, {"one": f'url = "{url}"'})) as (inbox, _):
+    async with open_inbox(profile(tmp_path, {"one": f'url = "{url}"'})) as (inbox, _):
         (place,) = inbox.of_tenant("first")
         inbox.script("order-7", place, [Reply(500)])
         bodies = (
@@ -148,7 +148,7 @@ async def test_events_of_another_type_take_no_reply_of_a_script(tmp_path: Path, 
 async def test_only_a_json_object_is_an_event(tmp_path: Path, port: int, body: bytes, event: bool) -> None:
     """What is not a JSON object by RFC 8259 has a fault in words and no members."""
     base = f"http://127.0.0.1:{port}/"
-    async with opened(profile(tmp_path, {"one": f'url = "{base}"'})) as (inbox, _):
+    async with open_inbox(profile(tmp_path, {"one": f'url = "{base}"'})) as (inbox, _):
         await post(base, body)
         (one,) = inbox.deliveries
         assert (one.fault is None) is event

@@ -28,7 +28,7 @@ _SECONDS = 600
 
 
 @asynccontextmanager
-async def receiving(plan: Plan = accept, limit: int = 1000) -> AsyncIterator[tuple[Receiver, str]]:
+async def run_receiver(plan: Plan = accept, limit: int = 1000) -> AsyncIterator[tuple[Receiver, str]]:
     async with Receiver(plan, limit) as receiver:
         await receiver.start(bind_sockets("127.0.0.1", 0))
         yield receiver, f"http://127.0.0.1:{receiver.port}"
@@ -56,7 +56,7 @@ async def raw(receiver: Receiver, sent: bytes, *, end: bool = False) -> bytes:
 
 async def test_an_arrival_is_recorded_as_it_was_sent() -> None:
     """Method, target, header names in their case and order, repeats, raw body and times are kept."""
-    async with receiving() as (receiver, _):
+    async with run_receiver() as (receiver, _):
         before = time.time()
         sent = (
             b"POST /hook/a?b=%20c HTTP/1.1\r\nHost: me\r\nX-ONE: 1\r\nx-one: 2\r\n"
@@ -80,7 +80,7 @@ async def test_an_arrival_is_recorded_as_it_was_sent() -> None:
 async def test_a_compressed_body_is_kept_as_it_was_sent() -> None:
     """The raw bytes are what a signature covers, so nothing is unpacked."""
     packed = gzip.compress(b"{}")
-    async with receiving() as (receiver, url):
+    async with run_receiver() as (receiver, url):
         await post(url, packed, **{"Content-Encoding": "gzip"})
         assert receiver.arrivals[0].body == packed
 
@@ -88,7 +88,7 @@ async def test_a_compressed_body_is_kept_as_it_was_sent() -> None:
 @pytest.mark.parametrize("status", [200, 202, 400, 404, 500, 503])
 async def test_the_plan_chooses_the_status(status: int) -> None:
     """The answer has the status that the plan gives for this arrival."""
-    async with receiving(lambda arrival: Reply(status if arrival.path == "/this" else 299)) as (_, url):
+    async with run_receiver(lambda arrival: Reply(status if arrival.path == "/this" else 299)) as (_, url):
         assert await post(url + "/this") == status
         assert await post(url + "/that") == 299
 
@@ -100,7 +100,7 @@ async def test_a_plan_may_be_awaited_and_replaced() -> None:
         await asyncio.sleep(0)
         return Reply(418, (("X-Why", "tea"),), b"short and stout")
 
-    async with receiving(later) as (receiver, url):
+    async with run_receiver(later) as (receiver, url):
         assert await post(url) == 418
         receiver.plan = accept
         assert await post(url) == 204
@@ -108,7 +108,7 @@ async def test_a_plan_may_be_awaited_and_replaced() -> None:
 
 async def test_a_redirect_names_where_to_go() -> None:
     """A redirect has its Location."""
-    async with receiving(lambda _: redirect("http://127.0.0.1:1/x", 302)) as (receiver, _):
+    async with run_receiver(lambda _: redirect("http://127.0.0.1:1/x", 302)) as (receiver, _):
         answer = await raw(receiver, b"POST / HTTP/1.1\r\nHost: me\r\nContent-Length: 0\r\n\r\n")
         assert b" 302 " in answer
         assert b"Location: http://127.0.0.1:1/x\r\n" in answer
@@ -116,7 +116,7 @@ async def test_a_redirect_names_where_to_go() -> None:
 
 async def test_an_answer_can_be_late() -> None:
     """A delayed answer comes after its delay, and others are answered meanwhile."""
-    async with receiving(lambda arrival: Reply(delay=2.0 if arrival.path == "/late" else 0)) as (receiver, url):
+    async with run_receiver(lambda arrival: Reply(delay=2.0 if arrival.path == "/late" else 0)) as (receiver, url):
         late = asyncio.create_task(post(url + "/late"))
         await receiver.next(seconds=_SECONDS)
         assert await post(url + "/soon") == 204
@@ -129,7 +129,7 @@ async def test_an_answer_can_be_late() -> None:
 
 async def test_silence_lasts_until_the_sender_or_the_receiver_ends() -> None:
     """A sender that is not answered sees nothing until the receiver closes, which does not wait for it."""
-    async with receiving(lambda _: SILENCE) as (receiver, url):
+    async with run_receiver(lambda _: SILENCE) as (receiver, url):
         waiting = asyncio.create_task(post(url))
         (one,) = await receiver.next(seconds=_SECONDS)
         assert not waiting.done()
@@ -142,7 +142,7 @@ async def test_silence_lasts_until_the_sender_or_the_receiver_ends() -> None:
 
 async def test_hanging_up_closes_the_connection_without_an_answer() -> None:
     """The sender sees a closed connection, and the receiver goes on."""
-    async with receiving(lambda arrival: HANG_UP if arrival.number == 1 else Reply()) as (receiver, url):
+    async with run_receiver(lambda arrival: HANG_UP if arrival.number == 1 else Reply()) as (receiver, url):
         with pytest.raises(aiohttp.ClientError):
             await post(url)
         assert await post(url) == 204
@@ -151,7 +151,7 @@ async def test_hanging_up_closes_the_connection_without_an_answer() -> None:
 
 async def test_the_next_arrivals_that_match_are_awaited() -> None:
     """Waiting ends with the last one wanted, or with what came when the time is over."""
-    async with receiving() as (receiver, url):
+    async with run_receiver() as (receiver, url):
         wanted = asyncio.create_task(receiver.next(lambda one: one.path == "/b", seconds=_SECONDS, count=2))
         anything = asyncio.create_task(receiver.next(seconds=_SECONDS, count=4))
         for path in ("/a", "/b", "/c", "/b"):
@@ -165,7 +165,7 @@ async def test_the_next_arrivals_that_match_are_awaited() -> None:
 async def test_a_listener_hears_of_each_arrival_with_what_is_done_about_it() -> None:
     """A listener is called before the answer is given."""
     heard: list[str] = []
-    async with receiving(lambda arrival: Reply(200 + arrival.number)) as (receiver, url):
+    async with run_receiver(lambda arrival: Reply(200 + arrival.number)) as (receiver, url):
         receiver.listen(lambda one: heard.append("" if one.reply is None else one.reply.description))
         await post(url)
         await post(url)
@@ -174,7 +174,7 @@ async def test_a_listener_hears_of_each_arrival_with_what_is_done_about_it() -> 
 
 async def test_a_body_beyond_the_limit_is_refused() -> None:
     """Too long a body is answered with 413, kept in part, and marked as not whole."""
-    async with receiving() as (receiver, url):
+    async with run_receiver() as (receiver, url):
         assert await post(url, b"x" * 1000) == 204
         assert await post(url, b"x" * 1001) == 413
         assert [(len(one.body), one.whole) for one in receiver.arrivals] == [(1000, True), (1000, False)]
@@ -194,7 +194,7 @@ async def test_a_body_beyond_the_limit_is_refused() -> None:
 )
 async def test_what_is_no_request_does_no_harm(sent: bytes) -> None:
     """Bytes that are no HTTP, or break off, get a 400 or a closed connection, and the next delivery is received."""
-    async with receiving() as (receiver, url):
+    async with run_receiver() as (receiver, url):
         answer = await raw(receiver, sent, end=True)
         assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
         assert await post(url) == 204
@@ -203,7 +203,7 @@ async def test_what_is_no_request_does_no_harm(sent: bytes) -> None:
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
 async def test_other_methods_are_arrivals_too(method: str) -> None:
     """Whatever the method, it is recorded and answered; the checks judge it."""
-    async with receiving() as (receiver, url):
+    async with run_receiver() as (receiver, url):
         async with aiohttp.ClientSession() as session, session.request(method, url) as response:
             assert response.status == 204
         assert receiver.arrivals[0].method == method
@@ -215,7 +215,7 @@ async def test_a_plan_that_fails_is_answered_with_500() -> None:
     def faulty(arrival: Arrival) -> Reply:
         raise KeyError(arrival.number)
 
-    async with receiving(faulty) as (receiver, url):
+    async with run_receiver(faulty) as (receiver, url):
         assert await post(url) == 500
         receiver.plan = accept
         assert await post(url) == 204
@@ -223,14 +223,14 @@ async def test_a_plan_that_fails_is_answered_with_500() -> None:
 
 async def test_many_arrive_at_the_same_time() -> None:
     """Each of many deliveries at once is recorded, with a number of its own."""
-    async with receiving() as (receiver, url):
+    async with run_receiver() as (receiver, url):
         assert await asyncio.gather(*(post(url) for _ in range(40))) == [204] * 40
         assert [one.number for one in receiver.arrivals] == list(range(1, 41))
 
 
 async def test_an_address_that_is_taken_is_told() -> None:
     """What cannot be bound is said with its address."""
-    async with receiving() as (receiver, _):
+    async with run_receiver() as (receiver, _):
         with pytest.raises(CannotListen, match=f"127.0.0.1:{receiver.port}"):
             bind_sockets("127.0.0.1", receiver.port)
     with pytest.raises(CannotListen, match=r"no-such-host\.invalid"):
@@ -239,7 +239,7 @@ async def test_an_address_that_is_taken_is_told() -> None:
 
 async def test_an_address_is_free_again_after_closing() -> None:
     """A receiver gives its port back."""
-    async with receiving() as (receiver, url):
+    async with run_receiver() as (receiver, url):
         port = receiver.port
         await post(url)
     for one in bind_sockets("127.0.0.1", port):
@@ -269,6 +269,6 @@ async def test_localhost_is_received_at_under_each_of_its_addresses() -> None:
 )
 async def test_a_bare_line_feed_and_a_method_in_lower_case_are_no_arrival(head: bytes) -> None:
     """A delivery is judged only as HTTP/1.1 has it: a line ends with CR LF, and a method's case counts."""
-    async with receiving() as (receiver, _):
+    async with run_receiver() as (receiver, _):
         assert (await raw(receiver, head + b"{}")).startswith(b"HTTP/1.0 400 ")
         assert receiver.arrivals == ()

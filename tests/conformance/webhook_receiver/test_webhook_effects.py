@@ -11,7 +11,7 @@ from conformance.webhook_receiver.effects import Effects, EffectsFull, Outcome
 from conformance.webhook_receiver.raw_receiver import Reply
 
 
-def counting(*done: bool) -> tuple[Callable[[], Awaitable[Outcome]], list[int]]:
+def count_effects(*done: bool) -> tuple[Callable[[], Awaitable[Outcome]], list[int]]:
     """Return an effect that ends as listed, in turn, and the calls it got."""
     calls: list[int] = []
 
@@ -25,7 +25,7 @@ def counting(*done: bool) -> tuple[Callable[[], Awaitable[Outcome]], list[int]]:
 
 async def test_an_id_has_its_effect_once() -> None:
     """The first delivery performs the effect, a later one does not; each id counts for itself."""
-    effects, (effect, calls) = Effects(600), counting(True, True)
+    effects, (effect, calls) = Effects(600), count_effects(True, True)
     assert (await effects.run_once("a", effect)) == Outcome(Reply(201), has_effect=True)
     assert await effects.run_once("a", effect) is None
     assert await effects.run_once("b", effect) is not None
@@ -35,7 +35,7 @@ async def test_an_id_has_its_effect_once() -> None:
 
 async def test_deliveries_together_share_one_effect() -> None:
     """Ten at once perform one effect, and every one of them gets its outcome."""
-    effects, (effect, calls) = Effects(600), counting(True)
+    effects, (effect, calls) = Effects(600), count_effects(True)
     outcomes = await asyncio.gather(*(effects.run_once("a", effect) for _ in range(10)))
     assert outcomes == [Outcome(Reply(201), has_effect=True)] * 10
     assert calls == [1]
@@ -43,7 +43,7 @@ async def test_deliveries_together_share_one_effect() -> None:
 
 async def test_a_failed_effect_may_be_tried_again() -> None:
     """What was not done counts as nothing, and the next delivery is a first one."""
-    effects, (effect, calls) = Effects(600), counting(False, True)
+    effects, (effect, calls) = Effects(600), count_effects(False, True)
     assert (await effects.run_once("a", effect)) == Outcome(Reply(201), has_effect=False)
     assert effects.count("a") == 0
     assert (await effects.run_once("a", effect)) == Outcome(Reply(202), has_effect=True)
@@ -52,7 +52,7 @@ async def test_a_failed_effect_may_be_tried_again() -> None:
 
 async def test_an_effect_that_breaks_off_may_be_tried_again() -> None:
     """An exception reaches the one who delivers, and leaves nothing behind."""
-    effects, (effect, _) = Effects(600), counting(True)
+    effects, (effect, _) = Effects(600), count_effects(True)
 
     async def breaks() -> Outcome:
         raise OSError
@@ -85,7 +85,7 @@ async def test_an_effect_outlives_the_one_who_waits() -> None:
 async def test_the_oldest_id_makes_room_only_when_it_cannot_come_again() -> None:
     """With no room, a new id waits until the oldest is out of the window; a repeat keeps an id young."""
     now = 0.0
-    effects, (effect, _) = Effects(600, most=2, monotonic=lambda: now), counting(*[True] * 9)
+    effects, (effect, _) = Effects(600, most=2, monotonic=lambda: now), count_effects(*[True] * 9)
     await effects.run_once("a", effect)
     await effects.run_once("b", effect)
     now = 400.0

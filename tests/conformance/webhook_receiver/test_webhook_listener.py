@@ -59,7 +59,7 @@ class Running:
 
 
 @asynccontextmanager
-async def listening(forward: str | None = None, seconds: float = 30.0, **options: Any) -> AsyncIterator[Running]:
+async def run_listener(forward: str | None = None, seconds: float = 30.0, **options: Any) -> AsyncIterator[Running]:
     """Run a listener on a free port, which an address to forward to may name as OWN_PORT."""
     told: list[ArrivalReport] = []
     heard = asyncio.Event()
@@ -122,7 +122,7 @@ def status(code: int) -> Callable[[], Awaitable[web.Response]]:
 
 async def test_a_genuine_delivery_has_one_effect() -> None:
     """It is printed once, answered 200, repeated deliveries too, and its effect can be asked for."""
-    async with listening() as one:
+    async with run_listener() as one:
         assert await one.post() == (200, {"id": "evt_1", "effect": "done"})
         assert await one.post() == (200, {"id": "evt_1", "effect": "repeated"})
         assert [told.outcome for told in one.told] == ["delivered", "repeated"]
@@ -131,7 +131,7 @@ async def test_a_genuine_delivery_has_one_effect() -> None:
 
 async def test_ten_at_once_have_one_effect() -> None:
     """Deliveries that arrive together are all accepted, and printed as one delivery and nine repeats."""
-    async with listening() as one:
+    async with run_listener() as one:
         answers = await asyncio.gather(*(one.post() for _ in range(10)))
         assert {200} == {code for code, _ in answers}
         assert (one.listener.counts["delivered"], one.listener.counts["repeated"]) == (1, 9)
@@ -140,7 +140,7 @@ async def test_ten_at_once_have_one_effect() -> None:
 @pytest.mark.parametrize("place", [1, 2])
 async def test_during_a_rotation_both_secrets_are_taken(place: int) -> None:
     """A signature by the old secret is as good as one by the new, and the output says which it was."""
-    async with listening() as one:
+    async with run_listener() as one:
         assert (await one.post(signature=signature(secret=(NEW, OLD)[place - 1])))[0] == 200
         event = one.told[0].event
         assert event is not None
@@ -150,7 +150,7 @@ async def test_during_a_rotation_both_secrets_are_taken(place: int) -> None:
 @pytest.mark.parametrize("away", [-290, 290])
 async def test_inside_the_tolerance_a_time_is_fresh(away: int) -> None:
     """Clocks may differ by up to the tolerance to either side."""
-    async with listening() as one:
+    async with run_listener() as one:
         assert (await one.post(signature=signature(away=away)))[0] == 200
 
 
@@ -183,7 +183,7 @@ async def test_inside_the_tolerance_a_time_is_fresh(away: int) -> None:
 )
 async def test_each_refusal_has_its_reason(body: bytes, value: str | dict[str, Any] | None, reason: str) -> None:
     """What is wrong with a delivery is answered 400 with a code of its own, and has no effect."""
-    async with listening() as one:
+    async with run_listener() as one:
         given = signature(**{"body": body, **value}) if isinstance(value, dict) else value
         code, answer = await one.post(body, signature=given)
         assert (400, reason) == (code, answer["error"])
@@ -193,7 +193,7 @@ async def test_each_refusal_has_its_reason(body: bytes, value: str | dict[str, A
 
 async def test_two_signature_headers_are_malformed() -> None:
     """Which of two headers counts is not guessed."""
-    async with listening() as one:
+    async with run_listener() as one:
         headers = [(HEADER, signature()), (HEADER, signature())]
         async with one.session.post(one.url, data=BODY, headers=headers) as answer:
             assert (answer.status, (await answer.json())["error"]) == (400, "signature_malformed")
@@ -201,20 +201,20 @@ async def test_two_signature_headers_are_malformed() -> None:
 
 async def test_a_body_beyond_the_limit_is_not_read() -> None:
     """It is answered 413 and printed."""
-    async with listening(limit=100) as one:
+    async with run_listener(limit=100) as one:
         assert (await one.post(b'{"id":"' + b"x" * 1000))[0] == 413
         assert [told.reason for told in one.told] == ["too_large"]
 
 
 async def test_other_methods_are_refused() -> None:
     """Events come with POST; whatever else is asked is answered 405."""
-    async with listening() as one, one.session.put(one.url, data=BODY) as answer:
+    async with run_listener() as one, one.session.put(one.url, data=BODY) as answer:
         assert (answer.status, answer.headers["Allow"]) == (405, "POST")
 
 
 async def test_unknown_members_and_newer_versions_do_no_harm() -> None:
     """What the listener does not know it shows and leaves alone."""
-    async with listening() as one:
+    async with run_listener() as one:
         body = b'{"id":"evt_9","type":"x.y","api_version":"2099","data":[{"deep":[null]}],"more":{"a":1e400}}'
         assert (await one.post(body))[0] == 200
         assert one.told[0].event is not None
@@ -223,7 +223,7 @@ async def test_unknown_members_and_newer_versions_do_no_harm() -> None:
 
 async def test_the_first_n_are_failed_as_wanted() -> None:
     """Good deliveries are answered 500 as often as wanted, without effect; bad ones do not count."""
-    async with listening(fail_first=2) as one:
+    async with run_listener(fail_first=2) as one:
         codes = [(await one.post())[0], (await one.post(signature=None))[0], (await one.post())[0]]
         assert codes == [500, 400, 500]
         assert await one.effects("evt_1") == "0"
@@ -233,7 +233,7 @@ async def test_the_first_n_are_failed_as_wanted() -> None:
 
 async def test_a_delayed_answer_has_had_its_effect() -> None:
     """The effect is done at once; a sender that does not wait for the answer delivers a repeat."""
-    async with listening(delay=30.0) as one:
+    async with run_listener(delay=30.0) as one:
         waiting = asyncio.create_task(one.post())
         await one.heard.wait()
         assert await one.effects("evt_1") == "1"
@@ -243,7 +243,7 @@ async def test_a_delayed_answer_has_had_its_effect() -> None:
 
 async def test_a_full_memory_asks_the_sender_to_come_again() -> None:
     """When no id can be forgotten yet, a new event is answered 503 and has no effect."""
-    async with listening(most=1) as one:
+    async with run_listener(most=1) as one:
         assert (await one.post())[0] == 200
         code, answer = await one.post(b'{"id":"evt_2"}')
         assert (code, answer["error"]) == (503, "too_many_events")
@@ -253,7 +253,7 @@ async def test_a_full_memory_asks_the_sender_to_come_again() -> None:
 async def test_forwarding_passes_the_bytes_on_and_the_answer_back() -> None:
     """The application gets the very bytes and header fields, the sender its very answer; a repeat is not forwarded."""
     application = Application()
-    async with application.serving() as url, listening(url) as one:
+    async with application.serving() as url, run_listener(url) as one:
         value = signature()
         headers = {HEADER: value, "Content-Type": "application/json", "User-Agent": "Weldproof/1", "X-Odd": "grüß"}
         async with one.session.post(one.url, data=BODY, headers=headers) as answer:
@@ -271,7 +271,7 @@ async def test_forwarding_passes_the_bytes_on_and_the_answer_back() -> None:
 async def test_what_is_for_one_hop_is_not_passed_on() -> None:
     """What Connection names stays here with it, in any case and however it is spaced (RFC 9110, 7.6.1)."""
     application = Application()
-    async with application.serving() as url, listening(url) as one:
+    async with application.serving() as url, run_listener(url) as one:
         headers = {HEADER: signature(), "Connection": "close, X-Hop,x-other-hop", "X-Hop": "a", "X-Other-Hop": "b"}
         async with one.session.post(one.url, data=BODY, headers={**headers, "X-Kept": "c"}) as answer:
             assert answer.status == 202
@@ -284,7 +284,7 @@ async def test_what_is_for_one_hop_is_not_passed_on() -> None:
 async def test_a_refused_forwarding_is_passed_back_and_may_come_again(code: int) -> None:
     """An answer other than 2xx goes back as it is; the event had no effect, and is forwarded again."""
     application = Application([status(code)])
-    async with application.serving() as url, listening(url) as one:
+    async with application.serving() as url, run_listener(url) as one:
         async with one.session.post(one.url, data=BODY, headers={HEADER: signature()}, allow_redirects=False) as answer:
             assert (code, "mine") == (answer.status, await answer.text())
         assert await one.effects("evt_1") == "0"
@@ -300,7 +300,7 @@ async def test_an_application_that_hangs_is_given_up() -> None:
         raise AssertionError
 
     application = Application([hangs])
-    async with application.serving() as url, listening(url, seconds=2.0) as one:
+    async with application.serving() as url, run_listener(url, seconds=2.0) as one:
         code, answer = await one.post()
         assert (code, answer["error"]) == (504, "forward_failed")
         assert (await one.post())[0] == 202
@@ -308,7 +308,7 @@ async def test_an_application_that_hangs_is_given_up() -> None:
 
 async def test_an_application_that_is_not_there_is_told() -> None:
     """No connection is 502 with a reason, for all who wait for the same event."""
-    async with listening("http://127.0.0.1:9/in") as one:
+    async with run_listener("http://127.0.0.1:9/in") as one:
         answers = await asyncio.gather(*(one.post() for _ in range(3)))
         assert {502} == {code for code, _ in answers}
         assert {"forward_failed"} == {told.reason for told in one.told}
@@ -317,7 +317,7 @@ async def test_an_application_that_is_not_there_is_told() -> None:
 
 async def test_a_listener_that_forwards_to_itself_stops() -> None:
     """It knows its own delivery again, which is answered 508; the event had no effect."""
-    async with listening("http://127.0.0.1:OWN_PORT/") as one:
+    async with run_listener("http://127.0.0.1:OWN_PORT/") as one:
         code, answer = await one.post()
         assert (code, answer["error"]) == (508, "forwarding_loop")
         assert [told.reason for told in one.told] == ["forwarding_loop", "forward_failed"]
@@ -327,7 +327,7 @@ async def test_a_listener_that_forwards_to_itself_stops() -> None:
 async def test_a_loop_over_others_stops() -> None:
     """A delivery that comes back over another forwarder is known by its Via."""
     application = Application()
-    async with application.serving() as url, listening(url) as one:
+    async with application.serving() as url, run_listener(url) as one:
         await one.post()
         body = b'{"id":"evt_2"}'
         headers = {HEADER: signature(body), "Via": f"{application.got[0][1]['via']}, 1.1 other"}
@@ -339,7 +339,7 @@ async def test_a_loop_over_others_stops() -> None:
 async def test_other_terms_are_held_to() -> None:
     """Another header, another signed string and another tolerance are what deliveries are held against."""
     terms = Terms("X-Other-Signature", (NEW,), "{body}|{t}", 10.0)
-    async with listening(terms=terms) as one:
+    async with run_listener(terms=terms) as one:
         for away, expected in ((0, 200), (-20, 400)):
             t = int(time.time()) + away
             v1 = hmac.new(NEW.encode(), BODY + f"|{t}".encode(), hashlib.sha256).hexdigest()
@@ -382,7 +382,7 @@ V2 = "5ae0484b98daa4c95d9241be8c5f7784daa19a49d13421d90847da252bb170808665038e5f
 async def test_a_v2_that_came_is_verified(terms: Terms, v2: list[str], expected: int, seen: bool | None) -> None:
     """One that does not verify is refused though v1 does; where the word of its key is not known it is left alone."""
     header = ",".join(["t=1767225600", f"v1={V1}", *(f"v2={one}" for one in v2)])
-    async with listening(terms=terms) as one:
+    async with run_listener(terms=terms) as one:
         status, answer = await one.post(b'{"id":"evt_1"}', signature=header)
         assert status == expected, answer
         event = one.told[0].event

@@ -56,7 +56,7 @@ def by_the_reference(kind: str, text: str, now: int) -> str | None:
     return federation_token.judge_token(text, question, keys, library, issuer=issuer, own_keys=[], audience=None).reason
 
 
-def changed(rng: random.Random, members: dict[str, Any]) -> dict[str, Any]:
+def change_member(rng: random.Random, members: dict[str, Any]) -> dict[str, Any]:
     """Return members of which one or two were changed, taken out, or added."""
     found = dict(members)
     for _ in range(rng.choice((1, 1, 2))):
@@ -90,7 +90,7 @@ def compare(rng: random.Random, rounds: int) -> Counter[str | None]:
         kind = rng.choice(sorted(usual))
         made = rng.choice(usual[kind])
         part = rng.random()
-        made = {**made, "payload": changed(rng, made["payload"])} if part < 0.7 else changed(rng, made)
+        made = {**made, "payload": change_member(rng, made["payload"])} if part < 0.7 else change_member(rng, made)
         text, now = text_of(rng, made), making.NOW + rng.choice((0, 10**8))
         found = by_the_suite(kind, text, now)
         assert by_the_reference(kind, text, now) == found.reason, (kind, text, now)

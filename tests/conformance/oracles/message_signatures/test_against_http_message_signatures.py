@@ -125,7 +125,7 @@ IDENTIFIERS = st.sampled_from(
 COVERS = st.lists(IDENTIFIERS, min_size=1, max_size=6, unique=True)
 
 
-def covered(names: list[str]) -> list[Component]:
+def list_components(names: list[str]) -> list[Component]:
     return [read_component(name) for name in (*names, "content-digest")]
 
 
@@ -140,7 +140,7 @@ def theirs_signed(message: Message, names: list[str], key: SigningKey, algorithm
             created=dt.datetime.fromtimestamp(NOW, dt.UTC),
             label="sig",
             use_existing_digest=True,
-            covered_component_ids=[str(one) for one in covered(names)],
+            covered_component_ids=[str(one) for one in list_components(names)],
         )
     except Exception:  # noqa: BLE001 - whatever it refuses with
         return None
@@ -149,7 +149,7 @@ def theirs_signed(message: Message, names: list[str], key: SigningKey, algorithm
 
 def ours_signed(message: Message, names: list[str], key: SigningKey) -> Message | None:
     try:
-        return signing.sign(message, key, covered(names), {"created": NOW, "keyid": "k"}).message
+        return signing.sign(message, key, list_components(names), {"created": NOW, "keyid": "k"}).message
     except signing.CannotSign:
         return None
 

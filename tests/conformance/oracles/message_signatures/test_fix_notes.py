@@ -33,7 +33,7 @@ def notes(message: Message, key: SigningKey = KEY, **policy: Any) -> str:
     return " | ".join(fix_notes(message, key.public, judgement))
 
 
-def signed(message: Message = PLAIN) -> Message:
+def sign_message(message: Message = PLAIN) -> Message:
     return signing.sign(message, KEY, COVER, {"created": NOW}).message
 
 
@@ -47,7 +47,7 @@ def with_base(change: Callable[[str], str], parameters: str = f";created={NOW}")
 
 def test_a_message_that_holds_has_no_notes() -> None:
     """Nothing to fix, nothing said."""
-    assert notes(signed()) == ""
+    assert notes(sign_message()) == ""
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_message_that_holds_has_no_notes() -> None:
 )
 def test_what_changed_on_the_way_is_found(change: dict[str, object], clue: str) -> None:
     """The signature fits the message as it was before a proxy or router touched it."""
-    message = signed()
+    message = sign_message()
     extra = change.pop("headers", ())
     assert isinstance(extra, tuple)
     changed = replace(message, headers=(*message.headers, *extra), **change)  # type: ignore[arg-type]
@@ -126,12 +126,12 @@ def test_a_signature_of_the_wrong_size_is_named() -> None:
 
 def test_without_a_clue_the_note_says_how_to_find_one() -> None:
     """Another key altogether."""
-    assert "compare the signature base line by line" in notes(signed(), keys.read_private(bytes(32)))
+    assert "compare the signature base line by line" in notes(sign_message(), keys.read_private(bytes(32)))
 
 
 def test_a_missing_digest_is_spelt_out() -> None:
     """The very field to add."""
-    message = replace(signed(), body=b"hello")
+    message = replace(sign_message(), body=b"hello")
     assert f"Content-Digest: {digest_value(b'hello')}" in notes(message)
 
 

@@ -24,7 +24,7 @@ PLAIN = Message(
 )
 
 
-def signed(message: Message = PLAIN, *names: str, **parameters: Any) -> Message:
+def sign_message(message: Message = PLAIN, *names: str, **parameters: Any) -> Message:
     full = signing.with_digest(message)
     components = [Component(name) for name in names] or signing.default_components(full)
     return signing.sign(full, KEY, components, {"created": NOW, **parameters}).message
@@ -36,27 +36,27 @@ def verdict(message: Message, key: VerifyingKey | None = KEY.public, now: int = 
 
 def test_a_signed_message_holds_with_every_step_told() -> None:
     """Signature, digest and times pass; what is not there is skipped."""
-    found = verdict(signed(expires=NOW + 60))
+    found = verdict(sign_message(expires=NOW + 60))
     assert (found.is_valid, found.faults, found.algorithm) == (True, (), "ed25519")
     assert found.outcomes == {"signature": "pass", "content_digest": "pass", "created": "pass", "expires": "pass"}
-    bare = verdict(signed(replace(PLAIN, body=b""), "@method"))
+    bare = verdict(sign_message(replace(PLAIN, body=b""), "@method"))
     assert bare.is_valid is True
     assert bare.outcomes["content_digest"] == bare.outcomes["expires"] == "skipped"
 
 
 def test_without_a_key_nothing_is_verified_and_everything_else_is_told() -> None:
     """There is no verdict, whatever the result."""
-    found = verdict(signed(), None)
+    found = verdict(sign_message(), None)
     assert (found.is_valid, found.faults, found.outcomes["signature"]) == (None, (), "skipped")
     assert found.base is not None
-    late = verdict(signed(expires=NOW - 100), None)
+    late = verdict(sign_message(expires=NOW - 100), None)
     assert (late.is_valid, late.codes) == (None, (Code.EXPIRED,))
     assert verdict(PLAIN, None).is_valid is None
 
 
 def test_faults_of_the_headers_stop_the_work_and_later_ones_are_collected() -> None:
     """Specification 6.3: parsing first and alone; then coverage, parameters, key, digest, equation in their order."""
-    message = signed(PLAIN, "@method", "content-digest", created=NOW + 100, tag="a", expires=NOW - 100)
+    message = sign_message(PLAIN, "@method", "content-digest", created=NOW + 100, tag="a", expires=NOW - 100)
     worst = replace(message, body=b"other", method="PUT")
     found = verdict(worst, required=(Component("@path"),), tag="b", algorithms=("hmac-sha256",))
     assert found.codes == (
@@ -83,7 +83,7 @@ def test_every_code_has_a_step() -> None:
 
 def test_another_key_or_another_message_does_not_verify() -> None:
     """The equation holds for the key that signed and for what was signed."""
-    message = signed()
+    message = sign_message()
     assert verdict(message, OTHER.public).codes == (Code.SIGNATURE_MISMATCH,)
     for changed in (
         replace(message, method="PUT"),
@@ -100,20 +100,20 @@ def test_another_key_or_another_message_does_not_verify() -> None:
 )
 def test_created_may_be_a_minute_ahead(created: int, now: int, code: Code | None) -> None:
     """P-AG-05."""
-    assert verdict(signed(created=created), now=now).codes == (() if code is None else (code,))
+    assert verdict(sign_message(created=created), now=now).codes == (() if code is None else (code,))
 
 
 @pytest.mark.parametrize(("late", "code"), [(60, None), (61, Code.EXPIRED)])
 def test_expires_may_be_a_minute_past(late: int, code: Code | None) -> None:
     """P-AG-05; the skew can be set."""
-    message = signed(expires=NOW)
+    message = sign_message(expires=NOW)
     assert verdict(message, now=NOW + late).codes == (() if code is None else (code,))
     assert verdict(message, now=NOW + 1, skew=0).codes == (Code.EXPIRED,)
 
 
 def test_age_is_looked_at_only_when_asked() -> None:
     """A signature without created cannot show its age."""
-    message = signed()
+    message = sign_message()
     assert verdict(message, now=NOW + 10**8).is_valid is True
     assert verdict(message, now=NOW + 100, max_age=100).is_valid is True
     assert verdict(message, now=NOW + 101, max_age=100).codes == (Code.TOO_OLD,)
@@ -126,11 +126,11 @@ def test_age_is_looked_at_only_when_asked() -> None:
 def test_algorithms_must_agree_and_be_allowed() -> None:
     """RFC 9421 3.2: what alg says, what the key is and what the caller allows are one."""
     for name in ("rsa-pss-sha512", "EdDSA", ""):
-        assert verdict(signed(alg=name)).codes == (Code.ALG_NOT_ALLOWED,)
-    assert verdict(signed(alg="ed25519"), algorithms=("ed25519",)).is_valid is True
-    assert verdict(signed(), algorithms=("hmac-sha256",)).codes == (Code.ALG_NOT_ALLOWED,)
-    assert verdict(signed(), algorithms=()).codes == (Code.ALG_NOT_ALLOWED,)
-    assert verdict(signed(alg="hmac-sha256"), None, algorithms=("ed25519",)).codes == (Code.ALG_NOT_ALLOWED,)
+        assert verdict(sign_message(alg=name)).codes == (Code.ALG_NOT_ALLOWED,)
+    assert verdict(sign_message(alg="ed25519"), algorithms=("ed25519",)).is_valid is True
+    assert verdict(sign_message(), algorithms=("hmac-sha256",)).codes == (Code.ALG_NOT_ALLOWED,)
+    assert verdict(sign_message(), algorithms=()).codes == (Code.ALG_NOT_ALLOWED,)
+    assert verdict(sign_message(alg="hmac-sha256"), None, algorithms=("ed25519",)).codes == (Code.ALG_NOT_ALLOWED,)
 
 
 def test_a_signature_over_nothing_is_refused_unless_allowed() -> None:
@@ -170,7 +170,7 @@ def test_an_unsound_key_is_refused_before_the_equation() -> None:
 )
 def test_content_digests(field: str, code: Code | None) -> None:
     """RFC 9530 and P-AG-06: every known digest matches, at least one is known, one spelling."""
-    message = signed(replace(PLAIN, headers=(("Content-Digest", field),)))
+    message = sign_message(replace(PLAIN, headers=(("Content-Digest", field),)))
     assert verdict(message).codes == (() if code is None else (code,))
 
 
@@ -179,7 +179,7 @@ def test_content_needs_a_covered_digest_unless_the_caller_says_otherwise() -> No
     bare = signing.sign(PLAIN, KEY, [Component("@method")], {}).message
     assert verdict(bare).codes == (Code.CONTENT_DIGEST_MISSING,)
     assert verdict(bare, require_digest=False).is_valid is True
-    uncovered = signed(PLAIN, "@method")
+    uncovered = sign_message(PLAIN, "@method")
     assert verdict(uncovered).codes == (Code.CONTENT_DIGEST_NOT_COVERED,)
     assert verdict(uncovered, require_digest=False).is_valid is True
     wrong = replace(uncovered, body=b"other")

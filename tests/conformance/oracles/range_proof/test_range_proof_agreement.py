@@ -42,7 +42,7 @@ def _swap(rng: random.Random, proof: bytes) -> bytes:
     return place_element(place_element(proof, one, element_of(proof, other)), other, element_of(proof, one))
 
 
-def _another(rng: random.Random, point: bytes) -> bytes:
+def _other_proof(rng: random.Random, point: bytes) -> bytes:
     """Return another element, one outside of the subgroup, one of small order, one that is not canonical, or noise."""
     here = curve.decode(point)
     others = [
@@ -57,7 +57,7 @@ def _another(rng: random.Random, point: bytes) -> bytes:
 
 def _point(rng: random.Random, proof: bytes) -> bytes:
     name = rng.choice(sorted(POINTS))
-    return place_element(proof, name, _another(rng, element_of(proof, name)))
+    return place_element(proof, name, _other_proof(rng, element_of(proof, name)))
 
 
 def _scalar(rng: random.Random, proof: bytes) -> bytes:
@@ -75,7 +75,7 @@ ALTERATIONS: list[Alteration] = [_bit, _swap, _point, _scalar, _length]
 
 
 def _commitment(rng: random.Random, payload: dict[str, Any]) -> dict[str, Any]:
-    other = _another(rng, base64.b64decode(payload["commitment_b64"]))
+    other = _other_proof(rng, base64.b64decode(payload["commitment_b64"]))
     return {**payload, "commitment_b64": base64.b64encode(other).decode()}
 
 
@@ -90,7 +90,7 @@ def _payment(rng: random.Random, payload: dict[str, Any]) -> dict[str, Any]:
 RESTATEMENTS: list[Restatement] = [_commitment, _threshold, _payment]
 
 
-def altered(rng: random.Random, payload: dict[str, Any], proof: bytes) -> tuple[dict[str, Any], bytes]:
+def alter_proof(rng: random.Random, payload: dict[str, Any], proof: bytes) -> tuple[dict[str, Any], bytes]:
     """Return a statement and a proof of which one is another: the proof six times of seven."""
     if rng.randrange(7) == 0:
         return rng.choice(RESTATEMENTS)(rng, payload), proof
@@ -110,7 +110,7 @@ def compare(rng: random.Random, proofs: int, alterations: int) -> Counter[str]:
         assert (refusal_of(payload, proof), find_refusal(payload, proof)) == (None, None), (score, threshold)
         share = alterations * (number + 1) // proofs - alterations * number // proofs
         for _ in range(share):
-            statement, changed = altered(rng, payload, proof)
+            statement, changed = alter_proof(rng, payload, proof)
             mine, theirs = refusal_of(statement, changed), find_refusal(statement, changed)
             said = None if theirs is None else theirs.partition(" ")[0]
             assert (None if mine is None else mine.value) == said, (statement, changed.hex())

@@ -33,7 +33,7 @@ from tests.conformance.checks.gateway.scripted_checkout import (
 LINK = Link("tokenNumber000001", 12_345)
 
 
-async def paid(
+async def pay_page(
     checkout: Checkout, url: str = f"{BASE}/checkout/{LINK.token}", lane: str | None = None
 ) -> tuple[Demand, float | None]:
     """Pay a page; return what it asked for and how long Paid took, None where it did not come."""
@@ -60,7 +60,7 @@ def one_link(**members: Any) -> Checkout:
 async def test_link_is_paid_as_its_page_says() -> None:
     """One transfer of the exact amount to the address, with the memo; then the page shows Paid."""
     checkout = one_link()
-    demand, seconds = await paid(checkout)
+    demand, seconds = await pay_page(checkout)
     assert honest(LINK, checkout.transfers[0])
     assert len(checkout.transfers) == 1
     assert seconds is not None
@@ -90,21 +90,21 @@ async def test_page_that_contradicts_itself_is_not_paid(what: str) -> None:
     """Nothing leaves the account when page and QR code differ, or the page lacks what a payer needs."""
     checkout = one_link(**CONTRADICTIONS[what])
     with pytest.raises(PaymentRefused, match="Nothing was paid"):
-        await paid(checkout)
+        await pay_page(checkout)
     assert checkout.transfers == []
 
 
 async def test_page_that_never_shows_paid_ends_the_wait() -> None:
     """The payment is made, and the wait is over in its time."""
     checkout = one_link(rule=lambda *_: False)
-    assert (await paid(checkout))[1] is None
+    assert (await pay_page(checkout))[1] is None
     assert len(checkout.transfers) == 1
 
 
 async def test_a_page_that_fails_after_the_payment_is_looked_at_again() -> None:
     """No answer of the page's host is no reason to forget a payment."""
     checkout = one_link()
-    demand, _ = await paid(checkout)
+    demand, _ = await pay_page(checkout)
     answers = [Unreachable("gone"), Inconclusive("no browser")]
 
     class Pages:
@@ -131,7 +131,7 @@ def test_a_node_of_another_chain_than_the_code_names_is_not_paid_on() -> None:
 async def test_page_that_is_not_there_is_not_paid() -> None:
     """An error answer is no page."""
     with pytest.raises(PaymentRefused, match="404"):
-        await paid(Checkout())
+        await pay_page(Checkout())
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class Undecided:
         return 200, CIMultiDictProxy(CIMultiDict[str]()), json.dumps(answer).encode()
 
 
-async def settled(calls: int, before: int, proof: Mapping[str, Any] = PROOF) -> tuple[Undecided, EventLog]:
+async def settle_task(calls: int, before: int, proof: Mapping[str, Any] = PROOF) -> tuple[Undecided, EventLog]:
     """Pay a task that stays undecided for some calls, in a run that counted so far before."""
     door, log, names = Undecided(calls), EventLog(), Names()
     profile = target.parse(PROFILE)
@@ -68,8 +68,8 @@ def first_requests(log: EventLog) -> list[Any]:
 async def test_what_is_sent_again_is_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:
     """One request counts, however often it stays undecided; each message has an id of its own, which no log shows."""
     monkeypatch.setattr(a2a, "_AGAIN", 0.0)
-    decided, once = await settled(0, before=0)
-    undecided, often = await settled(3, before=7)
+    decided, once = await settle_task(0, before=0)
+    undecided, often = await settle_task(3, before=7)
     assert (len(decided.ids), len(set(undecided.ids))) == (1, 4)
     assert [event["retry"] for event in often.of("exchange")] == [False, True, True, True]
     assert first_requests(once) == first_requests(often)
@@ -77,7 +77,7 @@ async def test_what_is_sent_again_is_a_retry(monkeypatch: pytest.MonkeyPatch) ->
     assert decided.ids[0] not in json.dumps(once.events, default=str)
 
 
-def authorized(payer: str, until: str, nonce: str) -> Mapping[str, Any]:
+def authorize_calls(payer: str, until: str, nonce: str) -> Mapping[str, Any]:
     """Return a proof on Base."""
     terms = {"from": payer, "to": "0x" + "ee" * 20, "value": "50000", "validAfter": "0", "validBefore": until}
     return {"authorization": {**terms, "nonce": nonce}, "signature": "0x" + nonce[2:] * 2, "challenge_token": nonce * 2}
@@ -85,6 +85,6 @@ def authorized(payer: str, until: str, nonce: str) -> Mapping[str, Any]:
 
 async def test_two_payers_authorizations_are_alike_in_the_log() -> None:
     """Who pays on Base, until when and for which challenge, is of one run, and hidden inside a message too."""
-    _, one = await settled(0, 0, authorized("0x" + "a1" * 20, "1795304333", "0x" + "b2" * 32))
-    _, other = await settled(0, 0, authorized("0x" + "c3" * 20, "1795306283", "0x" + "d4" * 32))
+    _, one = await settle_task(0, 0, authorize_calls("0x" + "a1" * 20, "1795304333", "0x" + "b2" * 32))
+    _, other = await settle_task(0, 0, authorize_calls("0x" + "c3" * 20, "1795306283", "0x" + "d4" * 32))
     assert first_requests(one) == first_requests(other)

@@ -46,7 +46,7 @@ def link(mark: str) -> OpenedLink:
     return cast("OpenedLink", SimpleNamespace(order=order))
 
 
-async def judged(strays: StrayPayments, *told: Delivery) -> bool:
+async def judge_link(strays: StrayPayments, *told: Delivery) -> bool:
     """Return whether the silence about an idle link was kept."""
     held: list[bool] = []
 
@@ -66,8 +66,8 @@ async def judged(strays: StrayPayments, *told: Delivery) -> bool:
 
 async def test_an_event_of_a_link_that_nobody_paid_fails_at_once() -> None:
     strays = StrayPayments()
-    assert await judged(strays)
-    assert not await asyncio.wait_for(judged(strays, Delivery(["idle", "unknown tx"])), 600)
+    assert await judge_link(strays)
+    assert not await asyncio.wait_for(judge_link(strays, Delivery(["idle", "unknown tx"])), 600)
 
 
 async def test_an_event_of_another_checks_wrong_payment_is_not_judged_here() -> None:
@@ -76,8 +76,8 @@ async def test_an_event_of_another_checks_wrong_payment_is_not_judged_here() -> 
         made.add("their tx")
     with strays.collect_for(OURS) as made:
         made.add("our tx")
-    assert await judged(strays, Delivery(["idle", "their tx"]))
-    assert not await judged(strays, Delivery(["idle", "our tx"]))
+    assert await judge_link(strays, Delivery(["idle", "their tx"]))
+    assert not await judge_link(strays, Delivery(["idle", "our tx"]))
 
 
 async def test_a_wrong_payment_that_is_still_under_way_is_waited_for() -> None:
@@ -85,7 +85,7 @@ async def test_a_wrong_payment_that_is_still_under_way_is_waited_for() -> None:
     strays = StrayPayments()
     for told, kept in (("their tx", True), ("another tx", False)):
         with strays.collect_for(THEIRS) as made:
-            judging = asyncio.create_task(judged(strays, Delivery(["idle", told])))
+            judging = asyncio.create_task(judge_link(strays, Delivery(["idle", told])))
             await asyncio.sleep(0.5)
             assert not judging.done()
             made.add("their tx")
