@@ -55,7 +55,7 @@ async def destinations(gateway_admin: Seeding, folder: Path, tenants: Mapping[st
     """Return the destinations of a gateway by name: those of an earlier start where it still has them.
 
     Args:
-        seeding: Speaks to the gateway.
+        gateway_admin: Speaks to the gateway.
         folder: The gateway's data directory.
         tenants: Its tenants by name.
 

@@ -30,7 +30,7 @@ class HubFacts:
         folder: Its data directory, which holds the files of the admin token and of the chain key.
         words: Words between the interpreter and a service's module, such as those of a mutant.
         addons: Addons that come along.
-        prepared: Where others like it are forked from.
+        fork_server: Where others like it are forked from.
     """
 
     url: str

@@ -72,7 +72,7 @@ class Child:
             log: File that takes its standard error.
             environment: Its whole environment; the parent's when None.
             sockets: Listening sockets it inherits.
-            prepared: Where it is forked from, if it can be.
+            fork_server: Where it is forked from, if it can be.
         """
         if fork_server is not None:
             log.parent.mkdir(parents=True, exist_ok=True)

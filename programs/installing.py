@@ -40,7 +40,7 @@ def run_installer(
     """Run an installer to its end, saying what it downloads, and every few seconds that it still works.
 
     Args:
-        doing: What is being done, for these lines.
+        description: What is being done, for these lines.
         words: The installer's command.
         say: Takes a line.
         remedy: What to do when it fails.

@@ -28,7 +28,7 @@ def environment(kind: str, pins: Path, *, description: str, say: Say = installin
     Args:
         kind: The folder of the cache.
         pins: Requirements, one version each, what they depend on among them.
-        what: What it is, for the lines that say what is being done.
+        description: What it is, for the lines that say what is being done.
         say: Takes these lines.
 
     Raises:
@@ -59,7 +59,7 @@ def program(
         look: Returns the program as the cache has it.
         kind: The folder of the cache.
         pins: What the environment consists of.
-        what: The program, and what it must be.
+        description: The program, and what it must be.
         remedy: What to do when it cannot be got.
         say: Takes the lines that tell of the work.
 

@@ -47,7 +47,7 @@ class ReceiptComparison:
     """Compares receipts of a run's target with another target's, after the checks of the run.
 
     Attributes:
-        other: The other target.
+        other_target: The other target.
         surfaces: Surfaces of the run's rows; other surfaces are not called.
         lanes: Only these lanes; empty means all.
     """

@@ -37,8 +37,8 @@ class ByHand:
         origins: Scheme and authority of each surface of the target.
         variables: Names of the reader's secrets, which the reader can set as environment variables.
         reasons: Check to why no single request shows what it finds.
-        ended: Whether the target ended with the run.
-        changed: Check to the number of the first of its exchanges by which the target may have changed something.
+        has_ended: Whether the target ended with the run.
+        first_changes: Check to the number of the first of its exchanges by which the target may have changed something.
     """
 
     origins: frozenset[str]

@@ -86,9 +86,9 @@ class Operation:
     Attributes:
         method: GET, POST, …
         rule: Path, with `<name>` for its parts.
-        run: Does it.
+        handler: Does it.
         access: Who may call it.
-        reads: Makes the content of the body, or raises `Unprocessable`; None when the operation takes no body.
+        read_content: Makes the content of the body, or raises `Unprocessable`; None when the operation takes no body.
         scope: What an administrator's key must allow.
     """
 

@@ -39,7 +39,7 @@ class Change:
     Attributes:
         statement: An insert, update or delete with named parameters.
         values: The values of these parameters.
-        needed: Whether the whole transaction is undone if it changes no row.
+        is_needed: Whether the whole transaction is undone if it changes no row.
     """
 
     statement: Executable

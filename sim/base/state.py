@@ -27,7 +27,7 @@ class State:
         """Carry a transaction out in a block after the ones `before`; None, and nothing done, when it cannot be paid.
 
         Args:
-            signed: A transaction with its sender's next count.
+            transaction: A transaction with its sender's next count.
             context: The block.
             base_fee: What a unit of gas costs in it, in wei.
             before: The block's transactions so far.

@@ -63,7 +63,7 @@ def account(chain: Chain, record: Account | None, encoding: str, slot: int, cut:
 
     Args:
         chain: Where a token account's mint is looked up.
-        found: The account.
+        record: The account.
         encoding: binary (bare base58), base58, base64 or jsonParsed, which is base64 for what no parser knows.
         slot: The slot that the answer is about.
         cut: dataSlice of the configuration.
@@ -200,7 +200,7 @@ def transaction(entry: Landed, encoding: str, newest_version: Any) -> dict[str, 
     """Return the answer of getTransaction.
 
     Args:
-        landed: The transaction.
+        entry: The transaction.
         encoding: json, jsonParsed, base64 or base58.
         newest_version: maxSupportedTransactionVersion, None when it was not given.
     """

@@ -55,7 +55,7 @@ async def judge_checks(
     Args:
         places: Every place, by its id.
         seed: Seed of the run.
-        negated: Ids of the places that judge the opposite.
+        negated_places: Ids of the places that judge the opposite.
         only: Ids of the checks that are run; all without any.
         rows: Prefixes of the rows whose checks are run, with spaces between; all without any.
 

@@ -285,7 +285,7 @@ async def run_rows(
     """Run each mutant on one stack after the other until it is caught, and return its decisive result.
 
     Args:
-        chosen: The mutants.
+        mutant_list: The mutants.
         stacks: Names of the stacks.
         seed: Seed of the runs.
         results: Takes each result; a mutant with a result of a stack is not run there again.

@@ -159,7 +159,7 @@ def gather(lines_by_check: Mapping[str, Iterable[tuple[str, int]]], root: Path =
     """Return the functions that lines belong to.
 
     Args:
-        seen: Lines as (absolute file, line) by check.
+        lines_by_check: Lines as (absolute file, line) by check.
         root: The checkout that they are of.
     """
     by_file = functions(root)

@@ -50,7 +50,7 @@ class Notes:
         """Return the lines, as (file, line), that were run since this was last asked.
 
         Args:
-            running: Processes that go on, and are asked to begin a new list of their lines.
+            pids: Processes that go on, and are asked to begin a new list of their lines.
 
         Raises:
             TimeoutError: One does not answer.

@@ -51,7 +51,7 @@ def move_links(markdown: str, path: str, site_paths: frozenset[str]) -> str:
     Args:
         markdown: The page's text.
         path: The page's own path, from the project's folder.
-        there: Paths of what is on the site.
+        site_paths: Paths of what is on the site.
     """
     return "\n".join(_rewritten(line, path, site_paths) if prose else line for line, prose in _lines(markdown))
 
@@ -62,7 +62,7 @@ def link_explanations(markdown: str, path: str, site_paths: frozenset[str]) -> s
     Args:
         markdown: The page's text.
         path: The page's own path, from the project's folder.
-        there: Paths of what is on the site.
+        site_paths: Paths of what is on the site.
     """
 
     def link(command: re.Match[str]) -> str:

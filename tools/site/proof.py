@@ -45,7 +45,7 @@ def page(rows: Sequence[Explanation], mutant_count: int, by_rule: ByRule, looks:
 
     Args:
         rows: Every requirement with what is known of it.
-        named: Mutants that have a kill list.
+        mutant_count: Mutants that have a kill list.
         by_rule: What is known of those that are made by rule.
         looks: Looks of the correct server that were sound.
     """

@@ -107,10 +107,10 @@ class _UnmatchedReceipt:
 
     Attributes:
         row: The row of the binding.
-        served: The call.
-        hashed: The digests that it may contain.
+        sale: The call.
+        digests: The digests that it may contain.
         claims: The claims that may contain them.
-        own: The claim with the binding's usual name, or None.
+        usual_claim: The claim with the binding's usual name, or None.
         reason: Which recipes were tried.
     """
 
@@ -129,10 +129,10 @@ class _BindingSurvey:
     Attributes:
         case: The case.
         payer: The lane's payer.
-        found: Recipes that were found, by row, with the paths of their operations.
-        fitting: Recipes that fit every receipt of an operation so far, by row and path.
-        tried: By row, the digests that each receipt could contain, by recipe.
-        unknown: Receipts in which no recipe was found.
+        recipes: Recipes that were found, by row, with the paths of their operations.
+        fitting_recipes: Recipes that fit every receipt of an operation so far, by row and path.
+        possible_digests: By row, the digests that each receipt could contain, by recipe.
+        unmatched_receipts: Receipts in which no recipe was found.
         references: The references of their payments.
     """
 

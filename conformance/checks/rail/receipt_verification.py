@@ -38,9 +38,9 @@ class Trial:
 
     Attributes:
         row: The requirement that it judges.
-        what: How it was changed.
+        description: How it was changed.
         members: Members of the request, in place of those of the known one.
-        sound: Whether it is sound.
+        is_sound: Whether it is sound.
         beyond: What the interface leaves open about it; a breach then warns.
     """
 

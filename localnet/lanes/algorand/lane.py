@@ -24,10 +24,10 @@ class Algorand(Lane):
     A network of its protocol under another genesis names its own addresses, file and node.
 
     Attributes:
-        title: What logs call its simulator.
-        algod: Name of the address of algod.
-        indexer: Name of the address of the indexer.
-        access_file: Name of the file with the token of both.
+        ports: What logs call its simulator.
+        nodes: Name of the address of algod.
+        assets: Name of the address of the indexer.
+        options: Name of the file with the token of both.
         chain: Further words of its simulator: what the chain starts from.
     """
 

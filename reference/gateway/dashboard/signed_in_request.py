@@ -17,7 +17,7 @@ class SignedInRequest:
     """A call with a signed-in session. Its form, if it has one, came from a page of this dashboard.
 
     Attributes:
-        request: As it came.
+        call: As it came.
         arguments: Named parts of its path.
         visitor: Who calls.
         form: What he sent.
@@ -73,7 +73,7 @@ class Route:
     Attributes:
         method: GET or POST.
         below: The path behind /dashboard.
-        run: Answers.
+        handler: Answers.
         scopes: One of them is wanted; none when every administrator may call.
         for_tenants: Whether it is a tenant's own page, and no administrator's.
         takes_file: Whether its form sends a file.

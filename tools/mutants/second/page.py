@@ -15,8 +15,8 @@ def page(title: str, mutants: Sequence[SecondMutant], rows_by_mutant: Mapping[st
 
     Args:
         title: The server.
-        listed: Its mutants.
-        recorded: The requirements that do not pass with each, with the marks of `found.json`.
+        mutants: Its mutants.
+        rows_by_mutant: The requirements that do not pass with each, with the marks of `found.json`.
     """
     pairs = [(one, Verdicts.of(rows_by_mutant[one.id])) for one in mutants if one.id in rows_by_mutant]
     lines = [

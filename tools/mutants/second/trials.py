@@ -31,7 +31,7 @@ class Server:
         title: Its name on its page.
         source: Its folder.
         surroundings: Holds what it needs for as long as its mutants run, in a folder.
-        started: Starts a copy of its source beside those surroundings, with a folder for its data, and gives the
+        start: Starts a copy of its source beside those surroundings, with a folder for its data, and gives the
             profile that describes it.
         otherwise: Rows that it leaves undecided as it stands.
     """

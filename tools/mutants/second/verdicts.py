@@ -45,7 +45,7 @@ def find_noticing_rows(profile: Path, rows: Sequence[str], otherwise: Sequence[s
 
     Args:
         profile: Profile of the server.
-        asked: The rows that are asked, by the beginning of their ids.
+        rows: The rows that are asked, by the beginning of their ids.
         otherwise: Rows that the sound server leaves undecided.
     """
     words_by_row = verdicts(profile, *rows, with_generated=False)

@@ -85,7 +85,7 @@ class Attempt:
         event: The event.
         body: Its bytes.
         now: The shop's time, in unix seconds.
-        made: The shop's time when the event was made.
+        creation_time: The shop's time when the event was made.
         place: Where it goes.
         places: Everything that the shop knows.
     """
