@@ -23,7 +23,7 @@ class Deadlines:
         """Return a deadline that runs from now on; enter it at once, in the task that it is to end."""
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("a deadline ends a task, and there is none")
+            raise RuntimeError("a deadline ends a task, and no task is running")
         loop = task.get_loop()
         deadline = Deadline(self, task, loop.time() + self._seconds)
         self._open[deadline] = None

@@ -40,7 +40,7 @@ class Node:
         """Return the JSON that answers a JSON body, whatever its status.
 
         Raises:
-            ChainUnavailable: There is none.
+            ChainUnavailable: The node answers nothing, or not JSON.
         """
         return _parse_json((await self._ask("POST", "", orjson.dumps(body)))[1])
 

@@ -28,8 +28,7 @@ async def agree(facts: SharedFacts, secret: bytes, word: ServiceWord) -> None:
     Raises:
         Misconfigured: The secret or the word differs.
     """
-    # `agree` records a value if there is none, and returns the recorded one: of two workers that start together, one
-    # wins.
+    # `agree` records the first value and returns the recorded one: of two workers that start together, one wins.
     used = await facts.agree(_WORD, word.payable_core)
     if used != word.payable_core:
         raise Misconfigured(

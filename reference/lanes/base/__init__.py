@@ -1,1 +1,1 @@
-"""The Base lane: its node asked and told to settle, and payments found."""
+"""The Base lane: reads its node, settles authorizations, and finds payments."""

@@ -32,7 +32,7 @@ _log = get_logger()
 
 
 class ControlPlaneSettings(BaseSettings):
-    """Address of the control plane and interval of the calls (specification 9); without an address there are none."""
+    """Address of the control plane and interval of the calls (specification 9); no address, no calls."""
 
     model_config = SettingsConfigDict(env_prefix="S2_HUB_", env_ignore_empty=True, extra="ignore", frozen=True)
 

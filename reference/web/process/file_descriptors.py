@@ -70,7 +70,7 @@ def count_descriptors() -> Count:
                 return Count(sum(1 for _ in entries), limit)
         except FileNotFoundError:
             continue
-        # Counting needs a descriptor itself. If there is none, all are in use.
+        # Counting needs a descriptor itself; without a free one it fails, so all are in use.
         except OSError:
             return Count(limit, limit)
     return Count(0, limit)
