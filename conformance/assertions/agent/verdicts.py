@@ -111,6 +111,7 @@ def make_sound_subjects(case: Case) -> dict[str, Subject]:
         "another label": signed(case, label="my-sig_2"),
         "field names in capitals": _rename_fields(signed(case), str.upper),
         "field names in lower case": _rename_fields(signed(case), str.lower),
+        # The host is case-insensitive, and RFC 9421 (2.2.3) signs it in lower case.
         "an authority in capitals": _capitalize_authority(case),
         "a root path": signed(case, method="GET", body=b"", target="/", components=plain_components),
     }

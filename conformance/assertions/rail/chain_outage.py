@@ -45,6 +45,7 @@ async def judge_under_fault(
     """
     # The seed makes the fault fail the same calls when the run is replayed.
     async with node.fault(fault, seed=case.rng.randrange(2**16), count=_CALLS):
+        # At the same time, because a node's fault may end after a number of its calls.
         answers = await run_concurrently(presented() for presented in payments.values())
         for answer, payment_name in zip(answers, payments, strict=True):
             judge_outage(case, answer, {"fault": fault, "payment": payment_name})

@@ -54,6 +54,7 @@ async def judge_owner_served(case: Case, row: str, invent: Callable[[bytes], str
     # All claims before the owner's: a claim that wrongly binds the payment is then in place when the owner presents it.
     answers = await run_concurrently(_present_claim(case, *claim) for claim in claims)
     answer = await present(case, operation, proof, body=quote.body)
+    # A wrong claim that is served spends the payment, which is a breach of other rows.
     served_claims = [claim for claim in answers if claim.status == 200]
     if served_claims:
         case.mark_inconclusive(

@@ -88,6 +88,7 @@ async def find_settlement(sale: Purchase, payer: Payer) -> Settlement:
 
 async def _query_chain(sale: Purchase, payer: SettledByRail) -> str | None:
     """Return the transaction that used the authorization, or None if the node shows none or refuses the query."""
+    # The rail's node may see the block before the suite's node does.
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _BEHIND_SECONDS
     while True:

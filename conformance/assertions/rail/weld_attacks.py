@@ -58,6 +58,7 @@ async def judge_mixed_pairs(case: Case, lane: type[QuotedPayment], row: str, pay
         paid_mine = await own_challenge.send()
         for tx_id, challenge in ((paid_mine, other_challenge), (paid_other, own_challenge)):
             await challenge.judge_buys_nothing("RAIL-WELD-15", tx_id, "transaction and reference of two payments")
+        # The right pair comes last, so that the refusals above are not due to a rail that refuses everything.
         assert_control_is_served(await own_challenge.present(paid_mine), "the right pair")
 
     await run_concurrently(map(for_operation, case.sample(case.session.catalog.operations)))
@@ -108,6 +109,7 @@ async def judge_recovery_from_refusals(
         Inconclusive: An honest payment is not served.
     """
     operation, spent_status = case.session.catalog.operations[0], case.profile.rail_bindings.spent_status
+    # The spent proof is needed at the end, and its purchase is the control at the same time.
     first_challenge = await lane.ask(case, operation)
     spent_proof = await pay(case, first_challenge.quote, case.lane)
     assert_control_is_served(await present(case, operation, spent_proof))

@@ -49,6 +49,7 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
     parameters that do not fit. If the answer is 200 with JSON, expects an envelope as well.
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
+    # A message in natural language and one with data: agents route the two differently.
     text = [{"kind": "text", "text": "What can you verify?"}]
     calls: list[tuple[str, dict[str, Any]]] = [
         ("message/send", json_rpc.message(text, "m-1")),

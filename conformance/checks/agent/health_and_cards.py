@@ -67,6 +67,7 @@ async def cards_name_the_agent(case: Case) -> None:
     cards = []
     for row, path in (("AGENT-CARD-01", CARD), ("AGENT-CARD-02", LEGACY_CARD)):
         answer = await case.client.call("GET", base + path)
+        # The whole schema of A2A binds only the reference; the interface asks of others for a card with a name.
         fault = card_fault(answer, whole=case.profile.is_reference)
         case.expect(row, fault is None, "200 with a JSON agent card", fault, exchange=answer)
         cards.append(answer.read_object())

@@ -181,6 +181,7 @@ async def refusals_have_the_shape(case: Case) -> None:
         for path in (VERIFY, EXPLAIN, SIGN)
         for body_name, body in _list_malformed_bodies(agent, path)
     ]
+    # A quick look takes each kind of body at one operation, because all three share one validation in most frameworks.
     bodies = case.sample(bodies, lambda one: one[1])
     answers = await run_concurrently(agent.call("POST", path, **body) for path, _, body in bodies)
     refusal_count = 0

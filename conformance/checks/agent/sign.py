@@ -470,6 +470,7 @@ async def offered_keys_are_never_used(case: Case) -> None:
         )
         demo = read_demo(case, agent, request, answer)
         is_used = public in demo.keys or (demo.message is not None and demo.is_valid_under(public))
+        # Refusing an offered key is safe as well, so both answers pass.
         is_refused = 400 <= answer.status < 500
         requirement = "a refusal, or another key"
         finding = "it was used" if is_used else f"{answer.status}, {len(demo.keys)} keys"

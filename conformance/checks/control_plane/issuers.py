@@ -121,6 +121,7 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
     async with hub.registered_issuer(hub.new_issuer("taken")):
         pass  # a control: if the token opens nothing, a refusal proves nothing about a body
 
+    # After each body the trust set is read, because a refusal may come after the write.
     async def judge_body(row: str, body_name: str, issuer: Issuer, body: Any, beyond: str | None = None) -> None:
         answer = await hub.admin("POST", ISSUERS, json_body=body)
         trust_set = await hub.trust_set()

@@ -106,6 +106,7 @@ async def registered_services_are_listed_and_called(case: Case) -> None:
     """
     async with _register_played(case, one=OK_REPLY, two=OK_REPLY, three=OK_REPLY) as (hub, services):
         repeated_service = services["one"]
+        # The second registration is equal to the first, so a hub that keys by name or address has one record.
         await hub.register_service(repeated_service)
         answer = await hub.read_posture_until(
             lambda posture: all(hub.posture_records(posture, service) for service in services.values())
@@ -345,6 +346,7 @@ async def the_posture_shows_services_as_they_are(case: Case) -> None:
         for label, is_healthy in expected_health.items():
             row = "CP-POST-03" if is_healthy else "CP-POST-04"
             _judge(case, row, hub, answer, services[label], is_healthy, label)
+        # The service recovers without a new registration: the hub must ask it again by itself.
         services["failing"].reply = OK_REPLY
         later_posture = await hub.read_posture_until(lambda posture: hub.health(posture, services["failing"]) is True)
         _judge(case, "CP-POST-06", hub, later_posture, services["failing"], is_healthy=True, label="failing, then well")

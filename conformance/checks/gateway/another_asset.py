@@ -28,6 +28,7 @@ async def payment_in_another_asset(case: Case) -> None:
     specification 3.5, and calls are paid on another simulated network of the lane than links, also pays one in the USDC
     of that network. Then makes one correct payment. Expects that only that one is Paid.
     """
+    # A sample link, because the ways to pay wrongly depend on the asset and network of the link.
     wallet, sample = await payer(case), await open_link(case)
     ways = await wallet.list_other_assets(sample.bill)
     await judge_not_paid(case, "GW-CHK-14", wallet, [*ways, *_on_the_other_network(case)])

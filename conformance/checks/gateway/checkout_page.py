@@ -224,6 +224,7 @@ async def unknown_checkout_token(case: Case) -> None:
     Gets pages of tokens that no link has: one of usual length, a short one, and one of characters that tokens do not
     have. Expects a client error for each.
     """
+    # As long as a real token, so that its length is no reason for the refusal.
     random_token = secrets.token_urlsafe(16)
     # Only the random token is named. The others are constants, and naming them would replace equal words elsewhere in
     # the report.

@@ -228,6 +228,7 @@ async def a_paid_link_outlives_its_time(case: Case) -> None:
         link = await open_link(lane_case, members={"expires_in_seconds": _LIFETIME})
     except Inconclusive:  # the interface does not name this member
         link = await open_link(lane_case)
+    # The time of the answer and not the requested one: a target may ignore the member, and then the link lasts longer.
     expires = utc_time(link.order.answer.read_object().get("expires_at"))
     if expires is None:
         raise Inconclusive("expires_at cannot be read, which GW-LINK-14 judges")

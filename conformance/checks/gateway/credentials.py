@@ -94,7 +94,9 @@ def list_wrong_keys(key: str) -> Iterator[tuple[str, str]]:
     yield "the key with one more character", key + "A"
     yield "the key with another last character", key[:-1] + ("A" if key[-1] != "A" else "B")
     yield "the key with another first character", ("A" if key[0] != "A" else "B") + key[1:]
+    # A database with a case-insensitive collation finds the key in either case.
     yield "the key in upper case", key.upper() if key.upper() != key else key.lower()
+    # A comparison of prefixes accepts any text that begins with the key.
     yield "the key twice", key + key
     yield "the key and a word behind it", f"{key} more"
     yield "the key and a comma with a word behind it", f"{key},more"
@@ -116,6 +118,7 @@ def list_wrong_ids(own: str) -> Iterator[tuple[str, str]]:
 
 def list_wrong_schemes(key: str, tenant: str) -> Iterator[tuple[str, str]]:
     """Yield (what, value) of Authorization fields that hold the key, but not under the scheme Bearer."""
+    # HTTP Basic encodes user and password, and some frameworks decode it for every scheme.
     pair = base64.b64encode(f"{tenant}:{key}".encode()).decode()
     alone = base64.b64encode(f"{key}:".encode()).decode()
     yield "Basic with tenant and key", f"Basic {pair}"

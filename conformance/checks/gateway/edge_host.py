@@ -44,6 +44,7 @@ async def the_edge_host_creates_nothing(case: Case) -> None:
         body = link_body(case, tenant) if path == LINKS else resource_body(case)
         creation, where = Creation(path, body, tenant, new_text(case)), {"path": path}
         answer = await post(call, creation)
+        # Any 2xx counts: the edge host must not even pretend to serve the call.
         is_served = is_created(case, answer) or answer.status < 300
         case.expect("GW-DOC-02", not is_served, "not served", answer.status, exchange=answer, where=where)
         if not is_served:

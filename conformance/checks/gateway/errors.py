@@ -97,6 +97,7 @@ async def a_fault_keeps_its_code(case: Case) -> None:
 
     Provokes every fault three times. Expects one code a fault.
     """
+    # Whole rounds, so that other faults lie between two provocations of the same fault.
     rounds = [dict(await provoke_faults(case)) for _ in range(_REPEATS)]
     for fault_name in rounds[0]:
         answers = [one[fault_name] for one in rounds if fault_name in one]

@@ -181,6 +181,7 @@ async def other_keys_are_other_things(case: Case) -> None:
 def _make_key_pairs(case: Case) -> dict[str, tuple[str, str]]:
     """Return pairs of keys by the property in which the two differ."""
     stem = new_text(case)
+    # A key of digits from the fresh key, so that it is new in each run and the same in a replay.
     digits = str(int.from_bytes(hashlib.sha256(stem.encode()).digest()[:6]) + 10**14)
     pairs = {f"the last of {length} characters": _keys_with_last(stem, length) for length in _LONG_KEYS}
     # Each pair collides in one kind of server: one that decodes percent escapes, parses numbers, or strips punctuation.

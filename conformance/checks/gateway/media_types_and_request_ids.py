@@ -212,6 +212,7 @@ async def _read_claimed(
 
 def _judge_request_ids(case: Case, answers: list[Answer]) -> None:
     ids = [value for answer in answers if (value := answer.headers.get(REQUEST_ID, "").strip())]
+    # One id cannot repeat, so the row about different ids needs two answers.
     if len(ids) < 2:
         case.mark_inconclusive("GW-HTTP-10", "fewer than two request ids were seen")
         return

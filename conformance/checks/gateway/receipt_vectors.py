@@ -140,6 +140,7 @@ def _judge(case: Case, vector: Vector, answer: Answer, binding_hint: str | None)
             beyond=vector.beyond,
         )
         return
+    # The interface names 422 for some rows only; elsewhere 400 is a refusal as well.
     refusal_statuses = {_FAIL_STATUS} if vector.row in _STRICTLY_422 else {400, _FAIL_STATUS}
     has_report = bool(answer.read_object()) or vector.row in _NO_REPORT_DUE
     holds, requirement = answer.status in refusal_statuses and has_report, "422 with a fail report"
@@ -209,6 +210,7 @@ def _judge_codes(case: Case, fails: Sequence[Outcome]) -> None:
     bound_codes = case.profile.gateway_bindings.receipt_codes
     member = code_member([answer.read_object() for _, answer in fails], bound_codes)
     if member is None and bound_codes is not None and fails:
+        # With bound codes a report without any of them is a breach. One of the reports is enough to show it.
         vector, answer = fails[0]
         where, requirement = {"receipt": vector.name}, "one of the bound codes"
         case.expect("GW-RCPT-20", False, requirement, describe(answer), exchange=answer, where=where)

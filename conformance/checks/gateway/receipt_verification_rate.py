@@ -63,6 +63,7 @@ async def _judge_two_loads(case: Case, service: LimitedGateway, call: tuple[dict
     _judge(case, service, answers, "at once")
     # A minute of rest fills any bucket and empties any window, so the second load is judged alone.
     await service.advance(MINUTE + 1)
+    # The time of the first answer, because a bucket refills from then on.
     start_time, answers = service.now, await _verify(service, call, _BATCH)
     answer_time = service.now
     for number in range(1, _BEYOND // _BATCH):

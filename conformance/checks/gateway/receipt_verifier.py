@@ -66,6 +66,7 @@ async def published_keys(case: Case) -> None:
     document = hosted_verifier.material.jwks
     if document is None:
         raise Inconclusive("unbound: no key document is found at the usual paths; bind [gateway] jwks_path")
+    # A JWKS with the private member `d` gives the signing key to every reader.
     private_names = private_members(document)
     holds = bool(keys_of_jwks(document)) and not private_names
     case.expect("GW-RCPT-15", holds, "an Ed25519 key and public members only", private_names or "no Ed25519 key")

@@ -141,6 +141,7 @@ async def _judge_allowance(case: Case, tenant: Credentials, network: str) -> Non
     allowance = (case.profile.gateway_bindings.trial or {}).get("allowance_microunits")
     if allowance is None:
         raise Inconclusive("unbound: the allowance is not known; bind [gateway] trial allowance_microunits")
+    # The profile has micro-units, and links have units of the currency.
     whole_allowance = allowance / _MILLIONTHS
     for amount, is_allowed, amount_name in (
         (whole_allowance, True, "all of it"),

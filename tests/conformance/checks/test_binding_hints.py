@@ -105,7 +105,7 @@ async def test_a_name_of_the_control_plane_that_is_bound_wrong_is_named(
     """Its services are listed and its log is linked, under other names."""
     monkeypatch.setitem(os.environ, "SCRIPTED_TOKEN", TOKEN)
     monkeypatch.setitem(os.environ, "SCRIPTED_KEY", CHAIN_KEY)
-    log = await hubs.judged(Hub(look="foreign"), check, profile=hubs.FOREIGN + bound + "\n", budget="1")
+    log = await hubs.run_checks(Hub(look="foreign"), check, profile=hubs.FOREIGN + bound + "\n", budget="1")
     assert key in hints(log)[row], hints(log)
 
 

@@ -46,6 +46,7 @@ async def one_transaction_pays_two_links(case: Case) -> None:
     wallet, pair = await payer(case), await open_several_links(case, 2)
     if not isinstance(wallet, BaseCheckout):
         raise Inconclusive("the payer of this lane cannot pay several links at once")
+    # One transaction of a contract with two authorizations, as a payer that batches its payments would send it.
     tx_id = await wallet.settle_together([order_link.bill for order_link in pair])
     case.client.names.name(tx_id, "TX_ID")
     await pay_rightly(case, wallet, await open_link(case))

@@ -236,7 +236,7 @@ class Foreign(Look):
     def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return `{"request": {"headers": [[name, value]]}, "base", "key"}`."""
         plain = dict(self.request({"message": given["message"]}))
-        ours = super().signed(plain)
+        ours = super().sign_request(plain)
         headers = [[name, value] for name, value in ours["headers"].items()]
         return {"request": {"headers": headers}, "base": ours["signature_base"], "key": {"did": ours["did_key"]}}
 

@@ -298,7 +298,7 @@ class Taking(Look):
         private_key = given.get("private_key_hex")
         plain = {name: value for name, value in given.items() if "key" not in name}
         if not isinstance(private_key, str):
-            return super().signed(plain)
+            return super().sign_request(plain)
         key = OneKey()
         key.demo_key = lambda: keys.read_private(bytes.fromhex(private_key))  # type: ignore[method-assign]
         return key.sign_request(plain)

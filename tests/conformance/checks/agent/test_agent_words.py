@@ -41,7 +41,7 @@ class Signing(Look):
 
     def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Sign `{"sign": {...}}`."""
-        verdict_by_row = super().signed(given["sign"])
+        verdict_by_row = super().sign_request(given["sign"])
         fields = {name.lower(): value for name, value in verdict_by_row.pop("headers").items()}
         names = {"input": "signature-input", "sig": "signature", "digest": "content-digest"}
         return {**verdict_by_row, "added": {short: fields[name] for short, name in names.items() if name in fields}}

@@ -185,7 +185,7 @@ CHECKS: tuple[str, ...] = (
 )
 
 
-async def found_in(look: Foreign, profile: str = PACED) -> dict[str, Verdict]:
+async def found_in(look: Foreign, profile: str = PACED_PROFILE) -> dict[str, Verdict]:
     """Return the worst verdict of each row that one of the checks breaks on an agent of a look."""
     worst: defaultdict[str, set[Verdict]] = defaultdict(set)
     for check in CHECKS:

@@ -73,7 +73,7 @@ async def test_what_signing_adds_is_enough_elsewhere() -> None:
 
     class Adding(Foreign):
         def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
-            document = super().signed(given)
+            document = super().sign_request(given)
             added_fields = [pair for pair in document["request"]["headers"] if pair[0] in ADDED_FIELDS]
             return {**document, "request": {"headers": added_fields}}
 
@@ -90,7 +90,7 @@ class Signing(Look):
         """Sign, with what was there before `dropped`, or kept beside a new label, or kept `carelessly`."""
         headers = dict(given["headers"])
         old_fields = {name: headers.pop(name) for name in ADDED_FIELDS[:2] if name in headers}
-        document = super().signed({**given, "headers": headers})
+        document = super().sign_request({**given, "headers": headers})
         if len(old_fields) == 1 and self.before == "kept":
             raise ValueError("half a signature")
         if old_fields and self.before != "dropped":

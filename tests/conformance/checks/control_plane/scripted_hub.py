@@ -511,7 +511,7 @@ class Resolving(Hub):
         if did.startswith("did:web:"):
             host = unquote(did.removeprefix("did:web:").split(":")[0])
             threading.Thread(target=_call_url, args=(f"http://{host}/.well-known/did.json",), daemon=True).start()
-        return super()._registered(body)
+        return super()._register_issuer(body)
 
 
 def _call_url(url: str) -> None:

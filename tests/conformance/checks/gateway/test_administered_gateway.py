@@ -74,7 +74,7 @@ class Administered(Gateway):
     def _authenticate(self, headers: CIMultiDict[str]) -> str:
         key = headers.get("Authorization", "").partition(" ")[2]
         if not key.startswith("weld_made-"):
-            return super()._judged(headers)
+            return super()._authenticate(headers)
         if key not in self.keys:
             raise Refusal(401, "invalid_api_key")
         return self.keys[key]
@@ -84,7 +84,7 @@ class Administered(Gateway):
             names = self.networks[tenant]
             order = {"the first by name": min(names), "the last": names[-1]}
             body = {**body, "preferred_network": next((order[one] for one in order if one in self.flaws), names[0])}
-        return super()._made(path, tenant, body)
+        return super()._create_record(path, tenant, body)
 
 
 async def verdict(name: str, folder: Path, *flaws: str, claims: bool = True) -> Verdict:
