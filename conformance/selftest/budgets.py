@@ -1,4 +1,4 @@
-"""How long the suite waits in a run against a broken reference: shorter than for a server of somebody else."""
+"""Time budgets of a run against a broken reference, shorter than those for an operator's server."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 from conformance.target import Profile
 
-# Enough generated requests for the rows that judge each exchange.
+# Seconds of generated requests: enough for the rows that judge each exchange.
 _FUZZ_SECONDS: Final = 3.0
-# What a broken hub or addon never does is waited for so long; a whole one needs a second or two.
+# Seconds to wait for something that a broken hub or addon never does; an intact one needs a second or two.
 _PROPAGATION_SECONDS: Final = 20.0
 
 

@@ -1,7 +1,4 @@
-"""One run of the suite against the chameleon: a correct server in the look of a seed, where nothing may fail.
-
-The lane of a run turns with the seed, so that a few seeds in a row try all of them; every lane is offered in each.
-"""
+"""Selftest against the chameleon, a correct server whose open points vary with a seed: no row may fail."""
 
 from __future__ import annotations
 
@@ -20,25 +17,25 @@ from conformance.processes.own_stack import list_surface_options, start_own_stac
 from conformance.selftest.observations import OBSERVERS, observe_run
 from conformance.target import LANES
 
-# So many seeds in a row show every point in at least two values.
+# This many consecutive seeds show every point in at least two values.
 ENOUGH = 8
-# A look has generated requests, too, and many looks make many of them.
+# Seconds of generated requests in one trial; there are many trials.
 FUZZ_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one seed came to.
+    """The result of one seed.
 
     Attributes:
         seed: The seed.
         lane: The lane that was paid on.
         drawn: The value of each point, by the point's id.
-        told: Keys of the target profile that the look bound.
-        differences: One line for each row that is not sound, none when the suite is right.
+        told: Keys that the variant sets in the target profile.
+        differences: One line for each row that a correct server must not get; empty if the suite is right.
         rows: How many rows were judged.
-        passed: Those that passed.
-        seconds: How long it took, the stack's start among it.
+        passed: The rows that passed.
+        seconds: Its duration, with the start of the stack.
         values: The values of each point that the run's log shows.
     """
 
@@ -59,7 +56,8 @@ class Trial:
 
 
 def choose_lane(seed: int) -> str:
-    """Return the lane that a seed's run pays on."""
+    """Return the lane on which a seed's run pays."""
+    # The lane changes with the seed, so that a few consecutive seeds pay on all lanes.
     return LANES[seed % len(LANES)]
 
 
@@ -70,16 +68,16 @@ async def run_trial(
     lanes: Sequence[str] = LANES,
     logs: Path | None = None,
 ) -> Trial:
-    """Bring up a stack in the look of a seed and run the suite against it.
+    """Start a stack in the variant of a seed and run the suite against it.
 
     Args:
-        seed: The look, and the seed of the run.
+        seed: The seed of the variant and of the run.
         rows: The rows to judge; all without it.
         lanes: The lanes that the stack offers.
         logs: Folder for the run's event log, `SEED.ndjson.gz`.
 
     Raises:
-        StackFault: The stack did not come up.
+        StackFault: The stack did not start.
         CancelledError: The run was interrupted.
     """
     start = time.perf_counter()
@@ -96,9 +94,10 @@ async def run_trial(
         try:
             await Run(plan, profile, log).execute_whole()
         finally:
+            # Also after an interrupt: the log so far explains what happened.
             log.close()
     undecided_rows = {row: reason for look in looks for row, reason in look["undecided"].items()}
-    # A row whose checks are all of another lane is another seed's.
+    # A row whose checks are all of another lane belongs to the trial of another seed.
     judged_ids = {row for check in checks for row in check.rows}
     row_events = [
         row for row in log.of("row") if row["id"] in judged_ids or row["verdict"] != Verdict.INCONCLUSIVE.value
@@ -121,7 +120,7 @@ def list_unsound_rows(rows: Iterable[Event], undecided: Mapping[str, str]) -> li
 
     Args:
         rows: The run's `row` events.
-        undecided: Rows that the look makes undecidable, which may be inconclusive.
+        undecided: Rows that the variant makes undecidable: these may be inconclusive.
     """
     lines = []
     for row in rows:
@@ -134,7 +133,7 @@ def list_unsound_rows(rows: Iterable[Event], undecided: Mapping[str, str]) -> li
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What several runs showed of one point.
+    """The values of one point in several runs.
 
     Attributes:
         point: The point's id.

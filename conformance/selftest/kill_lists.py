@@ -1,10 +1,4 @@
-"""The kill lists: which rows must catch which mutant, as data in the folder `mutants`.
-
-A kill list names, for one mutant, the row its author said beforehand must catch it, and every further (row, verdict)
-pair with the reason why that row sees it too. It is exact over the surface: a pair that is missing and a pair that is
-too many both fail the selftest. Only where calls race may a row see the fault at times; it is listed with what must
-meet for that.
-"""
+"""Kill lists: which rows must catch which mutant, as data in the folder `mutants`."""
 
 from __future__ import annotations
 
@@ -26,11 +20,12 @@ BREACHES = frozenset({Verdict.FAIL, Verdict.WARN})
 _FOLDER: Final = Path(__file__).parents[2] / "mutants"
 
 
+# Theory: a kill list is exact over its surface. A missing (row, verdict) pair shows that the suite cannot see the
+# fault. A pair too many shows a check that fails for another reason than its row, and would fail correct servers. The
+# author names `caught_by` before the first run, so that the list is a prediction and not a copy of the result. Only
+# calls that race may show a fault in some runs and not in others.
 class Edit(NamedTuple):
-    """A text of a file of the reference, and the text that a mutant puts there.
-
-    Only the reference applies it. The suite shows it.
-    """
+    """A text in a file of the reference and its replacement in a mutant; only the reference applies it."""
 
     file: str
     find: str
@@ -39,19 +34,19 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KillList:
-    """What must happen when the suite meets one mutant.
+    """The rows that must catch one mutant.
 
     Attributes:
         mutant: Id of the mutant.
-        rule: The rule of the profile it drops, in words.
+        rule: The rule of the profile that it drops, in words.
         surface: Prefixes of the rows over which the list is exact, with spaces between.
-        lanes: Lanes of the stack that it runs on.
-        caught_by: The row its author named beforehand.
+        lanes: Lanes of its stack.
+        caught_by: The row that its author named before the first run.
         also: Further rows, each with the reason why it sees the fault.
-        at_times: Rows that see it at times, each with what must meet for that; these may be breached or not.
-        warns: Those rows whose breach only warns although they decide: the fault shows beyond what they surely say.
-        receiver: Whether it is a mutant of a webhook receiver, which is then the one under test.
-        edits: How it changes the reference; none if the reference has it in Python.
+        at_times: Rows that see the fault only in some runs, each with the condition; these may be breached or not.
+        warns: Deciding rows whose breach only warns, because the fault shows beyond what they surely say.
+        receiver: Whether it is a mutant of a webhook receiver, which is then under test.
+        edits: Its changes of the reference; empty if the reference has it in Python.
     """
 
     mutant: str
@@ -77,20 +72,21 @@ class KillList:
         return "\n".join(lines)
 
     def list_expected_breaches(self) -> dict[str, Verdict]:
-        """Return each row that must be breached and as what."""
+        """Return each row that must be breached, with its verdict."""
         ledger = load()
         rows = (self.caught_by, *self.also)
         fails = {row for row in rows if ledger[row].decides} - {*self.warns}
         return {row: Verdict.FAIL if row in fails else Verdict.WARN for row in rows}
 
     def list_differences(self, verdicts: Mapping[str, Verdict]) -> list[str]:
-        """Return one line for each difference between this list and what a run found; none when it is exact.
+        """Return one line for each difference between this list and a run; empty if the list is exact.
 
         Args:
             verdicts: Verdict of every row of the surface.
         """
         expected_breaches = self.list_expected_breaches()
         breaches = {row: verdicts[row] for row in verdicts if verdicts[row] in BREACHES and row not in self.at_times}
+        # A crashed check decides nothing, so an error never counts as a catch.
         errors = [f"{row}: {verdict.value}" for row, verdict in verdicts.items() if verdict is Verdict.ERROR]
         missing_breaches = [
             f"{row}: expected {verdict.value}, got {verdicts[row].value if row in verdicts else 'nothing'}"
@@ -106,10 +102,10 @@ class KillList:
 
 
 def load_kill_lists() -> tuple[KillList, ...]:
-    """Return every committed kill list: the files of `mutants` by name, each in its own order.
+    """Return every kill list: the files of `mutants` by name, each in the order of its entries.
 
     Raises:
-        ValueError: An entry names an unknown row, gives no reason for a further one, or has a row warn that does not
+        ValueError: An entry names an unknown row, lacks the reason of a further row, or lets a row warn that does not
             decide or is not on the list.
     """
     texts = [path.read_text("utf-8") for path in sorted(_FOLDER.glob("*.toml"))]
@@ -141,5 +137,6 @@ def load_kill_lists() -> tuple[KillList, ...]:
 
 
 def take_shard(lists: tuple[KillList, ...], part: int, parts: int) -> tuple[KillList, ...]:
-    """Return the `part`-th (from 1) of `parts` equal parts; together they are all."""
+    """Return part number `part` (from 1) of `parts` equal parts."""
+    # Every `parts`-th list: neighbours in a file take similarly long, so the parts do, too.
     return lists[part - 1 :: parts]

@@ -1,12 +1,4 @@
-"""The vector package as data: JSON files, their schemas, a manifest, and this reader.
-
-`manifest.json` has the package's version, its families, and a digest of each file and of each vector's question with
-its answer. A vector's id never changes its meaning: what is asked or expected otherwise gets a new id, and the package
-a new version (README.md beside this file has the rules).
-
-Every signature was made at a time of the past, so an implementation that limits age by itself refuses them all: sign
-afresh to find out before judging anybody.
-"""
+"""Reader of the vector package: JSON files, their schemas, and a manifest (rules in README.md of this folder)."""
 
 from __future__ import annotations
 
@@ -23,27 +15,30 @@ from zipfile import Path as ZipPath
 
 from conformance.text.files import LARGEST_REPORT, TooLarge, read_file
 
+# `manifest.json` contains the version, the families, and a digest of each file and of each vector's question with its
+# answer. The meaning of an id never changes: another question or answer gets a new id, and the package a new version.
+# Every signature was made at a time in the past, so an implementation that limits age by itself refuses all of them.
 FORMAT = "weldproof-vectors/1"
 MANIFEST = "manifest.json"
-# Where a wheel has the package (setup.py).
+# The name of the package's archive in a wheel (setup.py).
 _ARCHIVE = "vectors.zip"
-# The origin of vectors that this project made.
+# The origin of vectors of this project.
 OWN_ORIGIN = "weldproof"
 
 
 class PackageFault(Exception):
-    """A folder that holds no vector package, or not all of it; the text says what is wrong with which file."""
+    """A folder without a complete vector package; the text names the file and its fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is to be said of a vector.
+    """The expected answer to a vector.
 
     Attributes:
         valid: The verdict.
-        stage: Where it is refused, one of its family's stages; None for one that holds.
-        codes: Codes of the refusal, in any order; more than one only where somebody else made the vector.
-        values: What can be worked out from it, by name.
+        stage: The stage of its family that refuses it; None for a valid vector.
+        codes: Codes of the refusal, in any order; more than one only for vectors of another origin.
+        values: Values that can be computed from it, by name.
     """
 
     valid: bool
@@ -60,16 +55,16 @@ class Vector:
         family: Name of its family.
         id: Stable name: prefix, stage, fault, variant.
         kind: Stage and fault; at most three vectors share it.
-        requirements: Rows of the ledger that it belongs to.
-        input: What a verifier is given.
-        expected: What is to be said.
-        pinned: Members of `expected` that only the profile decides; `valid` among them means that an implementation
-            which answers otherwise breaks no standard.
-        pins: The clauses that the verdict rests on beyond the standards, if any.
-        doors: Where it can be sent; `offline`: to a verifier of its own.
-        fault: The one fault in a sentence; None for one that holds.
-        origin: Who made it.
-        why: Why it exists.
+        requirements: Rows of the ledger to which it belongs.
+        input: The question for a verifier.
+        expected: The expected answer.
+        pinned: Members of `expected` that only the profile decides. With `valid` among them, an implementation that
+            answers differently breaks no standard.
+        pins: The clauses beyond the standards on which the verdict depends, if any.
+        doors: Endpoints to which it can be sent; `offline` means only a separate verifier.
+        fault: The one fault in a sentence; None for a valid vector.
+        origin: Its author.
+        why: The reason why it exists.
     """
 
     family: str
@@ -116,7 +111,7 @@ class MessageVector(Vector):
 
     @property
     def signature_base(self) -> str | None:
-        """The base as text, the same for every verifier; None where none can be made, or not the whole."""
+        """The signature base as text, the same for every verifier; None if it cannot be made completely."""
         base: str | None = self.expected.values.get("signature_base")
         return base
 
@@ -129,15 +124,15 @@ class MessageVector(Vector):
 
 @dataclass(frozen=True, slots=True)
 class FamilyInfo:
-    """What a package says of one family.
+    """The description of one family of vectors.
 
     Attributes:
-        name: Its folder's name, and what verifiers are told.
-        prefix: What its vectors' ids begin with.
-        title: What it is, in a few words.
-        input: What a verifier is given: a sentence a member.
-        stages: Where vectors are refused, in the order of judging.
-        told: Values that a verifier must tell where it says that a vector holds.
+        name: The name of its folder, which verifiers get as the family's name.
+        prefix: The prefix of its vectors' ids.
+        title: Its title, in a few words.
+        input: The members of a question, with a sentence for each.
+        stages: The stages at which vectors are refused, in the order of judging.
+        told: Values that a verifier must return for a valid vector.
     """
 
     name: str
@@ -166,6 +161,7 @@ def package() -> Package:
 def folder() -> Traversable:
     """Return the folder of this distribution's package: in a checkout as it is, in a wheel within an archive."""
     package_folder = files(__name__)
+    # A wheel contains one archive instead of thousands of files, which would take minutes to install.
     archive = package_folder / _ARCHIVE
     return ZipPath(str(archive)) if archive.is_file() else package_folder
 
@@ -187,10 +183,10 @@ def message_signatures() -> tuple[MessageVector, ...]:
 
 
 def read(folder: Traversable) -> Package:
-    """Read the package in a folder, an unpacked archive among them.
+    """Read the package in a folder, such as an unpacked archive.
 
     Raises:
-        PackageFault: It holds none, or a file of it is missing, cannot be read, or is not what the manifest says.
+        PackageFault: It contains no package, or a file is missing, cannot be read, or differs from the manifest.
     """
     manifest = _manifest(folder)
     try:
@@ -206,12 +202,13 @@ def read(folder: Traversable) -> Package:
 
 
 def bytes_of(folder: Traversable, name: str) -> bytes:
-    """Return the bytes of a file of a package; a package of somebody else's names no other file.
+    """Return the bytes of a file of a package; names that lead out of the package are refused.
 
     Raises:
         PackageFault: It is missing, outside the folder, or larger than any file of vectors.
     """
     parts = str(name).split("/")
+    # A downloaded package may be hostile: its manifest must not make this reader open other files of the machine.
     if any(part in {"", ".", ".."} or "\\" in part or ":" in part for part in parts):
         raise PackageFault(f"{name!r} is no name of a file in a package")
     file = folder.joinpath(*parts)
@@ -247,7 +244,7 @@ def _family(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _document(folder: Traversable, name: str, digest: str) -> dict[str, Any]:
     data = bytes_of(folder, name)
     if hashlib.sha256(data).hexdigest() != digest:
-        raise PackageFault(f"{name} is not what the manifest says: its SHA-256 is another")
+        raise PackageFault(f"{name} is not the file of the manifest: its SHA-256 is another")
     try:
         document: dict[str, Any] = json.loads(data)
     except (ValueError, RecursionError) as fault:

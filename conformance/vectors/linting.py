@@ -1,4 +1,4 @@
-"""What must be true of every vector of a package beyond its form: a linter, one sentence a fault."""
+"""Linter of vector packages: rules beyond the schemas, with one sentence for each fault."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_FILES: Final = "vectors.schema.json"
 
 
 def faults_of_form(folder: Traversable) -> Iterator[str]:
-    """Yield where the files of a package depart from its schemas, and which of them is not ASCII.
+    """Yield the places where a package's files violate its schemas, and files that are not ASCII.
 
     Raises:
         PackageFault: A schema is missing.
@@ -44,7 +44,7 @@ def _schema(folder: Traversable, name: str) -> Schema:
     try:
         return Schema(json.loads(vectors.bytes_of(folder, f"{_SCHEMAS}/{name}")))
     except (PackageFault, ValueError, RecursionError) as fault:
-        raise PackageFault(f"{_SCHEMAS}/{name} is missing, or no schema") from fault
+        raise PackageFault(f"{_SCHEMAS}/{name} is missing, or is not a schema") from fault
 
 
 def _departures(name: str, value: Any, schema: Schema) -> Iterator[str]:
@@ -52,11 +52,11 @@ def _departures(name: str, value: Any, schema: Schema) -> Iterator[str]:
         for place, fault in schema.faults(value):
             yield f"{name}: {'/'.join(map(str, place))}: {fault[:200]}"
     except ValueError as fault:
-        raise PackageFault(f"{name} cannot be held against its schema: {fault}") from fault
+        raise PackageFault(f"{name} cannot be compared with its schema: {fault}") from fault
 
 
 def faults_of_sense(package: Package) -> Iterator[str]:
-    """Yield what is wrong with the vectors of a package: names, kinds, rows, stages, and questions asked twice."""
+    """Yield faults of the vectors of a package: names, kinds, rows, stages, and duplicate questions."""
     for rule in _RULES:
         yield from rule(package)
 

@@ -1,4 +1,4 @@
-"""Which values of each open point a run showed: computed from what was on the wire, never from what was drawn."""
+"""Observers: the values of each open point that a run showed, computed from the recorded exchanges."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from conformance.log.events import Event
 from conformance.selftest.observations import a2a, agent, gateway, gateway_events, http, hub, rail
 from conformance.selftest.observations.wire import Observer, Wire
 
+# Never from the values that the chameleon drew: an observer that read them would report a point as seen although no
+# answer of the run contained it.
 OBSERVERS: Mapping[str, Observer] = {
     **http.OBSERVERS,
     **rail.OBSERVERS,
@@ -20,6 +22,6 @@ OBSERVERS: Mapping[str, Observer] = {
 
 
 def observe_run(events: Sequence[Event]) -> dict[str, tuple[str, ...]]:
-    """Return the values that a run's log shows of each point, sorted; none of a point that it does not show."""
+    """Return the sorted values of each point that a run's log shows; empty for a point that it does not show."""
     wire = Wire(events)
     return {point: tuple(sorted(set(observe(wire)))) for point, observe in OBSERVERS.items()}

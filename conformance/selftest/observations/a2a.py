@@ -1,4 +1,4 @@
-"""What runs show of A2A: the rail's tasks and its card."""
+"""Observers of the open points of A2A: the rail's tasks and its card."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ def list_calls(wire: Wire, surface: str) -> Iterator[Exchange]:
 
 
 def read_result(exchange: Exchange) -> dict[str, Any]:
-    """Return the result of a call, empty where it is an error."""
+    """Return the result of a call; empty if it is an error."""
     result = exchange.object.get("result")
     return result if isinstance(result, dict) else {}
 
 
 def read_task(exchange: Exchange) -> dict[str, Any]:
-    """Return the task of an answer, as the result or in a member of it; empty where there is none."""
+    """Return the task of an answer, which is the result or a member of it; empty without a task."""
     result = read_result(exchange)
     inner = result.get("task")
+    # A2A allows both: `result` is the task, or has a member `task`.
     task = inner if isinstance(inner, dict) else result
     return task if isinstance(task.get("status"), dict) else {}
 
@@ -56,7 +57,7 @@ def _metadata(holder: Any) -> dict[str, Any]:
 
 
 def _order(wire: Wire) -> Iterator[str]:
-    """Yield what stood in the messages that were answered with a task that asks for payment."""
+    """Yield the contents of messages whose answer was a task that asks for payment."""
     for exchange in list_calls(wire, "rail"):
         params = exchange.request_body.get("params")
         message = params.get("message") if isinstance(params, dict) else None
@@ -94,7 +95,7 @@ def _place(wire: Wire) -> Iterator[str]:
 
 
 def _ids(wire: Wire) -> Iterator[str]:
-    """Yield the forms of ids; where a run names the live ones, by what the names stand for in other places."""
+    """Yield the forms of task ids."""
     for task in _list_asking_tasks(wire):
         text = str(task.get("id"))
         yield next((name for name, form in _IDS.items() if form.fullmatch(text)), text)
@@ -112,7 +113,7 @@ def _cards(wire: Wire) -> Iterator[dict[str, Any]]:
 
 
 def _extension(wire: Wire) -> Iterator[str]:
-    """Yield the URI that was activated, and what the card tells of extensions."""
+    """Yield the activated URI, and the extensions of the card."""
     for exchange in list_calls(wire, "rail"):
         if (uri := exchange.headers.get("x-a2a-extensions")) is not None:
             yield f"{uri.rpartition('/')[2]} is activated"
@@ -122,7 +123,7 @@ def _extension(wire: Wire) -> Iterator[str]:
 
 
 def list_further_members(card: Mapping[str, Any]) -> str:
-    """Return the members of a card beyond those that A2A demands."""
+    """Return the members of a card that A2A does not demand."""
     return join_names(card.keys() - {*CARD_MEMBERS, "preferredTransport"}) or "none"
 
 

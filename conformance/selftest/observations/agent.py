@@ -1,4 +1,4 @@
-"""What runs show of the agent's open points."""
+"""Observers of the open points of the agent."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _PRIVATE = frozenset(
 
 
 def _results(wire: Wire, *paths: str) -> Iterator[Exchange]:
-    """Yield the results that operations gave."""
+    """Yield the results of operations."""
     for exchange in wire.of("agent"):
         if exchange.path in paths and exchange.status == 200 and exchange.method == "POST" and exchange.object:
             yield exchange
 
 
 def _place(kind: str, *paths: str) -> Observer:
-    """Return an observer of which place of a kind an answer has."""
+    """Return an observer of the place that an answer uses, of several possible ones."""
 
     def observe(wire: Wire) -> Iterator[str]:
         for exchange in _results(wire, *paths):

@@ -1,4 +1,4 @@
-"""What runs show of the gateway's open points."""
+"""Observers of the open points of the gateway."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def _replay_header(wire: Wire) -> Iterator[str]:
 
 
 def _tenant_limit(wire: Wire) -> Iterator[str]:
-    """Tell a bucket, which is empty soon after 60, from a window, which takes 300, by what a burst got through."""
+    """Distinguish a token bucket from a window by the number of calls of a burst that pass."""
     for check in {exchange["check"] for exchange in wire.list_judgements("GW-RATE-01")}:
         statuses = [
             exchange.status

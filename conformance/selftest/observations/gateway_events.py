@@ -1,4 +1,4 @@
-"""Which values of the points of the gateway's events a run showed."""
+"""Observers of the open points of the gateway's webhook events."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def _observe_each(tell: Callable[[Delivery], str | None]) -> Observer:
 
 
 def _declared_where_passed(key: str, row: str) -> Observer:
-    """Return an observer of something that nothing on the wire shows: what was told, where a row passes by it."""
+    """Return an observer of a profile value, which counts as shown if a row that depends on it passes."""
 
     def observe(wire: Wire) -> Iterator[str]:
+        # No exchange shows this point itself. The row passes only if the target does what the profile declares.
         if key in wire.profile_values and any(exchange["verdict"] == "pass" for exchange in wire.list_judgements(row)):
             yield str(wire.profile_values[key])
 
@@ -57,7 +58,7 @@ def _list_creations(exchange: Delivery) -> str | None:
 
 
 def _created_first(wire: Wire) -> Iterator[str]:
-    """Of first deliveries alone: later ones come later."""
+    """Yield the creation times of first deliveries."""
     known_value = set()
     for exchange in wire.deliveries:
         id_, value = exchange.object.get("id"), _list_creations(exchange)

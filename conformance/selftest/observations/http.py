@@ -1,4 +1,4 @@
-"""What runs show of HTTP, JSON and keys."""
+"""Observers of the open points of HTTP, JSON and keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conformance.selftest.observations.wire import Exchange, Observer, Wire, joi
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 _MEMO = re.compile(r">\s*([A-Za-z][A-Za-z0-9]*):(?:[A-Za-z0-9_-]{22,36}|\$TOKEN)\s*<")
-# Names that the client's parser does not spell anew.
+# Header names whose spelling the client's parser keeps.
 _RAW = ("payment-required", "x-ratelimit-limit", "ratelimit", "x-payment-response", "idempotent-replayed")
 _REQUEST_IDS = {
     "req_ and digits": re.compile(r"req_[0-9a-f]{32}"),
@@ -30,6 +30,7 @@ def _service_word(wire: Wire) -> Iterator[str]:
 
 
 def _json_style(exchange: Exchange) -> str | None:
+    # A short body may be equal in several styles.
     if not exchange.object or len(exchange.text) < 40:
         return None
     if "\n" in exchange.text:
@@ -104,7 +105,7 @@ def _kid(wire: Wire) -> Iterator[str]:
 
 
 def _key_sets(wire: Wire) -> Iterator[Exchange]:
-    """Yield key sets of JWKs; a control plane's document of issuer keys is not one."""
+    """Yield key sets (JWKS); a control plane's document of issuer keys is another format."""
     key_sets = (exchange for exchange in wire.exchanges if exchange.surface not in {"control_plane", "addon"})
     return (
         exchange for exchange in key_sets if exchange.status == 200 and isinstance(exchange.object.get("keys"), list)

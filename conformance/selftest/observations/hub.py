@@ -1,4 +1,4 @@
-"""What runs show of the control plane's open points, and of those of the addons."""
+"""Observers of the open points of the control plane and of the addons."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _bad_body(exchange: Exchange) -> str | None:
 
 
 def _again(place: int) -> Observer:
-    """Return an observer of one of the calls that register a DID four times, with three keys, the last one twice."""
+    """Return an observer of one of four registrations of a DID with three keys, of which the last is sent twice."""
 
     def observe(wire: Wire) -> Iterator[str]:
         calls = [
@@ -158,7 +158,7 @@ def _posture_members(wire: Wire) -> Iterator[str]:
 
 
 def _posture_order(wire: Wire) -> Iterator[str]:
-    """Yield how three services that were registered one after the other stand in the posture."""
+    """Yield the order in the posture of three services that were registered one after the other."""
     for exchange in wire.documents(HUB, POSTURE):
         places = [_place(exchange.text, label) for label in ("ONE", "TWO", "THREE")]
         if -1 not in places:
@@ -170,7 +170,7 @@ def _place(text: str, label: str) -> int:
 
 
 def _polls(wire: Wire) -> Iterator[str]:
-    """Yield what the first posture that lists a service which is well says of it."""
+    """Yield the state of a healthy service in the first posture that lists it."""
     for exchange in wire.documents(HUB, POSTURE):
         values = documents.records(exchange.document, "$WELL_NAME", "http://$WELL_ADDRESS", None)
         if values:
@@ -263,7 +263,7 @@ def _mac(entry: dict[str, Any]) -> str | None:
 
 
 def _genesis(wire: Wire) -> Iterator[str]:
-    """Yield the MAC before the first entry, where entries name one."""
+    """Yield the MAC before the first entry, if entries name one."""
     for entry in _entries(wire):
         before = _member(entry, _PREVIOUS)
         if isinstance(before, str) and (before in _GENESIS or not (_HEX.fullmatch(before.lower()) or len(before) > 40)):
@@ -271,7 +271,7 @@ def _genesis(wire: Wire) -> Iterator[str]:
 
 
 def _chain_note(place: int) -> Observer:
-    """Return an observer of how the check of the chain found the log to be made: its recipe, then its key."""
+    """Return an observer of the recipe and the key of the log, as the check of the chain found them."""
 
     def observe(wire: Wire) -> Iterator[str]:
         for text in wire.notes:
@@ -288,7 +288,7 @@ def _starts(wire: Wire) -> Iterator[str]:
 
 
 def _services_logged(wire: Wire) -> Iterator[str]:
-    """Yield whether a log that is read after a service was registered has an entry about it."""
+    """Yield whether the log contains an entry about a registered service."""
     registration: list[str] = []
     for exchange in wire.of(HUB):
         if exchange.method == "POST" and exchange.path == SERVICES and exchange.status < 300:
@@ -305,7 +305,7 @@ def _calls_of(wire: Wire, path: str) -> list[Any]:
 
 
 def _join_order(wire: Wire) -> Iterator[str]:
-    """Yield what an addon called first; the log has these calls in the order in which they came."""
+    """Yield the first calls of an addon; the log contains them in the order of arrival."""
     paths = (str(exchange.event["request"]["path"]) for exchange in wire.hub_calls)
     first = next((path for path in paths if path in {PKS, SERVICES}), None)
     if first is not None:

@@ -1,4 +1,4 @@
-"""What runs show of the rail's open points."""
+"""Observers of the open points of the rail."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def _error(exchange: Exchange) -> str:
 
 def _members(exchange: Exchange) -> str:
     resource = exchange.object.get("resource")
-    return f"{join_names(exchange.object.keys() - {'error'})}; resource: {join_names(resource) if isinstance(resource, dict) else '-'}"
+    members = join_names(exchange.object.keys() - {"error"})
+    return f"{members}; resource: {join_names(resource) if isinstance(resource, dict) else '-'}"
 
 
 def _token(entry: dict[str, Any]) -> str | None:
@@ -210,14 +211,15 @@ def _payment_response(exchange: Exchange) -> str:
 
 
 def _shape(path: str, members: tuple[str, ...]) -> Observer:
-    """Return an observer of how a document lists the operations."""
+    """Return an observer of the form in which a document lists the operations."""
 
     def observe(wire: Wire) -> Iterator[str]:
         for exchange in wire.documents("rail", path):
             name = next((name for name in members if name in exchange.object), None)
             listing = exchange.object.get(name) if name is not None else None
             if not isinstance(listing, list):
-                yield f"{name or join_names(exchange.object)}: {'an object' if isinstance(listing, dict) else 'no list'}"
+                form = "an object" if isinstance(listing, dict) else "no list"
+                yield f"{name or join_names(exchange.object)}: {form}"
             elif listing:
                 yield f"{name}: {join_names(listing[0]) if isinstance(listing[0], dict) else 'addresses'}"
 

@@ -1,4 +1,4 @@
-"""A run's log as observers read it: exchanges with their parts, and what was judged of them."""
+"""The log of a run for observers: exchanges with their parts, deliveries and judgements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED_SURFACES = {"$HUB_ADDRESS": "control_plane", "$ADDON_ADDRESS": "addon"}
 
 @dataclass(frozen=True)
 class Exchange:
-    """One exchange that was answered."""
+    """One answered exchange."""
 
     event: Event = field(repr=False)
     surface: str
@@ -53,7 +53,7 @@ class Exchange:
 
     @cached_property
     def header_spellings(self) -> Mapping[str, str]:
-        """The names of the answer's header fields as they were spelled, by name in lower case."""
+        """The spelling of the answer's header names, by name in lower case."""
         return {name.lower(): name for name, _ in self.event["response"]["headers"]}
 
     @cached_property
@@ -63,7 +63,7 @@ class Exchange:
 
     @cached_property
     def document(self) -> Any:
-        """The answer's body as JSON, None when it is not JSON."""
+        """The answer's body as JSON; None if it is not JSON."""
         return _json(self.text)
 
     @property
@@ -167,7 +167,7 @@ class Wire:
             if exchange["event"] == "exchange" and exchange["response"] is not None
         ]
         arrivals = [Delivery(exchange) for exchange in events if exchange["event"] == "arrival"]
-        # Addons call the control plane that the suite plays, which is no destination of events.
+        # Addons call the control plane that the suite simulates, which is not a destination of events.
         self.hub_calls = [exchange for exchange in arrivals if exchange.event["destination"] == _PLAYED_HUB]
         self.deliveries = [exchange for exchange in arrivals if exchange.event["destination"] != _PLAYED_HUB]
         self.profile_values = {
@@ -210,7 +210,7 @@ class Wire:
         )
 
     def list_judgements(self, row: str, expectation: str = "") -> Iterator[Event]:
-        """Return the judgements of a row whose expectation starts with a text."""
+        """Return the judgements of a row whose expectation begins with a text."""
         return (
             exchange
             for exchange in self.judgements
@@ -219,15 +219,14 @@ class Wire:
 
 
 def _surface_of(request: Mapping[str, Any], addresses: Mapping[str, str]) -> str:
-    """Return whose a request is; the agent without a network and the limited gateway have addresses of their own.
-
-    Control planes and addons that the suite starts go by names.
-    """
+    """Return the surface of a request."""
     surface_name = next(
         (surface for name, surface in _NAMED_SURFACES.items() if request["url"].startswith(f"http://{name}")), None
     )
     if surface_name is not None:
         return surface_name
+    # The agent without a network and the limited gateway have other addresses than the profile's surfaces, so the
+    # path decides for the first, and the default is the gateway.
     if str(request["path"]).startswith(_OF_THE_AGENT):
         return "agent"
     mine = (
@@ -247,8 +246,9 @@ def read_head(token: str) -> dict[str, Any]:
 
 
 def read_claims(token: str) -> dict[str, Any]:
-    """Return the claims of a token, verified or not."""
+    """Return the claims of a token without verification."""
     try:
+        # Not verified: an observer describes what a server sends, and the checks judge it.
         return jose.parse(token).claims()
     except jose.JwsFault:
         return {}
@@ -265,7 +265,7 @@ ExchangeReader: TypeAlias = Callable[[Exchange], str | None]
 
 
 def observe_each(tell: ExchangeReader, surface: str | None = None) -> Observer:
-    """Return an observer that looks at every exchange, of one surface when it is given."""
+    """Return an observer of every exchange, or of those of one surface."""
 
     def observe(wire: Wire) -> Iterator[str]:
         for exchange in wire.exchanges:

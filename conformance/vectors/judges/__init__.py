@@ -1,4 +1,4 @@
-"""Our own verifier: one judge a family of vectors, on the suite's oracles alone. Needs no server library.
+"""The suite's verifier: one judge for each family of vectors, on the suite's oracles, without server libraries.
 
 `python -m conformance.vectors.judges` speaks the line protocol of `weldproof vectors run`.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of one vector's input.
+    """The verdict on one vector's input.
 
     Attributes:
         valid: Whether it holds.
@@ -28,10 +28,10 @@ class Verdict:
 
     @classmethod
     def holds(cls, **values: Any) -> Verdict:
-        """Return the verdict on something that holds."""
+        """Return the verdict on a valid input."""
         return cls(valid=True, values=values)
 
     @classmethod
     def refused(cls, stage: str, *codes: str, **values: Any) -> Verdict:
-        """Return the verdict on something that is refused at a stage; without a code, the stage is the code."""
+        """Return the verdict on an input that a stage refuses; without a code, the stage is the code."""
         return cls(valid=False, stage=stage, codes=codes or (stage,), values=values)

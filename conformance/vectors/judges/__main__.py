@@ -1,4 +1,4 @@
-"""Our own verifier under the line protocol: `weldproof vectors run -- python -m conformance.vectors.judges`.
+"""The suite's verifier under the line protocol: `weldproof vectors run -- python -m conformance.vectors.judges`.
 
 A fault in a judge is not caught: it ends the process, and the run says crash, which is what it is.
 """
@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def serve(lines: Iterable[str], out: TextIO) -> None:
-    """Answer each line of some input; the first is the greeting."""
+    """Answer each line of the input; the first line is the greeting."""
     for line in lines:
         out.write(json.dumps(_answer(json.loads(line))) + "\n")
         out.flush()

@@ -10,7 +10,7 @@ from conformance.vectors.judges import Verdict
 
 
 def judge(given: Mapping[str, Any]) -> Verdict:
-    """Return the verdict on `envelope`; one that holds is told by its kind and the hash of its content."""
+    """Return the verdict on `envelope`; for a valid one with its kind and the hash of its content."""
     question = Question(
         given["keys"], given["now"], given.get("expected_issuer"), given.get("min_score"), given.get("audience")
     )

@@ -24,7 +24,7 @@ def judge_vector(message: Mapping[str, Any], key: Mapping[str, str], policy: Map
 
 
 def judge(question: Mapping[str, Any]) -> Verdict:
-    """Return the verdict on `message`, `key` and `policy`; it tells the signature base where one can be made."""
+    """Return the verdict on `message`, `key` and `policy`, with the signature base if it can be made."""
     verdict = judge_vector(question["message"], question["key"], question["policy"])
     base = None if verdict.base is None else verdict.base.text
     values = {} if base is None else {"signature_base": base}

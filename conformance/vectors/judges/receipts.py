@@ -1,4 +1,4 @@
-"""The suite's verdict on a receipt: the nine steps of profile 2.4, then what it binds."""
+"""The judge of receipts: the nine steps of profile 2.4, then the bindings."""
 
 from __future__ import annotations
 

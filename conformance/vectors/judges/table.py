@@ -1,4 +1,4 @@
-"""Which judge each family has; its module is imported when the first vector of the family comes."""
+"""Table of the judges by family; a judge's module is imported at the first vector of its family."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAMILIES: Final = (
 
 
 def judge(family: str) -> Judge | None:
-    """Return what judges the vectors of a family; None where nothing here does."""
+    """Return the judge of a family; None for an unknown family."""
     if family not in FAMILIES:
         return None
     family_judge: Judge = import_module(f"{__package__}.{family}").judge

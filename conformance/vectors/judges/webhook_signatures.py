@@ -1,4 +1,4 @@
-"""The judge of webhook signatures, as a receiver that takes the profile's form alone (profile section 4)."""
+"""The judge of webhook signatures: a receiver that accepts only the profile's form (profile section 4)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _MODULES: Final = {lane: f"conformance.oracles.welds.{lane}.weld" for lane in LA
 
 
 def judge(question: Mapping[str, Any]) -> Verdict:
-    """Return the verdict on the evidence of one lane; it tells who paid, and which transaction it was."""
+    """Return the verdict on the evidence of one lane, with the payer and the transaction."""
     try:
         return Verdict.holds(**_find_token(question))
     except PaymentRefusal as refusal:
@@ -22,7 +22,7 @@ def judge(question: Mapping[str, Any]) -> Verdict:
 
 
 def _find_token(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is told of a payment; each lane's libraries are loaded when it is asked for."""
+    """Return the values of a payment; each lane's libraries are loaded at its first use."""
     lane = import_module(_MODULES[question["lane"]])
     text: dict[str, Any] = lane.judge_payment(question)
     return text

@@ -10,7 +10,7 @@ from conformance.vectors.judges import Verdict
 
 
 def judge(question: Mapping[str, Any]) -> Verdict:
-    """Return the verdict on `receipt`; of a proof that is refused, the code says where."""
+    """Return the verdict on `receipt`; the code of a refused proof names the place."""
     verdict = judge_receipt(question["receipt"], Question(question["keys"], question["now"]))
     if verdict.reason is not None or verdict.envelope is None:
         codes = () if verdict.refusal is None else (verdict.refusal.value,)

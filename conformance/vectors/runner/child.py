@@ -1,8 +1,4 @@
-"""A verifier as a child process: a line to it, a line from it, and its end, whatever it does.
-
-It leads a process group of its own, which is killed when it is done with, so that nothing it started stays. What it
-writes to standard error is read all the time and its end is kept.
-"""
+"""Child process of a verifier: one line to it, one line from it, and its end in every case."""
 
 from __future__ import annotations
 
@@ -22,11 +18,11 @@ _LAST_WORDS_SECONDS: Final = 10.0
 
 
 class NotStarted(Exception):
-    """The command cannot be started; the text says why."""
+    """The command cannot be started; the text contains the reason."""
 
 
 class CrashedVerifier(Exception):
-    """The process ended, or closed its output; the text says how, with the end of its standard error.
+    """The process ended, or closed its output; the text contains its fate and the end of its standard error.
 
     Attributes:
         unfinished: Whether a line was begun.
@@ -43,11 +39,11 @@ class SilentVerifier(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a verifier went after the end of its input.
+    """The end of a verifier after the end of its input.
 
     Attributes:
-        clean: Whether it exited 0 in time and said nothing more.
-        detail: A sentence; empty where it is clean.
+        clean: Whether it exited 0 in time without further output.
+        detail: A sentence; empty if it is clean.
     """
 
     clean: bool
@@ -79,6 +75,7 @@ class Child:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 limit=LONGEST_LINE,
+                # It leads a process group, which is killed at the end, so that no process which it started remains.
                 start_new_session=True,
             )
         except (OSError, ValueError) as fault:
@@ -86,22 +83,21 @@ class Child:
         return cls(process)
 
     async def ask(self, line: bytes, seconds: float) -> bytes:
-        """Return the next line of its output after a line was sent to it.
-
-        What is sent waits in memory for as long as the process does not read, so that one which only writes, or does
-        nothing at all, holds nobody up.
+        """Send a line and return the next line of its output.
 
         Raises:
             Crashed: It ended before.
-            Silent: No line came in so many seconds.
+            SilentVerifier: No line came in so many seconds.
             Nonsense: The line is longer than a line may be.
         """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
+            # Without drain: the line waits in memory while the process does not read, so a verifier that only writes
+            # cannot block the runner.
             self._stdin.write(line)
         return await self._read_line(seconds)
 
     async def finish(self, seconds: float) -> Ending:
-        """End its input and return how it went; it is still to be killed, for what it started may be there."""
+        """End its input and return its end; the caller still kills its group, since its children may be alive."""
         self._stdin.close()
         try:
             line = await self._read_line(seconds)
@@ -122,7 +118,7 @@ class Child:
         self._listening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._listening
-        # A grandchild that left the group may hold the pipes; closing our ends leaves nothing of them here.
+        # A grandchild that left the group may hold the pipes; closing these ends frees them here.
         self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no public way
 
     async def _read_line(self, seconds: float) -> bytes:
@@ -130,7 +126,7 @@ class Child:
         ends = loop.time() + seconds
         line_task = asyncio.ensure_future(self._stdout.readline())
         try:
-            # A process may end while another that it started holds its output open: then no end of file would come.
+            # A child of the process may hold its output open after its end: then no end of file comes.
             while not line_task.done():
                 alive = self._process.returncode is None
                 seconds_left = ends - loop.time()
@@ -150,22 +146,22 @@ class Child:
             return line
         await self._wait_until_gone(_LAST_WORDS_SECONDS)
         fate = self._fate()
-        # Whatever it started may hold its standard error open: then that would not end.
+        # A child of the process may hold its standard error open: without the kill, it would not end.
         self._kill()
         await asyncio.wait({self._listening}, timeout=_LAST_WORDS_SECONDS)
         place = " in the middle of a line" if line else ""
         raise CrashedVerifier(f"it {fate}{place}{self.last_words}", unfinished=bool(line))
 
     def _kill(self) -> None:
-        # The process leads the group. Killing it by itself, too, would look at its end before asyncio does, which then
-        # warns of a process that it does not know.
+        # The process leads the group. Killing it separately would also wait for it before asyncio does, which then
+        # warns about an unknown process.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _wait_until_gone(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         ends = loop.time() + seconds
-        # Not wait(): some Pythons let it wait for the pipes, too, which a grandchild may hold open.
+        # Not wait(): in some Python versions it also waits for the pipes, which a grandchild may hold open.
         while self._process.returncode is None and loop.time() < ends:  # noqa: ASYNC110 - see above
             await asyncio.sleep(0.01)
 
@@ -182,7 +178,7 @@ class Child:
 
     @property
     def last_words(self) -> str:
-        """The end of its standard error, after a colon; empty where it wrote nothing."""
+        """The end of its standard error, after a colon; empty if it wrote nothing."""
         tail = self._tail.decode("utf-8", "replace").strip()
         return f": {tail}" if tail else ""
 

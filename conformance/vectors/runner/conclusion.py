@@ -1,4 +1,4 @@
-"""What a run comes to: which disagreements count, what is to be said of the whole, and the exit code. Pure."""
+"""Conclusion of a run: the disagreements that count, remarks on the whole, and the exit code. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.vectors.runner.running import FAILURES_IN_A_ROW, Run
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """A run beside its explanations.
+    """A run together with its explanations.
 
     Attributes:
         run: The run.
@@ -37,7 +37,7 @@ class Conclusion:
 
     @property
     def only_pinned(self) -> tuple[Result, ...]:
-        """The disagreements on what only the profile decides, where that fails nobody and nothing explains them."""
+        """The unexplained disagreements about something that only the profile decides, if they do not fail the run."""
         return tuple(
             result for result in self.disagreements if result.vector.id not in self.reasons and not self._counts(result)
         )
@@ -49,7 +49,7 @@ class Conclusion:
 
     @property
     def disagreements(self) -> tuple[Result, ...]:
-        """Everything but agreement, families aside that the verifier never claimed to judge."""
+        """All disagreements, without families that the verifier never claimed to judge."""
         return tuple(result for result in self.run.results if result.disagrees)
 
     @property
@@ -59,7 +59,7 @@ class Conclusion:
 
     @property
     def counts(self) -> dict[str, dict[Outcome, int]]:
-        """How often each outcome came, by family."""
+        """The number of each outcome, by family."""
         results: dict[str, dict[Outcome, int]] = {}
         for result in self.run.results:
             family = results.setdefault(result.vector.family, dict.fromkeys(Outcome, 0))
@@ -95,7 +95,7 @@ class Conclusion:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be said of the run as a whole, a sentence each."""
+        """Remarks on the run as a whole, one sentence each."""
         return tuple(self._remarks())
 
     def _counts(self, result: Result) -> bool:

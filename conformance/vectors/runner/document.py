@@ -1,4 +1,4 @@
-"""The result of a run as a JSON document, and back; result.schema.json beside this file is its published schema."""
+"""Result document of a run, written and read as JSON; its published schema is result.schema.json in this folder."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from conformance.vectors.runner.judging import Outcome, Result
 from conformance.vectors.runner.running import Plan
 
 FORMAT: Final = "weldproof-vectors-result/1"
-# What a verifier told is repeated up to here.
+# The longest text of a verifier that is repeated.
 _LONGEST_TEXT: Final = 4_000
 _MOST_CODES: Final = 20
 
 
 class DocumentFault(ValueError):
-    """A document that is no result of a run; the text says why."""
+    """A document that is not the result of a run; the text contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class ResultLine:
         id: The vector.
         family: Its family.
         kind: Its stage and fault.
-        outcome: What came of it.
-        pinned: Whether only the profile decides what is disagreed on.
-        detail: A sentence; empty where it agrees.
-        explained: The written reason, where there is one.
+        outcome: Its outcome.
+        pinned: Whether the disagreement is about something that only the profile decides.
+        detail: A sentence; empty for an agreement.
+        explained: The written reason, if any.
     """
 
     id: str
@@ -52,14 +52,14 @@ class ResultLine:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A result document as the comparison needs it.
+    """The parts of a result document that the comparison needs.
 
     Attributes:
-        verifier: Name and version, as it greeted.
-        vectors_version: Version of the package that was run.
-        exit_code: What the run ended with.
+        verifier: Name and version of the verifier's greeting.
+        vectors_version: Version of the package.
+        exit_code: The exit code of the run.
         sentence: The run in a sentence.
-        results: A line a vector.
+        results: A line for each vector.
     """
 
     verifier: str

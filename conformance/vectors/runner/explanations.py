@@ -1,4 +1,4 @@
-"""Written explanations of what a verifier does otherwise, and whether each still fits: a file of them cannot rot.
+"""Written explanations of a verifier's disagreements, each compared with the run, so that a file cannot become stale.
 
 [[explained]]
 id = "receipts/canonical/*"     # one vector, or a pattern over ids; or family = "welds" for a whole family
@@ -22,20 +22,19 @@ _MEMBERS = frozenset({"id", "family", "result", "reason", "depends_on"})
 
 
 class ExplanationsFault(Exception):
-    """A file that holds no explanations; the text says where."""
+    """A malformed file of explanations; the text names the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a verifier answers otherwise, here and there.
+    """The reason for some disagreements of a verifier.
 
     Attributes:
-        pattern: Vector id or pattern over ids; None where it is about a family.
-        family: Family; None where it is about ids.
-        outcome: What it explains, and nothing else.
-        reason: Why.
-        depends_on: What the verifier must be built with or run on to answer so, such as a version of a library; empty
-            where it always does.
+        pattern: Vector id or pattern of ids; None for a family.
+        family: Family; None for ids.
+        outcome: The only outcome that it explains.
+        reason: The reason.
+        depends_on: The condition of the answer, such as a version of a library; empty if there is none.
     """
 
     pattern: str | None
@@ -46,11 +45,11 @@ class Explanation:
 
     @property
     def subject(self) -> str:
-        """What it is about, as the file says it."""
+        """Its subject, in the words of the file."""
         return f"family {self.family}" if self.pattern is None else str(self.pattern)
 
     def covers(self, vector: Vector) -> bool:
-        """Return whether it is about a vector."""
+        """Return whether it covers a vector."""
         if self.pattern is None:
             return vector.family == self.family
         return fnmatchcase(vector.id, self.pattern)
@@ -62,11 +61,11 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Rotten:
-    """An explanation that explains nothing.
+    """An explanation that no longer explains a result.
 
     Attributes:
         explanation: The entry.
-        detail: What is found instead, in a sentence.
+        detail: What the run shows instead, in a sentence.
     """
 
     explanation: Explanation

@@ -1,4 +1,4 @@
-"""What an answer comes to: agreement, or one of eight ways to disagree. Pure."""
+"""Judgement of an answer: agreement, or one of eight kinds of disagreement. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from conformance.vectors.runner.protocol import INVALID, UNSUPPORTED, VALID, Ans
 
 
 class Outcome(StrEnum):
-    """What became of one vector.
+    """The outcome of one vector.
 
     Attributes:
-        AGREE: The verdict is right, and so is everything that was told with it.
-        OTHER_REASON: Refused, as it should be; the stage or the code told is another.
-        WRONG_VALUE: The verdict is right; a value told with it is another.
-        ACCEPTS: Said to be valid, and is not.
-        REFUSES: Said to be invalid, and is valid.
-        UNSUPPORTED: Not judged, by the verifier's own word.
+        AGREE: The verdict and everything that was returned with it is right.
+        OTHER_REASON: Refused correctly, but with another stage or code.
+        WRONG_VALUE: The verdict is right, but a returned value is another.
+        ACCEPTS: An invalid vector was called valid.
+        REFUSES: A valid vector was called invalid.
+        UNSUPPORTED: The verifier answered that it does not judge the vector.
         CRASH: The process ended, or could not be started again.
         HANG: No answer in time.
-        NONSENSE: A line that is no answer.
+        NONSENSE: A line that is not an answer.
     """
 
     AGREE = "agree"
@@ -44,15 +44,15 @@ VERDICT_OUTCOMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one vector, and why.
+    """The outcome of one vector, with its reason.
 
     Attributes:
         vector: The vector.
-        outcome: What became of it.
-        pinned: Whether only the profile decides what is disagreed on, so that no standard is broken.
-        detail: A sentence; empty where it agrees.
-        answer: What was said; None where nothing that could be read.
-        asked: Whether the question was put at all.
+        outcome: The outcome.
+        pinned: Whether the disagreement is about something that only the profile decides, so no standard is broken.
+        detail: A sentence; empty for an agreement.
+        answer: The answer; None if no answer could be read.
+        asked: Whether the question was asked at all.
     """
 
     vector: Vector
@@ -64,12 +64,12 @@ class Result:
 
     @property
     def disagrees(self) -> bool:
-        """Whether it is anything but agreement; a family that a verifier never claimed to judge is no disagreement."""
+        """Whether it is a disagreement; a family that a verifier never claimed to judge does not count."""
         return self.outcome is not Outcome.AGREE and (self.asked or self.outcome is not Outcome.UNSUPPORTED)
 
 
 def judge_answer(vector: Vector, family: FamilyInfo, answer: Answer) -> Result:
-    """Return what an answer to a vector comes to."""
+    """Return the result of an answer to a vector."""
     expected = vector.expected
     missing_values = [name for name in family.told if name not in answer.values]
     if answer.verdict == VALID and missing_values:
@@ -77,6 +77,7 @@ def judge_answer(vector: Vector, family: FamilyInfo, answer: Answer) -> Result:
         return Result(vector, Outcome.NONSENSE, detail=detail, answer=answer)
     if answer.verdict == UNSUPPORTED:
         return Result(vector, Outcome.UNSUPPORTED, detail="not judged, by its own word", answer=answer)
+    # The verdict first: a wrong verdict is a security fault, a wrong stage or value only a wrong explanation.
     if (answer.verdict == VALID) is not expected.valid:
         outcome = Outcome.ACCEPTS if answer.verdict == VALID else Outcome.REFUSES
         detail = f"{_expectation(vector)}; it says {_describe_answer(answer)}"
@@ -93,7 +94,7 @@ def judge_answer(vector: Vector, family: FamilyInfo, answer: Answer) -> Result:
 
 
 def _other_reasons(vector: Vector, answer: Answer) -> Iterable[str]:
-    """Yield the members of a refusal that were told and are another; of several right codes one is enough."""
+    """Yield the returned members of a refusal that differ; of several right codes, one is enough."""
     if answer.stage is not None and answer.stage != vector.expected.stage:
         yield "stage"
     if not set(answer.codes) <= set(vector.expected.codes):

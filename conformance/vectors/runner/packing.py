@@ -1,4 +1,4 @@
-"""The vector package as one file that needs no Python: the same package, the same bytes."""
+"""Archives of the vector package, reproducible byte for byte."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_zip(folder: Traversable) -> bytes:
 
 
 def _contents(folder: Traversable) -> Iterator[tuple[str, bytes]]:
-    """Yield name and bytes of every file, below one folder that is named after the version, sums last."""
+    """Yield name and bytes of every file, in a folder named after the version, with the checksums last."""
     manifest = json.loads((folder / vectors.MANIFEST).read_text("utf-8"))
     top = f"weldproof-vectors-{manifest['version']}"
     sums = []

@@ -1,7 +1,6 @@
-"""The line protocol of vector runs: what a verifier is sent, and what it may answer. Pure.
+"""Line protocol of vector runs: the questions to a verifier and its answers (specified in PROTOCOL.md). Pure.
 
-One JSON object a line, both ways. The verifier is greeted once and says what it is and which families it can judge;
-then it gets one question at a time and answers it under the same number. PROTOCOL.md beside the vectors specifies it.
+Each line is one JSON object. The verifier answers the greeting with its name and families, then one question at a time.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ _LONGEST_WHY: Final = 1_000
 
 
 class Nonsense(Exception):
-    """A line that is no answer to what was asked; the text says why.
+    """A line that does not answer the question; the text contains the reason.
 
     Attributes:
-        in_step: Whether it is an answer to the open question all the same, so that the next line belongs to the next.
+        in_step: Whether it nevertheless belongs to the open question, so that the next line belongs to the next one.
     """
 
     def __init__(self, reason: str, *, in_step: bool = False) -> None:
@@ -38,11 +37,11 @@ class Nonsense(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a verifier says of itself.
+    """The greeting of a verifier.
 
     Attributes:
         verifier: Its name and version.
-        families: The families that it can judge, known to us or not.
+        families: The families that it can judge, including unknown ones.
     """
 
     verifier: str
@@ -51,14 +50,14 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a verifier says of one vector.
+    """The answer of a verifier to one vector.
 
     Attributes:
         verdict: `valid`, `invalid` or `unsupported`.
-        codes: Codes of the refusal; empty where it tells none.
-        stage: Where it refused; None where it does not tell.
-        values: What it worked out, by name: texts, numbers, truth values, null.
-        why: Its own words, the beginning of them.
+        codes: Codes of the refusal; empty if it returns none.
+        stage: The stage that refused; None if it returns none.
+        values: Computed values, by name: texts, numbers, truth values, null.
+        why: The beginning of its explanation.
     """
 
     verdict: str
@@ -69,25 +68,26 @@ class Answer:
 
 
 def encode_greeting(families: Iterable[str]) -> bytes:
-    """Return the first line that a verifier gets."""
+    """Return the first line for a verifier."""
     return _line({"protocol": PROTOCOL, "families": list(families)})
 
 
 def encode_question(n: int, family: str, input_: Mapping[str, Any]) -> bytes:
-    """Return the line that asks for the verdict on one vector; its id is not in it, for it tells the verdict."""
+    """Return the line that asks for the verdict on one vector."""
+    # Without the vector's id: ids contain the fault, so a verifier could answer from the id alone.
     return _line({"n": n, "family": family, "input": input_})
 
 
 def parse_hello(line: bytes) -> Hello:
-    """Return what a verifier says of itself.
+    """Return the greeting of a verifier.
 
     Raises:
-        Nonsense: The line is no greeting.
+        Nonsense: The line is not a greeting.
     """
     message = _object(line)
     name, families = message.get("verifier"), message.get("families")
     if not isinstance(name, str) or not name.strip():
-        raise Nonsense('the greeting tells no name in "verifier"')
+        raise Nonsense('the greeting contains no name in "verifier"')
     if not _texts(families):
         raise Nonsense('the greeting\'s "families" are no list of texts')
     return Hello(name, tuple(dict.fromkeys(families)))

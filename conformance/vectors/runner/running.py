@@ -1,4 +1,4 @@
-"""One run of a verifier over vectors: greeted, asked in an order that the seed decides, started again after a fault."""
+"""One run of a verifier over vectors: greeting, questions in the order of the seed, restart after a fault."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _FAULT_OUTCOMES: Final[Mapping[type[Exception], Outcome]] = {
 
 
 class NothingJudged(Exception):
-    """There is no verifier to ask: the command cannot be started, or does not greet. The text says why."""
+    """No verifier: the command cannot be started, or gives no greeting. The text contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be run.
+    """The plan of a run.
 
     Attributes:
         command: The verifier's command, word by word.
         families: Every family that a selected vector belongs to, by name.
         vectors: The selected vectors, in the order of the package.
-        seed: Decides the order of the questions.
+        seed: The seed of the questions' order.
         seconds: How long an answer may take, and the exit at the end.
         start_seconds: How long the greeting may take.
     """
@@ -56,15 +56,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of it.
+    """The result of a run.
 
     Attributes:
-        hello: What the verifier said of itself.
-        results: A result a vector, in the order of the package; fewer where the run was interrupted.
-        ending: How the verifier went.
+        hello: The greeting of the verifier.
+        results: A result for each vector, in the order of the package; fewer if the run was interrupted.
+        ending: The end of the verifier.
         starts: How often it was started.
-        gave_up: Whether it failed so often in a row that the rest was not asked.
-        interrupted: Whether the run was cut short.
+        gave_up: Whether it failed so often in a row that the other vectors were not asked.
+        interrupted: Whether the run was interrupted.
     """
 
     hello: Hello
@@ -77,11 +77,11 @@ class Run:
 
 @dataclass(slots=True)
 class Runner:
-    """Asks one verifier everything in a plan.
+    """Runner of a plan with one verifier.
 
     Attributes:
-        plan: What is to be run.
-        report_result: Is called with each result as it comes.
+        plan: The plan.
+        report_result: Called with each result.
     """
 
     plan: Plan
@@ -92,10 +92,10 @@ class Runner:
     _results: dict[str, Result] = field(default_factory=dict)
 
     async def ask_all(self) -> Run:
-        """Ask everything; a cancellation ends the run early and is told in what is returned.
+        """Ask all questions; a cancellation ends the run early, and the result reports it.
 
         Raises:
-            NothingJudged: The command cannot be started, or does not greet.
+            NothingJudged: The command cannot be started, or gives no greeting.
             asyncio.CancelledError: Cancelled before the greeting.
         """
         try:
@@ -126,7 +126,10 @@ class Runner:
                 claimed_vectors.append(vector)
             else:
                 detail = "the verifier does not name this family"
+                # A family that the verifier never claimed is not a disagreement.
                 self._note(Result(vector, Outcome.UNSUPPORTED, detail=detail, asked=False))
+        # A verifier must not pass by the order of the questions, such as all valid ones first. The seed repeats an
+        # order.
         random.Random(self.plan.seed).shuffle(claimed_vectors)  # noqa: S311 - an order that can be repeated
         return claimed_vectors
 
@@ -145,6 +148,8 @@ class Runner:
             again = ""
             answer = parse_answer(await self._ask(encode_question(n, vector.family, vector.input)), n)
         except Nonsense as fault:
+            # Out of step, the next line could answer this question instead of the next one: only a new process is
+            # safe.
             if again or not fault.in_step:
                 await self._count_failure()
             else:

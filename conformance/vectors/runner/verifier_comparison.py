@@ -1,4 +1,4 @@
-"""Verifiers side by side: what came of each kind of vector, and of each vector on which they differ. Pure."""
+"""Comparison of verifiers: the outcomes of each kind of vector, and of each vector on which they differ. Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Cell = tuple[tuple[Outcome, int], ...]
 
 
 class ComparisonFault(ValueError):
-    """Results that do not belong side by side; the text says why."""
+    """Results that cannot be compared; the text contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What came of something in each verifier, in their order.
+    """The outcomes of one subject in each verifier, in their order.
 
     Attributes:
-        name: What it is: a family, a kind or a vector's id.
-        cells: Each outcome with how often it came; empty where nothing of it was run.
-        details: For a vector the sentences of each result, with the reason where there is one; else empty.
+        name: The subject: a family, a kind or a vector's id.
+        cells: Each outcome with its count; empty if nothing of it was run.
+        details: For a vector, the sentence of each result with its reason; otherwise empty.
     """
 
     name: str
@@ -57,12 +57,12 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Verifiers side by side.
+    """A comparison of verifiers.
 
     Attributes:
-        labels: What each is called; told apart by their files where two have one name.
+        labels: The name of each; with the file if two have the same name.
         sentences: Each run in a sentence.
-        vectors_version: The version of the package that all of them ran.
+        vectors_version: The version of the package of all runs.
         families: Everything that any of them ran.
     """
 
@@ -103,10 +103,10 @@ class Comparison:
 
 
 def compare(documents: Mapping[str, Document]) -> Comparison:
-    """Set results side by side.
+    """Compare results.
 
     Args:
-        documents: Each result by the name of its file.
+        documents: The results by file name.
 
     Raises:
         ComparisonFault: They are of different versions of the vectors.
