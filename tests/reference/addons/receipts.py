@@ -38,21 +38,21 @@ def receipt_payload(score: int = 912, forgery: Forgery | None = None, **changes:
 def _make_proof(
     rng: random.Random, score: int, forgery: Forgery | None, changes: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    held = secret(score, rng, forgery)
+    witness = secret(score, rng, forgery)
     payload = {
         "type": "zkp_receipt",
         "version": "1",
         **PAYMENT,
         "atb_cert_version": "2",
         "bench_issuer": ISSUER.did,
-        "commitment_b64": commitment_text(held),
+        "commitment_b64": commitment_text(witness),
         "threshold_milliunits": 700,
         "proof_system": SYSTEM,
         "issued_at": "2026-06-01T12:00:00Z",
         **LASTING,
         **changes,
     }
-    return {**payload, "proof_b64": base64.b64encode(proof_of(payload, held, rng, forgery)).decode()}
+    return {**payload, "proof_b64": base64.b64encode(proof_of(payload, witness, rng, forgery)).decode()}
 
 
 async def judge_receipt(client: httpx.AsyncClient, receipt: str) -> dict[str, Any]:

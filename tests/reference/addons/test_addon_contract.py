@@ -74,8 +74,8 @@ def test_the_document_is_openapi_3_1(name: str) -> None:
     body = document(name)
     OpenAPIV31SpecValidator(body).validate()
     assert body["openapi"] == "3.1.0"
-    guarded = [path for path, method in operations(name) if "security" in body["paths"][path][method]]
-    assert guarded == (["/v1/receipts"] if name == "zkp" else [])
+    guarded_paths = [path for path, method in operations(name) if "security" in body["paths"][path][method]]
+    assert guarded_paths == (["/v1/receipts"] if name == "zkp" else [])
 
 
 @pytest.mark.parametrize(("name", "addon"), ADDONS.items())

@@ -19,8 +19,8 @@ PAGE = (DOCS / "addons.md").read_text("utf-8")
 def test_every_setting_is_told_with_its_default() -> None:
     """The table lists all settings of the hub with their defaults."""
     report = dict(re.findall(r"^\| `(S2_HUB_\w+)` \| (.+?) \|", PAGE, re.MULTILINE))
-    known = {f"S2_HUB_{name.upper()}" for name in ControlPlaneSettings.model_fields}
-    assert set(report) == known
+    setting_names = {f"S2_HUB_{name.upper()}" for name in ControlPlaneSettings.model_fields}
+    assert set(report) == setting_names
     settings = ControlPlaneSettings()
     assert (report["S2_HUB_POLL_SECONDS"], report["S2_HUB_MAX_STALE_SECONDS"]) == (
         f"{settings.poll_seconds:g}",
@@ -31,9 +31,9 @@ def test_every_setting_is_told_with_its_default() -> None:
 
 def test_reasons_are_told_in_their_order() -> None:
     """Those of a credential; an audience is a token's, a proof a receipt's."""
-    listed = re.search(r"looked for in this order: (.+?)\. `payload`", PAGE, re.DOTALL)
-    assert listed is not None
-    assert re.findall(r"`(\w+)`", listed[1]) == [reason for reason in REASONS if reason not in OF_OTHERS]
+    reasons = re.search(r"looked for in this order: (.+?)\. `payload`", PAGE, re.DOTALL)
+    assert reasons is not None
+    assert re.findall(r"`(\w+)`", reasons[1]) == [reason for reason in REASONS if reason not in OF_OTHERS]
 
 
 def test_numbers_are_those_of_the_code() -> None:

@@ -67,9 +67,9 @@ async def test_methods(either: httpx.AsyncClient) -> None:
         answer = await either.request(method, "/health")
         assert answer.status_code == 405
         assert {one.strip() for one in answer.headers["Allow"].split(",")} == {"GET", "HEAD"}
-    got, head = await either.get("/health"), await either.head("/health")
+    answers, head = await either.get("/health"), await either.head("/health")
     assert (head.status_code, head.content) == (200, b"")
-    assert head.headers["Content-Length"] == str(len(got.content))
+    assert head.headers["Content-Length"] == str(len(answers.content))
 
 
 async def test_documents_have_entity_tags(either: httpx.AsyncClient) -> None:

@@ -85,10 +85,10 @@ def test_it_runs_alone(exits: ExitStack, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["atb_verifier", "federation_validator", "zkp_receipt"])
 def test_without_a_falcon_library(exits: ExitStack, tmp_path: Path, name: str) -> None:
     """P-AD-05: a release of the library that has no Falcon is as good as none; the process serves and fails closed."""
-    other = tmp_path / "site" / "pqcrypto"
-    (other / "sign").mkdir(parents=True)
-    (other / "__init__.py").touch()
-    (other / "sign" / "__init__.py").touch()
+    other_library = tmp_path / "site" / "pqcrypto"
+    (other_library / "sign").mkdir(parents=True)
+    (other_library / "__init__.py").touch()
+    (other_library / "sign" / "__init__.py").touch()
     hub = HubService(tmp_path / "hub")
     exits.callback(hub.close)
     addon = AddonService(tmp_path / name, name, hub, PYTHONPATH=f"{tmp_path / 'site'}:{Path.cwd()}")

@@ -27,13 +27,13 @@ class Family:
         self.hub = HubService(folder / "hub")
         self.addons = [AddonService(folder / name, name, self.hub) for name in NAMES]
         self.all: list[Service] = [self.hub, *self.addons]
-        for one in self.all:
-            exits.callback(one.close)
+        for service in self.all:
+            exits.callback(service.close)
 
     def is_joined(self) -> bool:
         """Whether the posture shows every addon healthy, at its own address."""
-        expected = {NAMES[one.name]: ("addon", one.url) for one in self.addons}
-        return self.hub.healthy() == expected
+        services = {NAMES[one.name]: ("addon", one.url) for one in self.addons}
+        return self.hub.healthy() == services
 
     def judge_everywhere(self) -> list[tuple[str, str | None]]:
         """Return what each addon says of the credential."""
@@ -53,8 +53,8 @@ def family(tmp_path: Path) -> Iterator[Family]:
 
 def test_issuers_come_and_go(family: Family) -> None:
     """A new issuer, its revocation, and its return are seen by every addon within the profile's time."""
-    for one in family.all:
-        one.start()
+    for service in family.all:
+        service.start()
     until(family.is_joined, family.log)
     until(lambda: family.judge_everywhere() == [UNKNOWN] * 2, family.log)
 
@@ -67,8 +67,8 @@ def test_issuers_come_and_go(family: Family) -> None:
         started_at = time.monotonic()
         until(lambda: family.judge_everywhere() == [expected] * 2, family.log)  # noqa: B023 - waited for at once
         assert time.monotonic() - started_at < PROPAGATION_SECONDS
-    assert [one.health()["issuers"] for one in family.addons] == [1, 1]
-    assert [one.end() for one in family.all] == [0, 0, 0], family.log()
+    assert [service.health()["issuers"] for service in family.addons] == [1, 1]
+    assert [service.end() for service in family.all] == [0, 0, 0], family.log()
     assert family.hub.token not in family.log()
 
 
@@ -81,31 +81,31 @@ def test_the_default_interval_keeps_the_profile_s_time() -> None:
 def test_killed_and_started_in_any_order_they_heal(family: Family, first: int) -> None:
     """Without hands: everything is killed and started again, the hub first, in the middle, last."""
     order = [*family.all[first:], *family.all[:first]]
-    for one in order:
-        one.start()
-        if one is order[0]:
-            one.ready()  # the first serves although no other service is up
+    for service in order:
+        service.start()
+        if service is order[0]:
+            service.ready()  # the first serves although no other service is up
     until(family.is_joined, family.log)
     family.hub.trust(ISSUER.did, ISSUER.public_key_b64)
     until(lambda: family.judge_everywhere() == [ACTIVE] * 2, family.log)
 
-    for one in order:
-        one.kill()
-    for one in reversed(order):
-        one.start()
+    for service in order:
+        service.kill()
+    for service in reversed(order):
+        service.start()
     until(lambda: family.judge_everywhere() == [ACTIVE] * 2, family.log)
     until(family.is_joined, family.log)
 
 
 def test_the_hub_alone_dies(family: Family) -> None:
     """Addons go on with what they know and say that it is away; with the hub they come back by themselves."""
-    for one in family.all:
-        one.start()
+    for service in family.all:
+        service.start()
     until(family.is_joined, family.log)
     family.hub.trust(ISSUER.did, ISSUER.public_key_b64)
     until(lambda: family.judge_everywhere() == [ACTIVE] * 2, family.log)
     family.hub.kill()
-    until(lambda: [one.health()["hub"] for one in family.addons] == ["unreachable"] * 2, family.log)
+    until(lambda: [service.health()["hub"] for service in family.addons] == ["unreachable"] * 2, family.log)
     assert family.judge_everywhere() == [ACTIVE] * 2
 
     forgetful = Path(family.hub.settings["S2CP_DATA_DIR"])
@@ -115,13 +115,13 @@ def test_the_hub_alone_dies(family: Family) -> None:
     family.hub.start()
     until(family.is_joined, family.log)  # services register again at a hub that lost them
     until(lambda: family.judge_everywhere() == [UNKNOWN] * 2, family.log)
-    assert [one.health()["hub"] for one in family.addons] == ["connected"] * 2
+    assert [service.health()["hub"] for service in family.addons] == ["connected"] * 2
 
 
 def test_an_addon_alone_dies(family: Family) -> None:
     """The posture shows it unhealthy, and healthy again when it is back."""
-    for one in family.all:
-        one.start()
+    for service in family.all:
+        service.start()
     until(family.is_joined, family.log)
     verifier, validator = family.addons
     verifier.kill()

@@ -23,8 +23,8 @@ def example() -> Addon:
 async def test_it_tells_who_is_trusted(opener: Opener, example: Addon) -> None:
     """A trusted issuer, a stranger, and no issuer while there is no trust set."""
     client: httpx.AsyncClient = await opener(example)
-    asked = [await client.post("/v1/known", json={"did": did}) for did in (ISSUER.did, "did:web:stranger.example")]
-    assert [answer.json() for answer in asked] == [{"known": True, "kid": ISSUER.kid}, {"known": False, "kid": None}]
+    answers = [await client.post("/v1/known", json={"did": did}) for did in (ISSUER.did, "did:web:stranger.example")]
+    assert [answer.json() for answer in answers] == [{"known": True, "kid": ISSUER.kid}, {"known": False, "kid": None}]
     cut_off: httpx.AsyncClient = await opener(example, None)
     assert (await cut_off.post("/v1/known", json={"did": ISSUER.did})).json() == {"known": None, "kid": None}
 

@@ -92,8 +92,8 @@ async def test_answers_are_as_documented(zkp: httpx.AsyncClient, bearer: dict[st
     assert fits("Issued", issue_answer)
     assert set(issue_answer["payload"]) == set(DOCUMENT["components"]["schemas"]["Payload"]["properties"])
     assert fits("Verdict", await judge_receipt(zkp, issue_answer["receipt"]))
-    refused = await ask_receipt(zkp, bearer, score_milliunits=1)
-    assert (refused.status_code, fits("HTTPValidationError", refused.json())) == (422, True)
+    refusal = await ask_receipt(zkp, bearer, score_milliunits=1)
+    assert (refusal.status_code, fits("HTTPValidationError", refusal.json())) == (422, True)
     stranger = await ask_receipt(zkp, {})
     assert (stranger.status_code, fits("Detail", stranger.json())) == (401, True)
 

@@ -82,30 +82,30 @@ async def test_nothing_else_stands_in_an_elements_place(zkp: httpx.AsyncClient, 
         assert (stage in EQUATIONS, element) == (True, None), other.hex()
 
 
-@pytest.mark.parametrize(("plane", "other_value"), [*itertools.pairwise(ELEMENTS), (ELEMENTS[-1], ELEMENTS[0])])
-async def test_neighbours_are_not_swapped(zkp: httpx.AsyncClient, plane: str, other_value: str) -> None:
+@pytest.mark.parametrize(("first_name", "second_name"), [*itertools.pairwise(ELEMENTS), (ELEMENTS[-1], ELEMENTS[0])])
+async def test_neighbours_are_not_swapped(zkp: httpx.AsyncClient, first_name: str, second_name: str) -> None:
     """Each with the next: points with points are refused by an equation, a point for a scalar as what it is not."""
     _, proof = honest()
-    swapped = place_element(
-        place_element(proof, plane, element_of(proof, other_value)), other_value, element_of(proof, plane)
+    forged_proof = place_element(
+        place_element(proof, first_name, element_of(proof, second_name)), second_name, element_of(proof, first_name)
     )
-    stage, element = await refusal(zkp, with_proof(swapped))
-    if (plane in SCALARS) == (other_value in SCALARS):
+    stage, element = await refusal(zkp, with_proof(forged_proof))
+    if (first_name in SCALARS) == (second_name in SCALARS):
         assert (stage in EQUATIONS, element) == (True, None)
     else:
         assert stage in {"point", "scalar"}
-        assert element in {plane, other_value}
+        assert element in {first_name, second_name}
 
 
 async def test_nothing_else_stands_in_the_commitments_place(zkp: httpx.AsyncClient) -> None:
     """The identity, a point of small order, one beside the subgroup, and what is not canonical; or another element."""
     payload, _ = honest()
-    here = curve.decode(base64.b64decode(payload["commitment_b64"]))
-    beside = curve.encode(curve.add(here, curve.decode(ORDER_8)))
+    commitment = curve.decode(base64.b64decode(payload["commitment_b64"]))
+    beside = curve.encode(curve.add(commitment, curve.decode(ORDER_8)))
     for other in (edwards_group.IDENTITY, ORDER_8, bytes(32), beside, UNCANONICAL_POINT, b"\xff" * 32):
         changed_names = {**payload, "commitment_b64": base64.b64encode(other).decode()}
         assert await refusal(zkp, changed_names) == ("commitment", None), other.hex()
-    other = curve.encode(curve.add(here, curve.BASE))
+    other = curve.encode(curve.add(commitment, curve.BASE))
     assert await refusal(zkp, {**payload, "commitment_b64": base64.b64encode(other).decode()}) == ("polynomial", None)
 
 

@@ -63,11 +63,11 @@ async def test_a_skill_s_result_is_the_one_by_http(agent: httpx.AsyncClient, sig
 
 async def test_a_demo_signature_by_message_verifies(agent: httpx.AsyncClient) -> None:
     """What sign-demo brings can be sent to verify-rfc9421 as it is."""
-    made = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST))))["result"]
-    data = made["artifacts"][0]["parts"][0]["data"]
-    judged = (await rpc(agent, "message/send", message(ask_skill("verify-rfc9421", data))))["result"]
+    signed_task = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST))))["result"]
+    data = signed_task["artifacts"][0]["parts"][0]["data"]
+    verified_task = (await rpc(agent, "message/send", message(ask_skill("verify-rfc9421", data))))["result"]
 
-    assert judged["artifacts"][0]["parts"][0]["data"]["valid"] is True
+    assert verified_task["artifacts"][0]["parts"][0]["data"]["valid"] is True
 
 
 async def test_whole_numbers_may_be_floats(agent: httpx.AsyncClient, signed_request: dict[str, Any]) -> None:
@@ -92,11 +92,11 @@ async def test_what_would_be_422_is_invalid_params(agent: httpx.AsyncClient, ski
 
 async def test_a_call_without_an_id_does_nothing(agent: httpx.AsyncClient) -> None:
     """There are no notifications: what is right but for its id opens no task."""
-    waiting = await opened_task(agent)
-    call = {"jsonrpc": "2.0", "method": "tasks/cancel", "params": {"id": waiting["id"]}}
+    open_task = await opened_task(agent)
+    call = {"jsonrpc": "2.0", "method": "tasks/cancel", "params": {"id": open_task["id"]}}
 
     assert (await post_body(agent, json.dumps(call).encode()))["error"]["code"] == -32600
-    assert (await rpc(agent, "tasks/get", {"id": waiting["id"]}))["result"] == waiting
+    assert (await rpc(agent, "tasks/get", {"id": open_task["id"]}))["result"] == open_task
 
 
 async def test_a_message_has_a_part(agent: httpx.AsyncClient) -> None:
@@ -109,12 +109,12 @@ async def test_a_message_has_a_part(agent: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize("data", [{}, {"request": REQUEST}, {"service_id": "receipt-verify"}])
 async def test_data_that_asks_for_no_skill_is_answered_with_help(agent: httpx.AsyncClient, data: Any) -> None:
     """As a rail challenges a message that orders nothing; a part that does ask counts wherever it stands."""
-    asking = ask_skill("sign-demo", REQUEST)
+    skill_part = ask_skill("sign-demo", REQUEST)
     part = {"kind": "data", "data": data}
-    helped = (await rpc(agent, "message/send", message(part)))["result"]
-    done = (await rpc(agent, "message/send", message(part, asking)))["result"]
+    help_task = (await rpc(agent, "message/send", message(part)))["result"]
+    finished_task = (await rpc(agent, "message/send", message(part, skill_part)))["result"]
 
-    assert [helped["status"]["state"], done["status"]["state"]] == ["input-required", "completed"]
+    assert [help_task["status"]["state"], finished_task["status"]["state"]] == ["input-required", "completed"]
 
 
 @pytest.mark.parametrize("data", [{"skill": "other", "request": {}}, {"skill": 1}, {"skill": None}])
@@ -134,23 +134,23 @@ async def test_help_then_a_request_in_the_same_task(agent: httpx.AsyncClient) ->
     assert "artifacts" not in task
 
     again = (await rpc(agent, "message/send", message(TEXT, **place)))["result"]
-    done = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST), **place)))["result"]
+    finished_task = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST), **place)))["result"]
 
-    assert {task["id"], again["id"], done["id"]} == {task["id"]}
-    assert [again["status"]["state"], done["status"]["state"]] == ["input-required", "completed"]
-    assert [one["role"] for one in done["history"]] == ["user", "agent", "user", "agent", "user"]
-    assert (await rpc(agent, "tasks/get", {"id": task["id"]}))["result"] == done
+    assert {task["id"], again["id"], finished_task["id"]} == {task["id"]}
+    assert [again["status"]["state"], finished_task["status"]["state"]] == ["input-required", "completed"]
+    assert [one["role"] for one in finished_task["history"]] == ["user", "agent", "user", "agent", "user"]
+    assert (await rpc(agent, "tasks/get", {"id": task["id"]}))["result"] == finished_task
 
 
 async def test_a_finished_task_takes_no_message(agent: httpx.AsyncClient) -> None:
     """P-RA-04: -32602; an unknown task and a foreign context are refused, too."""
-    done = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST))))["result"]
-    waiting = await opened_task(agent)
+    finished_task = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST))))["result"]
+    open_task = await opened_task(agent)
 
     for members, code in (
-        ({"taskId": done["id"]}, -32602),
+        ({"taskId": finished_task["id"]}, -32602),
         ({"taskId": "nothing"}, -32001),
-        ({"taskId": waiting["id"], "contextId": done["contextId"]}, -32602),
+        ({"taskId": open_task["id"], "contextId": finished_task["contextId"]}, -32602),
     ):
         assert (await rpc(agent, "message/send", message(TEXT, **members)))["error"]["code"] == code
 
@@ -174,20 +174,20 @@ async def test_history_has_the_length_that_is_asked_for(agent: httpx.AsyncClient
         assert (await rpc(agent, "tasks/get", {"id": task["id"], "historyLength": length}))["result"][
             "history"
         ] == expected
-    sent = message(TEXT, taskId=task["id"]) | {"configuration": {"historyLength": 1}}
-    assert len((await rpc(agent, "message/send", sent))["result"]["history"]) == 1
+    params = message(TEXT, taskId=task["id"]) | {"configuration": {"historyLength": 1}}
+    assert len((await rpc(agent, "message/send", params))["result"]["history"]) == 1
     assert (await rpc(agent, "tasks/get", {"id": task["id"], "historyLength": -1}))["error"]["code"] == -32602
 
 
 async def test_cancel(agent: httpx.AsyncClient) -> None:
     """An open task is canceled once; then, and when it is completed or unknown, it cannot be."""
     task = await opened_task(agent)
-    done = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST))))["result"]
+    finished_task = (await rpc(agent, "message/send", message(ask_skill("sign-demo", REQUEST))))["result"]
 
-    canceled = (await rpc(agent, "tasks/cancel", {"id": task["id"]}))["result"]
+    canceled_task = (await rpc(agent, "tasks/cancel", {"id": task["id"]}))["result"]
 
-    assert (canceled["id"], canceled["status"]["state"]) == (task["id"], "canceled")
-    for task_id, code in ((task["id"], -32002), (done["id"], -32002), ("nothing", -32001)):
+    assert (canceled_task["id"], canceled_task["status"]["state"]) == (task["id"], "canceled")
+    for task_id, code in ((task["id"], -32002), (finished_task["id"], -32002), ("nothing", -32001)):
         assert (await rpc(agent, "tasks/cancel", {"id": task_id}))["error"]["code"] == code
     assert (await rpc(agent, "message/send", message(TEXT, taskId=task["id"])))["error"]["code"] == -32602
 

@@ -66,8 +66,8 @@ def test_the_document_is_openapi_3_1() -> None:
 
 def test_every_operation_is_documented() -> None:
     """The nine operations of the interface and no other, beside the document itself."""
-    served = methods_of(build_documents(AgentSettings()))
-    operations = {(path, name.lower()) for path, names in served.items() for name in names if name != "HEAD"}
+    methods = methods_of(build_documents(AgentSettings()))
+    operations = {(path, name.lower()) for path, names in methods.items() for name in names if name != "HEAD"}
 
     assert operations - {("/openapi.json", "get")} == set(OPERATIONS)
     assert len(OPERATIONS) == 9

@@ -128,9 +128,9 @@ async def test_a_wrong_method_is_405(agent: httpx.AsyncClient) -> None:
 async def test_head_works_where_get_does(agent: httpx.AsyncClient) -> None:
     """P-CV-10: the same status and length, no body."""
     for path in (*DOCUMENTS, "/nowhere"):
-        got, head = await agent.get(path), await agent.head(path)
-        assert (head.status_code, head.content) == (got.status_code, b"")
-        assert head.headers["Content-Length"] == str(len(got.content))
+        answer, head = await agent.get(path), await agent.head(path)
+        assert (head.status_code, head.content) == (answer.status_code, b"")
+        assert head.headers["Content-Length"] == str(len(answer.content))
 
 
 async def test_documents_have_entity_tags(agent: httpx.AsyncClient) -> None:

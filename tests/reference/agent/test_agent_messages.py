@@ -179,11 +179,11 @@ async def test_a_key_in_another_form_is_named(agent: httpx.AsyncClient) -> None:
 async def test_a_request_needs_a_key_on_verify_only(agent: httpx.AsyncClient) -> None:
     """The expected key is what verify is about; two keys must be one."""
     assert detail_of(await agent.post(VERIFY, json=KEYLESS))[0]["type"] == "missing_key"
-    both = KEYLESS | {
+    both_keys = KEYLESS | {
         "public_key_hex": "26" * 32,
         "did_key": "did:key:z6MkehRgf7yJbgaGfYsdoAsKdBPE3dj2CYhowQdcjqSJgvVd",
     }
-    assert detail_of(await agent.post(EXPLAIN, json=both))[0]["type"] == "different_keys"
+    assert detail_of(await agent.post(EXPLAIN, json=both_keys))[0]["type"] == "different_keys"
 
 
 async def test_a_thousand_faults_are_told_in_part(agent: httpx.AsyncClient) -> None:

@@ -128,8 +128,8 @@ def change_request(members: dict[str, Any], part: str) -> dict[str, Any]:
         body = base64.b64decode(members["body_b64"]) + b"x"
         return members | {"body_b64": base64.b64encode(body).decode()}
     if part == "key":
-        other = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32).public_key().public_bytes_raw()
-        return members | {"public_key_hex": other.hex(), "did_key": None}
+        other_key = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32).public_key().public_bytes_raw()
+        return members | {"public_key_hex": other_key.hex(), "did_key": None}
     if part == "query":
         return members | {"path": members["path"] + ("&" if "?" in members["path"] else "?") + "added=1"}
     if part == "path":

@@ -82,12 +82,12 @@ async def test_ids_are_those_of_the_network(finder: AlgorandFinder, payer: Payer
     head = await finder.read_head()
     params = payer.chain.client.suggested_params()
     plain = payer.transfer(receiver=payee, amount=5, note=MEMO)
-    leased = transaction.AssetTransferTxn(payer.address, params, payee, 7, USDC, note=MEMO, lease=b"l" * 32)
+    leased_transfer = transaction.AssetTransferTxn(payer.address, params, payee, 7, USDC, note=MEMO, lease=b"l" * 32)
     without_name = payer.chain.client.suggested_params()
     without_name.gen = None
     nameless = transaction.AssetTransferTxn(payer.address, without_name, payee, 2**40 % 999, USDC, note=b"\0" + MEMO)
-    expected = [plain, payer.send(leased), payer.send(nameless)]
-    assert await all_found(finder, payee, head.position) == expected
+    tx_ids = [plain, payer.send(leased_transfer), payer.send(nameless)]
+    assert await all_found(finder, payee, head.position) == tx_ids
 
 
 async def test_only_noted_transfers_of_the_asset_to_the_address_are_told(
@@ -138,13 +138,13 @@ async def test_a_page_limit_loses_nothing(
     monkeypatch.setattr(algorand_finder, "_PAGE", 2)
     after = (await open_finder(session, chain).read_head()).position
     params = chain.client.suggested_params()
-    made = [
+    transfers = [
         transaction.AssetTransferTxn(payer.address, params, payee, 1, USDC, note=MEMO + bytes([n])) for n in range(7)
     ]
-    expected = {payer.send(one, wait=False) for one in made}
-    transaction.wait_for_confirmation(chain.client, made[-1].get_txid(), 100)
+    tx_ids = {payer.send(one, wait=False) for one in transfers}
+    transaction.wait_for_confirmation(chain.client, transfers[-1].get_txid(), 100)
     chain.control("advance", blocks=30)
-    assert set(await all_found(open_finder(session, chain), payee, after)) == expected
+    assert set(await all_found(open_finder(session, chain), payee, after)) == tx_ids
 
 
 async def test_an_indexer_that_is_away_loses_nothing(
@@ -153,9 +153,9 @@ async def test_an_indexer_that_is_away_loses_nothing(
     """Without its indexer, algod is asked for every round."""
     after = (await open_finder(session, chain).read_head()).position
     chain.control("advance", blocks=30)
-    paid = payer.transfer(receiver=payee, amount=1, note=MEMO)
+    tx_id = payer.transfer(receiver=payee, amount=1, note=MEMO)
     chain.control("advance", blocks=150)
-    assert await all_found(open_finder(session, chain, "http://127.0.0.1:9"), payee, after) == [paid]
+    assert await all_found(open_finder(session, chain, "http://127.0.0.1:9"), payee, after) == [tx_id]
 
 
 async def test_an_algod_that_is_away_is_no_answer(session: aiohttp.ClientSession, payee: str) -> None:
@@ -200,34 +200,34 @@ async def test_a_chain_that_went_back_is_read_anew(
     after = (
         await finder.read_head()
     ).position  # before the snapshot: a block made in between would not be searched again
-    kept = chain.control("snapshot")["id"]
-    gone = payer.transfer(receiver=payee, amount=1, note=MEMO)
+    snapshot_id = chain.control("snapshot")["id"]
+    removed_tx = payer.transfer(receiver=payee, amount=1, note=MEMO)
     chain.control("advance", blocks=12)
-    assert await all_found(finder, payee, after) == [gone]
-    chain.control("restore", id=kept)
-    paid = payer.transfer(receiver=payee, amount=2, note=MEMO)
+    assert await all_found(finder, payee, after) == [removed_tx]
+    chain.control("restore", id=snapshot_id)
+    later_tx = payer.transfer(receiver=payee, amount=2, note=MEMO)
     if grown:
         chain.control("advance", blocks=grown)
-    assert await all_found(finder, payee, after) == [paid]
+    assert await all_found(finder, payee, after) == [later_tx]
 
 
 async def test_other_assets_are_told_apart_from_payments(
     session: aiohttp.ClientSession, chain: SimulatedChain, payer: Payer
 ) -> None:
     """What moves nothing, has no note or goes elsewhere is left out; rounds and indexer tell the same."""
-    other = Payer(chain, usdc=1)
+    issuer = Payer(chain, usdc=1)
     asset = payer.create_asset()
     params = chain.client.suggested_params()
-    other.send(transaction.AssetTransferTxn(other.address, params, other.address, 0, asset))
+    issuer.send(transaction.AssetTransferTxn(issuer.address, params, issuer.address, 0, asset))
     after = (await open_finder(session, chain).read_head()).position
-    payer.transfer(receiver=other.address, amount=1, note=MEMO)
-    payer.transfer(receiver=other.address, amount=0, note=MEMO, asset=asset)
-    payer.transfer(receiver=other.address, amount=1, note=b"", asset=asset)
+    payer.transfer(receiver=issuer.address, amount=1, note=MEMO)
+    payer.transfer(receiver=issuer.address, amount=0, note=MEMO, asset=asset)
+    payer.transfer(receiver=issuer.address, amount=1, note=b"", asset=asset)
     payer.transfer(receiver=payer.address, amount=1, note=MEMO, asset=asset)
-    stray = payer.transfer(receiver=other.address, amount=3, note=MEMO, asset=asset)
+    stray = payer.transfer(receiver=issuer.address, amount=3, note=MEMO, asset=asset)
     for blocks in (0, algorand_finder._ROUNDS_A_SEARCH + 20):
         chain.control("advance", blocks=blocks)
         finder = open_finder(session, chain)
-        search = await finder.find_strays(other.address, after, await finder.read_head())
+        search = await finder.find_strays(issuer.address, after, await finder.read_head())
         assert [one.tx_id for one in search.candidates] == [stray]
-        assert stray not in await all_found(open_finder(session, chain), other.address, after)
+        assert stray not in await all_found(open_finder(session, chain), issuer.address, after)

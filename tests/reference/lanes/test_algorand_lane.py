@@ -151,8 +151,8 @@ async def test_a_clawback_is_told(lane_and_nodes: tuple[AlgorandLane, Node, Node
     algod.say(ALGOD, PENDING | {"txn": {"txn": SHORT | {"asnd": "VICTIM"}}})
     if long:
         algod.say(ALGOD, NOT_FOUND, 404)
-        moved = LONG["transaction"]["asset-transfer-transaction"] | {"sender": "VICTIM"}  # type: ignore[index]
-        indexer.say(INDEXER, {"transaction": LONG["transaction"] | {"asset-transfer-transaction": moved}})  # type: ignore[operator]
+        clawback = LONG["transaction"]["asset-transfer-transaction"] | {"sender": "VICTIM"}  # type: ignore[index]
+        indexer.say(INDEXER, {"transaction": LONG["transaction"] | {"asset-transfer-transaction": clawback}})  # type: ignore[operator]
     [transfer] = (await lane.observe(TX)).transfers
     assert (transfer.clawback, transfer.sender) == (True, "VICTIM")
 
@@ -162,8 +162,8 @@ async def test_what_is_no_transfer_has_none(lane_and_nodes: tuple[AlgorandLane, 
     lane, algod, _ = lane_and_nodes
     algod.say(ALGOD, PENDING | {"txn": {"txn": {"type": "pay", "snd": "PAYER", "rcv": "PAYEE", "amt": 7}}})
     assert (await lane.observe(TX)).transfers == ()
-    closing = PENDING | {"asset-closing-amount": 500, "txn": {"txn": SHORT | {"aclose": "PAYEE"}}}
-    algod.say(ALGOD, closing)
+    close_out = PENDING | {"asset-closing-amount": 500, "txn": {"txn": SHORT | {"aclose": "PAYEE"}}}
+    algod.say(ALGOD, close_out)
     assert (await lane.observe(TX)).transfers[0].value == 7
 
 

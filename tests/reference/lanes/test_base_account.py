@@ -61,9 +61,9 @@ def test_a_settlement_s_call_is_the_contract_s(
     signature = "0x" + b"".join(parts).hex() + f"{v:02x}"
     given_one = Authorization(payer, to, value, after, before, "0x" + nonce.hex(), signature)
     types = SETTLE.partition("(")[2].removesuffix(")").split(",")
-    wanted = keccak(SETTLE.encode())[:4] + encode(types, (payer, to, value, after, before, nonce, v, *parts))
+    call_data = keccak(SETTLE.encode())[:4] + encode(types, (payer, to, value, after, before, nonce, v, *parts))
     lane = BaseLane(NETWORKS["base_mainnet"], JsonRpc(None), 3)  # type: ignore[arg-type]
-    assert lane.encode_settlement(given_one) == wanted
+    assert lane.encode_settlement(given_one) == call_data
 
 
 @pytest.mark.parametrize("text", ["", "00" * 32, "ff" * 32, "zz" * 32, "11" * 31, "0x" + "11" * 33])
@@ -77,6 +77,6 @@ def test_a_file_without_a_key_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_to_settle_takes_no_wallet() -> None:
     """A wallet's SDK costs half a second at each start, and several milliseconds a payment."""
-    asked = "import sys, reference.lanes.base.account; print({'eth_account', 'eth_abi', 'web3'} & sys.modules.keys())"
-    outcome = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    program = "import sys, reference.lanes.base.account; print({'eth_account', 'eth_abi', 'web3'} & sys.modules.keys())"
+    outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert outcome.stdout.strip() == "set()"

@@ -99,13 +99,13 @@ async def test_a_node_that_takes_little_at_once_loses_nothing(
     """A search that the node refuses as too large is made smaller, down to one block, and still reaches the head."""
     chain.head, chain.most_blocks, chain.most_events = 1_000, most_blocks, most_events
     chain.paid = {900: 1, 901: 1, 902: 1, 903: 1, 300: 1, 1_000: 1}
-    position, seen, complete = 0, set(), False
+    position, candidates, complete = 0, set(), False
     while not complete:
         search_result = await finder.find(ADDRESS, position, await finder.read_head())
         assert search_result.is_complete or search_result.searched_to > position
         position, complete = search_result.searched_to, search_result.is_complete
-        seen |= {one.position for one in search_result.candidates}
-    assert seen == set(chain.paid)
+        candidates |= {one.position for one in search_result.candidates}
+    assert candidates == set(chain.paid)
 
 
 async def test_a_block_with_more_events_than_the_node_tells_is_no_answer(finder: BaseFinder, chain: Chain) -> None:
@@ -118,13 +118,13 @@ async def test_a_block_with_more_events_than_the_node_tells_is_no_answer(finder:
 async def test_a_long_way_is_gone_in_steps(finder: BaseFinder, chain: Chain) -> None:
     """A search that cannot reach the head in one go says so, and the next one goes on where it was."""
     chain.head, chain.paid = 200_000, {10: 1, 49_999: 1, 50_001: 1, 199_999: 1}
-    position, seen, rounds, complete = 0, set(), 0, False
+    position, candidates, rounds, complete = 0, set(), 0, False
     while not complete:
         search_result = await finder.find(ADDRESS, position, await finder.read_head())
         assert search_result.searched_to > position
         position, complete, rounds = search_result.searched_to, search_result.is_complete, rounds + 1
-        seen |= {one.position for one in search_result.candidates}
-    assert seen == set(chain.paid)
+        candidates |= {one.position for one in search_result.candidates}
+    assert candidates == set(chain.paid)
     assert rounds == 4
 
 

@@ -190,8 +190,8 @@ async def test_a_used_authorization_is_looked_for(
     lane, node = lane_and_node
     node.results |= {"eth_call": "0x" + "1".rjust(64, "0"), "eth_getLogs": logs}
     assert await lane.find_use(AUTHORIZATION, 0) == expected_value
-    wanted = node.of("eth_getLogs")[0][0]
-    assert (wanted["address"], wanted["topics"]) == (USDC, [[USED, CANCELED], word(PAYER), NONCE])
+    query = node.of("eth_getLogs")[0][0]
+    assert (query["address"], query["topics"]) == (USDC, [[USED, CANCELED], word(PAYER), NONCE])
 
 
 async def test_the_search_goes_back_until_blocks_are_older(lane_and_node: tuple[BaseLane, RpcNode]) -> None:
@@ -203,8 +203,8 @@ async def test_the_search_goes_back_until_blocks_are_older(lane_and_node: tuple[
         "eth_getBlockByNumber": lambda number, _: {**MINED, "timestamp": number},
     }
     assert await lane.find_use(AUTHORIZATION, 88_000) == Use(is_used=True)
-    asked = [(int(one["fromBlock"], 16), int(one["toBlock"], 16)) for [one] in node.of("eth_getLogs")]
-    assert asked == [(95_001, 100_000), (90_001, 95_000), (85_001, 90_000)]
+    ranges = [(int(one["fromBlock"], 16), int(one["toBlock"], 16)) for [one] in node.of("eth_getLogs")]
+    assert ranges == [(95_001, 100_000), (90_001, 95_000), (85_001, 90_000)]
 
 
 # Settling.

@@ -16,21 +16,21 @@ async def test_everything_as_young_as_the_time_comes_after_it(times: list[int], 
     async def time_of(position: int) -> int | None:
         return None if position < pruned else times[position]
 
-    found = await find_last_before(since, newest, time_of)
-    assert 0 <= found <= newest
+    block = await find_last_before(since, newest, time_of)
+    assert 0 <= block <= newest
     young = [place for place, time in enumerate(times) if time >= since and place >= pruned]
-    assert all(place > found for place in young if place > 0)
-    if found + 1 <= newest and found + 1 >= pruned and found > 0:
-        assert times[found + 1] >= since
+    assert all(place > block for place in young if place > 0)
+    if block + 1 <= newest and block + 1 >= pruned and block > 0:
+        assert times[block + 1] >= since
 
 
 async def test_few_blocks_are_asked_about() -> None:
     """A million blocks take some forty questions."""
-    asked: list[int] = []
+    positions: list[int] = []
 
     async def time_of(position: int) -> int | None:
-        asked.append(position)
+        positions.append(position)
         return position
 
     assert await find_last_before(123_456, 1_000_000, time_of) == 123_455
-    assert len(asked) <= 45
+    assert len(positions) <= 45

@@ -124,10 +124,10 @@ async def test_an_answer_that_is_none_is_no_answer(
 
 async def test_other_token_accounts_are_listed_a_few_of_them(finder: SolanaFinder, node: RpcNode) -> None:
     """Never the payment account, no failed or old transaction; a flood of accounts costs eight questions."""
-    asked: list[str] = []
+    accounts_asked: list[str] = []
 
     def signatures(account: str, wanted_value: dict[str, Any]) -> Any:
-        asked.append(account)
+        accounts_asked.append(account)
         assert wanted_value == {"limit": 100, "commitment": "confirmed"}
         listed: list[tuple[str, int, Any]] = [
             (f"{account}-new", 4_000, None),
@@ -140,7 +140,7 @@ async def test_other_token_accounts_are_listed_a_few_of_them(finder: SolanaFinde
     node.results["getSignaturesForAddress"] = signatures
     node.results["getTokenAccountsByOwner"] = lambda *_: {"value": [{"pubkey": one, "account": {}} for one in accounts]}
     search = await finder.find_strays(OWNER, 1_000, Head(5_000, 4_968, None))
-    assert asked == [f"a{number}" for number in range(8)]
+    assert accounts_asked == [f"a{number}" for number in range(8)]
     assert [one.tx_id for one in search.candidates] == [f"a{number}-new" for number in range(8)]
     assert search.searched_to == 4_968 - LAG_SLOTS
 

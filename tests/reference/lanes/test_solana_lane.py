@@ -141,8 +141,10 @@ async def test_a_transfer_is_for_this_call_alone(
     """No reference stands before its own, and no link's memo wants the transfer (decision record 0045)."""
     assert TOKEN is not None
     observed_tx = replace(SEEN.transfers[0], accounts=accounts)
-    others = tuple(replace(observed_tx, ordinal=place, value=1, accounts=one) for place, one in enumerate(beside, 1))
-    seen = replace(SEEN, transfers=(observed_tx, *others), memos=memos)
+    other_transfers = tuple(
+        replace(observed_tx, ordinal=place, value=1, accounts=one) for place, one in enumerate(beside, 1)
+    )
+    seen = replace(SEEN, transfers=(observed_tx, *other_transfers), memos=memos)
     if welds:
         assert lane_of({}).judge(seen, TERMS, TOKEN, TX, 1800) == weld.Payment(OWNER, TX)
         return
@@ -211,14 +213,14 @@ def looked_up() -> tuple[dict[str, Any], str]:
         for at in bytes(legacy.instructions[0].accounts)
     ]
     order = Instruction(Pubkey.from_string(solana_transfers.TOKEN_PROGRAM), bytes(legacy.instructions[0].data), metas)
-    listed = [Pubkey.from_string(one) for one in (NETWORK.asset_id, DESTINATION, REFERENCE)]
-    table = AddressLookupTableAccount(Pubkey(bytes([7]) * 32), listed)
+    table_accounts = [Pubkey.from_string(one) for one in (NETWORK.asset_id, DESTINATION, REFERENCE)]
+    table = AddressLookupTableAccount(Pubkey(bytes([7]) * 32), table_accounts)
     message = MessageV0.try_compile(PAYER.pubkey(), [order], [table], Hash(bytes(32)))
     transfer = VersionedTransaction(message, [PAYER])
-    loaded = {"writable": [DESTINATION], "readonly": [NETWORK.asset_id, REFERENCE]}
+    loaded_accounts = {"writable": [DESTINATION], "readonly": [NETWORK.asset_id, REFERENCE]}
     raw = base64.b64encode(bytes(transfer)).decode()
-    shown = {**FOUND, "transaction": [raw, "base64"], "meta": {"err": None, "loadedAddresses": loaded}}
-    return shown, str(transfer.signatures[0])
+    node_answer = {**FOUND, "transaction": [raw, "base64"], "meta": {"err": None, "loadedAddresses": loaded_accounts}}
+    return node_answer, str(transfer.signatures[0])
 
 
 async def test_a_payment_whose_accounts_come_from_a_table(lane_and_node: tuple[SolanaLane, RpcNode]) -> None:
@@ -242,8 +244,8 @@ async def test_a_node_that_shows_other_than_what_was_loaded_has_not_answered(
 ) -> None:
     """A refusal would be final, and the payer has paid: the chain is unavailable until the node shows all."""
     lane, node = lane_and_node
-    shown, tx_id = looked_up()
-    node.results["getTransaction"] = {**shown, "meta": {"err": None, "loadedAddresses": loaded_accounts}}
+    node_answer, tx_id = looked_up()
+    node.results["getTransaction"] = {**node_answer, "meta": {"err": None, "loadedAddresses": loaded_accounts}}
     with pytest.raises(ChainUnavailable, match="loaded addresses"):
         await lane.observe(tx_id)
 
@@ -444,11 +446,13 @@ async def test_the_owner_of_the_debited_account_pays(
 ) -> None:
     """A delegate may sign for him; where the node does not tell whose the account was, the signer counts."""
     lane, node = lane_and_node
-    keys = [str(one) for one in transaction().message.account_keys]
+    keys = [str(balance) for balance in transaction().message.account_keys]
     places = {1: keys.index(SOURCE), 2: keys.index(DESTINATION)}
     report = [
-        {**one, "accountIndex": places.get(one["accountIndex"], one["accountIndex"])} if isinstance(one, dict) else one
-        for one in balances or []
+        {**balance, "accountIndex": places.get(balance["accountIndex"], balance["accountIndex"])}
+        if isinstance(balance, dict)
+        else balance
+        for balance in balances or []
     ]
     meta = {**FOUND["meta"], "preTokenBalances": report if isinstance(balances, list) else balances}  # type: ignore[dict-item]
     node.results["getTransaction"] = {**FOUND, "meta": meta}

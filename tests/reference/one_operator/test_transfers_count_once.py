@@ -68,10 +68,10 @@ def test_a_transfer_buys_a_call_or_pays_a_link(operator: Operator, first: str) -
         entry, link = read_quote(rail, SOLANA), operator.link(shop, tenant, SOLANA)
         tx_id = payer.send(*around(payer, operator.payees[SOLANA], link, reference_of(entry)))
         if first == "call":
-            bought = [serves(rail, entry, tx_id), link.is_paid_by(tx_id)]
+            purchases = [serves(rail, entry, tx_id), link.is_paid_by(tx_id)]
         else:
-            bought = [link.is_paid_by(tx_id), serves(rail, entry, tx_id)]
-        assert sum(bought) == 1, what
+            purchases = [link.is_paid_by(tx_id), serves(rail, entry, tx_id)]
+        assert sum(purchases) == 1, what
 
 
 def test_two_transfers_of_a_transaction_buy_a_call_and_pay_a_link(operator: Operator) -> None:
@@ -81,8 +81,8 @@ def test_two_transfers_of_a_transaction_buy_a_call_and_pay_a_link(operator: Oper
     for by_code, turned in itertools.product((True, False), repeat=2):
         entry, link = read_quote(rail, SOLANA), operator.link(shop, tenant, SOLANA)
         report = [link.reference] if by_code else []
-        both = [payer.order(to, PRICE, reference_of(entry)), payer.order(to, PRICE, *report)]
-        tx_id = payer.send(payer.memo(link.memo), *both[:: 1 if turned else -1])
+        transfers = [payer.order(to, PRICE, reference_of(entry)), payer.order(to, PRICE, *report)]
+        tx_id = payer.send(payer.memo(link.memo), *transfers[:: 1 if turned else -1])
         assert [serves(rail, entry, tx_id), link.is_paid_by(tx_id)] == [True, True]
 
 
@@ -102,24 +102,24 @@ def test_wallets_may_name_accounts_of_their_own(operator: Operator) -> None:
 
 def test_a_transfer_buys_one_call_of_two_rails(operator: Operator) -> None:
     """A Solana transfer that names the references of two rails, or of REST and A2A, buys one call."""
-    one, other = operator.rail(), operator.rail()
+    first_rail, second_rail = operator.rail(), operator.rail()
     payer, to = SolanaPayer(operator.solana), operator.payees[SOLANA]
     for turned in (False, True):
-        first, second = read_quote(one, SOLANA), read_quote(other, SOLANA)
-        named = [reference_of(first), reference_of(second)]
-        tx_id = payer.send(payer.order(to, PRICE, *(named[::-1] if turned else named)))
-        assert sum([serves(one, first, tx_id), serves(other, second, tx_id)]) == 1
-    entry, task = read_quote(one, SOLANA), Task.open(other)
+        first, second = read_quote(first_rail, SOLANA), read_quote(second_rail, SOLANA)
+        references = [reference_of(first), reference_of(second)]
+        tx_id = payer.send(payer.order(to, PRICE, *(references[::-1] if turned else references)))
+        assert sum([serves(first_rail, first, tx_id), serves(second_rail, second, tx_id)]) == 1
+    entry, task = read_quote(first_rail, SOLANA), Task.open(second_rail)
     tx_id = payer.send(payer.order(to, PRICE, reference_of(entry), reference_of(task.entry(SOLANA))))
-    assert sum([task.is_served(SOLANA, tx_id), serves(one, entry, tx_id)]) == 1
+    assert sum([task.is_served(SOLANA, tx_id), serves(first_rail, entry, tx_id)]) == 1
 
 
 def test_a_transfer_pays_one_of_two_links(operator: Operator) -> None:
     """A Solana transfer under two memos pays one link: of a tenant, of two with one address, of two gateways."""
-    shop, other = operator.gateway(), operator.gateway()
-    tenants = (operator.tenant(shop), operator.tenant(shop), operator.tenant(other))
+    shop, second_gateway = operator.gateway(), operator.gateway()
+    tenants = (operator.tenant(shop), operator.tenant(shop), operator.tenant(second_gateway))
     payer, to = SolanaPayer(operator.solana), operator.payees[SOLANA]
-    for place, where in ((0, shop), (1, shop), (2, other)):
+    for place, where in ((0, shop), (1, shop), (2, second_gateway)):
         for beside in ((), (1,)):
             mine, theirs = operator.link(shop, tenants[0], SOLANA), operator.link(where, tenants[place], SOLANA)
             units = [payer.order(to, amount) for amount in beside]
@@ -129,44 +129,44 @@ def test_a_transfer_pays_one_of_two_links(operator: Operator) -> None:
 
 def test_two_transfers_pay_links_of_two_gateways(operator: Operator) -> None:
     """Who pays links of two gateways in one transaction pays both: in their order, or each by its reference."""
-    shop, other = operator.gateway(), operator.gateway()
-    here, there = operator.tenant(shop), operator.tenant(other)
+    shop, second_gateway = operator.gateway(), operator.gateway()
+    first_tenant, second_tenant = operator.tenant(shop), operator.tenant(second_gateway)
     payer, to = SolanaPayer(operator.solana), operator.payees[SOLANA]
     for by_code in (False, True):
-        mine, theirs = operator.link(shop, here, SOLANA), operator.link(other, there, SOLANA)
+        mine, theirs = operator.link(shop, first_tenant, SOLANA), operator.link(second_gateway, second_tenant, SOLANA)
         report = [[one.reference] if by_code else [] for one in (mine, theirs)]
-        paid = [payer.order(to, PRICE, *one) for one in report]
-        tx_id = payer.send(payer.memo(mine.memo), payer.memo(theirs.memo), *(paid[::-1] if by_code else paid))
+        transfers = [payer.order(to, PRICE, *one) for one in report]
+        tx_id = payer.send(payer.memo(mine.memo), payer.memo(theirs.memo), *(transfers[::-1] if by_code else transfers))
         assert [mine.is_paid_by(tx_id), theirs.is_paid_by(tx_id)] == [True, True]
 
 
 def test_on_algorand_a_note_is_for_one_purchase(operator: Operator) -> None:
     """A token's note pays no link and a memo's note buys no call; nor does one of both."""
-    rail, other, shop = operator.rail(), operator.rail(), operator.gateway()
+    rail, second_rail, shop = operator.rail(), operator.rail(), operator.gateway()
     tenant, payer = operator.tenant(shop), Payer(operator.algorand)
     for note in ("{token}", "{memo}", "{memo} {token}", "{token}{memo}"):
         entry, foreign, link = (
             read_quote(rail, ALGORAND),
-            read_quote(other, ALGORAND),
+            read_quote(second_rail, ALGORAND),
             operator.link(shop, tenant, ALGORAND),
         )
         text = note.format(token=entry["extra"]["payment_reference"], memo=link.memo)
         tx_id = payer.transfer(receiver=operator.payees[ALGORAND], amount=PRICE, note=text.encode())
-        bought = [serves(rail, entry, tx_id), serves(other, foreign, tx_id), link.is_paid_by(tx_id)]
-        assert sum(bought) == (note in {"{token}", "{memo}"}), note
+        purchases = [serves(rail, entry, tx_id), serves(second_rail, foreign, tx_id), link.is_paid_by(tx_id)]
+        assert sum(purchases) == (note in {"{token}", "{memo}"}), note
 
 
 def test_on_base_a_nonce_is_for_one_purchase(operator: Operator) -> None:
     """A token's nonce pays no link and a memo's buys no call, of this rail or another."""
-    rail, other, shop = operator.rail(), operator.rail(), operator.gateway()
+    rail, second_rail, shop = operator.rail(), operator.rail(), operator.gateway()
     tenant, payer = operator.tenant(shop), BasePayer(operator.base)
     for text in ("token", "memo"):
-        entry, foreign, link = read_quote(rail, BASE), read_quote(other, BASE), operator.link(shop, tenant, BASE)
+        entry, foreign, link = read_quote(rail, BASE), read_quote(second_rail, BASE), operator.link(shop, tenant, BASE)
         report = entry["extra"]["payment_reference"] if text == "token" else link.memo
         proof = payer.authorize(entry, nonce=keccak(report.encode()))
         tx_id = payer.use(proof)
         other_proof = {**proof, "challenge_token": foreign["extra"]["payment_reference"]}
-        assert sum([settles(rail, proof), settles(other, other_proof), link.is_paid_by(tx_id)]) == 1, text
+        assert sum([settles(rail, proof), settles(second_rail, other_proof), link.is_paid_by(tx_id)]) == 1, text
 
 
 def test_the_database_decides_between_a_call_and_a_link(new_operator: Operator) -> None:
@@ -177,12 +177,12 @@ def test_the_database_decides_between_a_call_and_a_link(new_operator: Operator) 
     for _ in range(6):
         entry, link = read_quote(rail, SOLANA), operator.link(shop, tenant, SOLANA)
         tx_id = payer.send(payer.memo(link.memo), payer.order(to, PRICE, reference_of(entry)))
-        with ThreadPoolExecutor(2) as both:
-            call = both.submit(serves, rail, entry, tx_id)
-            pending_call = both.submit(link.is_paid_by, tx_id)
-            bought = [call.result(), pending_call.result()]
-        assert sum(bought) == 1
-        assert serves(rail, entry, tx_id) is bought[0]
+        with ThreadPoolExecutor(2) as pool:
+            call = pool.submit(serves, rail, entry, tx_id)
+            pending_call = pool.submit(link.is_paid_by, tx_id)
+            purchases = [call.result(), pending_call.result()]
+        assert sum(purchases) == 1
+        assert serves(rail, entry, tx_id) is purchases[0]
 
 
 def test_what_was_bought_before_counts(new_operator: Operator) -> None:

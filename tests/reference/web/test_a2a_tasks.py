@@ -118,12 +118,12 @@ async def test_a_task_is_carried_on_by_one_call_at_a_time() -> None:
     """Of two messages at once one finishes the task, the other gets what its own brings: a ledger sells once."""
     conversations, clock = Conversations(), Clock()
     server = A2aServer(MemoryTasks(clock, seconds=100), clock, conversations)
-    opened = (await call(server, "message/send", message()))["result"]["id"]
-    both = [asyncio.create_task(call(server, "message/send", message(taskId=opened))) for _ in range(2)]
-    pending_call = asyncio.create_task(call(server, "tasks/cancel", {"id": opened}))
+    task = (await call(server, "message/send", message()))["result"]["id"]
+    pending_calls = [asyncio.create_task(call(server, "message/send", message(taskId=task))) for _ in range(2)]
+    pending_call = asyncio.create_task(call(server, "tasks/cancel", {"id": task}))
     await asyncio.sleep(0)
     conversations.gate.set()
-    first, second = [await one for one in both]
+    first, second = [await one for one in pending_calls]
 
     assert first["result"]["status"]["state"] == "completed"
     assert second["result"] == first["result"]

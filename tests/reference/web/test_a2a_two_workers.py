@@ -55,55 +55,55 @@ async def workers() -> tuple[Worker, Worker, str]:
 async def outcomes(workers: tuple[Worker, Worker, str], *states: TaskState) -> list[dict[str, Any]]:
     """Let both carry the task on from the same version, and the first of them be done first."""
     first, second, task = workers
-    both = [asyncio.create_task(one.send(task)) for one in (first, second)]
+    pending_calls = [asyncio.create_task(one.send(task)) for one in (first, second)]
     await asyncio.gather(first.heard.wait(), second.heard.wait())
     lines = []
-    for worker, running, state in zip((first, second), both, states, strict=True):
+    for worker, pending_call, state in zip((first, second), pending_calls, states, strict=True):
         worker.outcome.set_result(Outcome(state))
-        lines.append(await running)
+        lines.append(await pending_call)
     return lines
 
 
 async def test_an_end_is_kept_whatever_was_said_meanwhile(workers: tuple[Worker, Worker, str]) -> None:
     """What ended a task is true: it is put onto the version that another call made."""
-    one, other = await outcomes(workers, TaskState.INPUT_REQUIRED, TaskState.COMPLETED)
+    first_outcome, second_outcome = await outcomes(workers, TaskState.INPUT_REQUIRED, TaskState.COMPLETED)
 
-    assert one["result"]["status"]["state"] == "input-required"
-    assert other["result"]["status"]["state"] == "completed"
-    assert (await workers[0].call("tasks/get", id=workers[2]))["result"] == other["result"]
-    assert len(other["result"]["history"]) == 3
+    assert first_outcome["result"]["status"]["state"] == "input-required"
+    assert second_outcome["result"]["status"]["state"] == "completed"
+    assert (await workers[0].call("tasks/get", id=workers[2]))["result"] == second_outcome["result"]
+    assert len(second_outcome["result"]["history"]) == 3
 
 
 async def test_whoever_completes_it_second_has_the_answer_too(workers: tuple[Worker, Worker, str]) -> None:
     """One payment sent twice at once: both are answered, and the task is what the first made of it."""
-    one, other = await outcomes(workers, TaskState.COMPLETED, TaskState.COMPLETED)
+    first_outcome, second_outcome = await outcomes(workers, TaskState.COMPLETED, TaskState.COMPLETED)
 
-    assert one["result"]["status"]["state"] == "completed"
-    assert other["result"] == one["result"]
-    assert (await workers[1].call("tasks/get", id=workers[2]))["result"] == one["result"]
+    assert first_outcome["result"]["status"]["state"] == "completed"
+    assert second_outcome["result"] == first_outcome["result"]
+    assert (await workers[1].call("tasks/get", id=workers[2]))["result"] == first_outcome["result"]
 
 
 async def test_whoever_waited_for_its_completion_has_the_answer_too(workers: tuple[Worker, Worker, str]) -> None:
     """The same at one worker, where the second call waits for the first."""
     worker, _, task = workers
-    both = [asyncio.create_task(worker.send(task)) for _ in range(2)]
+    pending_calls = [asyncio.create_task(worker.send(task)) for _ in range(2)]
     await worker.heard.wait()
     worker.outcome.set_result(Outcome(TaskState.COMPLETED, artifacts=(({"kind": "text", "text": "bought"},),)))
-    one, other = await asyncio.gather(*both)
+    first_outcome, second_outcome = await asyncio.gather(*pending_calls)
 
-    assert one["result"]["artifacts"][0]["parts"] == [{"kind": "text", "text": "bought"}]
-    assert other["result"] == one["result"]
+    assert first_outcome["result"]["artifacts"][0]["parts"] == [{"kind": "text", "text": "bought"}]
+    assert second_outcome["result"] == first_outcome["result"]
 
 
 async def test_an_answer_that_another_end_kept_out_is_given_all_the_same(workers: tuple[Worker, Worker, str]) -> None:
     """Two payments for one task bring two answers: each caller has his own, and the first one's is kept."""
     first, second, task = workers
-    both = [asyncio.create_task(one.send(task)) for one in (first, second)]
+    pending_calls = [asyncio.create_task(one.send(task)) for one in (first, second)]
     await asyncio.gather(first.heard.wait(), second.heard.wait())
     lines = []
-    for worker, running, text in zip((first, second), both, ("one", "two"), strict=True):
+    for worker, pending_call, text in zip((first, second), pending_calls, ("one", "two"), strict=True):
         worker.outcome.set_result(Outcome(TaskState.COMPLETED, artifacts=(({"kind": "text", "text": text},),)))
-        lines.append(await running)
+        lines.append(await pending_call)
 
     assert [one["result"]["artifacts"][0]["parts"][0]["text"] for one in lines] == ["one", "two"]
     assert (await second.call("tasks/get", id=task))["result"] == lines[0]["result"]
@@ -111,17 +111,17 @@ async def test_an_answer_that_another_end_kept_out_is_given_all_the_same(workers
 
 async def test_nothing_is_put_onto_an_end(workers: tuple[Worker, Worker, str]) -> None:
     """Whatever else comes late is an error."""
-    one, other = await outcomes(workers, TaskState.COMPLETED, TaskState.INPUT_REQUIRED)
+    first_outcome, second_outcome = await outcomes(workers, TaskState.COMPLETED, TaskState.INPUT_REQUIRED)
 
-    assert (one["result"]["status"]["state"], other["error"]["code"]) == ("completed", -32602)
-    assert (await workers[1].call("tasks/get", id=workers[2]))["result"] == one["result"]
+    assert (first_outcome["result"]["status"]["state"], second_outcome["error"]["code"]) == ("completed", -32602)
+    assert (await workers[1].call("tasks/get", id=workers[2]))["result"] == first_outcome["result"]
 
 
 async def test_a_question_that_came_late_is_an_error(workers: tuple[Worker, Worker, str]) -> None:
     """The task was asked something else meanwhile."""
-    one, other = await outcomes(workers, TaskState.INPUT_REQUIRED, TaskState.INPUT_REQUIRED)
+    first_outcome, second_outcome = await outcomes(workers, TaskState.INPUT_REQUIRED, TaskState.INPUT_REQUIRED)
 
-    assert (one["result"]["status"]["state"], other["error"]["code"]) == ("input-required", -32602)
+    assert (first_outcome["result"]["status"]["state"], second_outcome["error"]["code"]) == ("input-required", -32602)
 
 
 async def test_a_cancellation_ends_the_task_as_it_stands(workers: tuple[Worker, Worker, str]) -> None:

@@ -82,11 +82,11 @@ def test_a_websocket_is_a_plain_call(fronts: Addresses, service: str) -> None:
 @pytest.mark.parametrize("service", SERVICES)
 def test_no_call_hides_in_the_body_of_another(fronts: Addresses, service: str) -> None:
     """With two lengths: whichever nginx goes by, the call it hides is not answered."""
-    hidden = b"GET " + KEPT_BACK + b" HTTP/1.1\r\n" + HOST + b"\r\n"
+    hidden_call = b"GET " + KEPT_BACK + b" HTTP/1.1\r\n" + HOST + b"\r\n"
     head = b"POST /a2a HTTP/1.1\r\n" + HOST + JSON + b"Connection: close\r\n"
     for lengths, body in (
-        (b"Content-Length: %d\r\n" % (5 + len(hidden)) + CHUNKED, b"0\r\n\r\n" + hidden),
-        (b"Content-Length: 4\r\n" + CHUNKED, b"%x\r\n" % len(hidden) + hidden + b"\r\n0\r\n\r\n"),
+        (b"Content-Length: %d\r\n" % (5 + len(hidden_call)) + CHUNKED, b"0\r\n\r\n" + hidden_call),
+        (b"Content-Length: 4\r\n" + CHUNKED, b"%x\r\n" % len(hidden_call) + hidden_call + b"\r\n0\r\n\r\n"),
     ):
         answer = send_bytes(fronts[service], head + lengths + b"\r\n" + body)
 

@@ -176,11 +176,11 @@ async def test_the_time_is_kept_only_while_it_is_believed() -> None:
     clock, chain_time = world.service()
     await chain_time.begin()
     await world.tend(chain_time, 100)
-    kept = int(world.marks.kept[MARK])
-    assert START + 85 <= kept <= START + 100
+    kept_time = int(world.marks.kept[MARK])
+    assert START + 85 <= kept_time <= START + 100
     world.wall_set_by = HOURS
     await world.tend(chain_time, 100)
-    assert int(world.marks.kept[MARK]) == kept
+    assert int(world.marks.kept[MARK]) == kept_time
     assert in_doubt(clock)
 
 

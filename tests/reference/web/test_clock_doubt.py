@@ -202,9 +202,9 @@ def test_the_time_goes_back_only_where_a_doubt_ends(steps: list[tuple[float, flo
     clock = machine.clock()
     before = clock.seconds()
     for elapsed, set_by in steps:
-        doubted = in_doubt(clock)
+        clock_doubt = in_doubt(clock)
         machine.monotonic += elapsed
         machine.set_by = set_by
         reading = clock.seconds()
-        assert reading >= before or (doubted and not in_doubt(clock))
+        assert reading >= before or (clock_doubt and not in_doubt(clock))
         before = reading

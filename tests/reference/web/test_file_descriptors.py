@@ -46,15 +46,15 @@ def until(connection: http.client.HTTPConnection, status: int) -> http.client.HT
 def test_health_and_log_tell_that_descriptors_run_out(agent: WorkerProcess) -> None:
     """503 on the connections that there are; one line; and both when there are enough again."""
     address = agent.socket.getsockname()
-    kept = http.client.HTTPConnection(address[0], address[1], timeout=100)
-    until(kept, 200)
-    with contextlib.ExitStack() as held:
+    connection = http.client.HTTPConnection(address[0], address[1], timeout=100)
+    until(connection, 200)
+    with contextlib.ExitStack() as open_files:
         for _ in range(2 * LIMIT):
-            held.enter_context(socket.create_connection(address, 100))
-        outcome = until(kept, 503)
-        until(kept, 503)
-    until(kept, 200)
-    kept.close()
+            open_files.enter_context(socket.create_connection(address, 100))
+        outcome = until(connection, 503)
+        until(connection, 503)
+    until(connection, 200)
+    connection.close()
     lines = [line for line in agent.log().splitlines() if "descriptors_" in line]
 
     assert outcome.headers["Retry-After"] == "5"

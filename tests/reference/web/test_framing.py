@@ -117,10 +117,10 @@ def test_broken_framing_is_refused_in_the_services_own_form(workers: Workers, se
 @pytest.mark.parametrize("service", SERVICES)
 def test_what_comes_after_two_lengths_is_no_request(workers: Workers, service: str) -> None:
     """However it is cut, one call gets one answer: what a proxy took for its body is never carried out."""
-    smuggled = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
+    smuggled_call = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
     for head, body in (
-        (b"Content-Length: 6\r\n" + CHUNKED, b"0\r\n\r\n" + smuggled),
-        (CHUNKED + b"Content-Length: %d\r\n" % len(smuggled), smuggled),
+        (b"Content-Length: 6\r\n" + CHUNKED, b"0\r\n\r\n" + smuggled_call),
+        (CHUNKED + b"Content-Length: %d\r\n" % len(smuggled_call), smuggled_call),
     ):
         answer = ask(workers[service], b"POST /a2a HTTP/1.1\r\n" + HOST + JSON + head + b"\r\n" + body)
 

@@ -63,8 +63,8 @@ async def test_the_order_on_start(hub: ScriptedHub, join: Joiner) -> None:
     assert hub.calls == [PULL, REGISTER]
     record = {"name": "weldproof-x", "type": "addon", "base_url": "http://127.0.0.1:1", "health_path": "/health"}
     assert hub.records == [record]
-    pulled, registered = hub.seen
-    assert "Authorization" not in pulled.headers
+    first_call, registered = hub.seen
+    assert "Authorization" not in first_call.headers
     assert registered.headers["Authorization"] == "Bearer t0ken"
     assert {one.headers["User-Agent"] for one in hub.seen} == {"Weldproof/1"}
 
@@ -273,8 +273,8 @@ async def test_any_success_is_a_registration(
     await join(poll_seconds=0.01)
     await until(lambda: hub.records)
     if taken:
-        pulled = hub.count(PULL)
-        await until(lambda: hub.count(PULL) > pulled + 5)
+        pull_count = hub.count(PULL)
+        await until(lambda: hub.count(PULL) > pull_count + 5)
         assert len(hub.records) == 1
     else:
         await until(lambda: len(hub.records) > 2)

@@ -91,14 +91,14 @@ def test_a_list_of_retired_keys_that_is_none_changes_nothing(file: KeyFile) -> N
     """It is read with the key; so a rotation beside it is taken up once it is whole."""
     file()
     before = keyring.rotate(file.path, now=file.clock.now())
-    held = file()
-    assert held.active.public == before
-    retired = file.path.with_name(file.path.name + ".retired.json")
-    whole = retired.read_bytes()
-    retired.write_bytes(b'[{"public_key_hex": 1}]')
+    ring = file()
+    assert ring.active.public == before
+    retired_file = file.path.with_name(file.path.name + ".retired.json")
+    whole = retired_file.read_bytes()
+    retired_file.write_bytes(b'[{"public_key_hex": 1}]')
     file.path.write_bytes(SigningKey.from_seed(bytes(32)).to_pem())
-    assert (file(), "retired" in file.fault) == (held, True)
-    retired.write_bytes(whole)
+    assert (file(), "retired" in file.fault) == (ring, True)
+    retired_file.write_bytes(whole)
     file.path.write_bytes(SigningKey.from_seed(bytes(31) + b"1").to_pem() + b"\n")
     assert file().active.public != before
 

@@ -144,8 +144,8 @@ def test_no_sixty_seconds_hold_more_calls_than_the_window_allows(waits: list[flo
 def test_a_window_counts_keys_apart_and_can_be_off() -> None:
     """One caller's calls take nothing from another's."""
     window = WindowLimit(5, WpClock(wall_clock=Hand()))
-    left = [allowance.calls_left for allowance in (window.take(key) for key in "aab") if allowance is not None]
-    assert left == [4, 3, 4]
+    calls_left = [allowance.calls_left for allowance in (window.take(key) for key in "aab") if allowance is not None]
+    assert calls_left == [4, 3, 4]
     assert WindowLimit(5, WpClock(wall_clock=Hand()), on=False).take("a") is None
 
 
@@ -171,14 +171,14 @@ def test_a_time_that_was_wrong_leaves_nobody_without_calls(limit: type[RateLimit
     """When a doubt ends the time may be earlier than calls that were counted: limits go on from there."""
     wall, steady = [1_000_000.0], [0.0]
     clock = WpClock(wall_clock=lambda: wall[0] + steady[0], monotonic=lambda: steady[0])
-    counted = limit(2, clock)
-    assert True in [_is_refused(counted) for _ in range(200)]
+    bucket = limit(2, clock)
+    assert True in [_is_refused(bucket) for _ in range(200)]
     wall[0] -= 500_000
     steady[0] += 1
     assert clock.doubt is not None
     clock.confirm()
     steady[0] += 60
-    assert not _is_refused(counted)
+    assert not _is_refused(bucket)
 
 
 def _is_refused(limit: RateLimit | WindowLimit) -> bool:

@@ -11,10 +11,14 @@ SEAL = Seal(bytes(range(32)))
 
 def test_a_sealed_secret_is_opened_at_its_own_place_only() -> None:
     """Another place, another key or one changed byte opens nothing."""
-    sealed = SEAL.seal(b"secret", b"here")
-    assert SEAL.open(sealed, b"here") == b"secret"
-    changed = sealed[:-1] + bytes([sealed[-1] ^ 1])
-    for seal, data, place in ((SEAL, sealed, b"there"), (Seal(bytes(32)), sealed, b"here"), (SEAL, changed, b"here")):
+    sealed_secret = SEAL.seal(b"secret", b"here")
+    assert SEAL.open(sealed_secret, b"here") == b"secret"
+    changed_secret = sealed_secret[:-1] + bytes([sealed_secret[-1] ^ 1])
+    for seal, data, place in (
+        (SEAL, sealed_secret, b"there"),
+        (Seal(bytes(32)), sealed_secret, b"here"),
+        (SEAL, changed_secret, b"here"),
+    ):
         with pytest.raises(SealBroken):
             seal.open(data, place)
     with pytest.raises(SealBroken):

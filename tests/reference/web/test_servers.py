@@ -102,8 +102,8 @@ def test_an_empty_line_before_a_request_may_come_in_parts(agent: WorkerProcess) 
 
 def test_a_field_behind_the_body_is_none_of_the_head(agent: WorkerProcess) -> None:
     """A trailer that contradicts the head changes nothing."""
-    chunked = b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nContent-Type: text/plain\r\nHost: b\r\n\r\n"
-    answer = ask(agent, VERIFY + chunked + LAST)
+    chunked_body = b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nContent-Type: text/plain\r\nHost: b\r\n\r\n"
+    answer = ask(agent, VERIFY + chunked_body + LAST)
 
     assert statuses(answer) == [422, 200], answer.raw
 

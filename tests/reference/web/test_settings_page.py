@@ -25,9 +25,15 @@ def read_defaults() -> dict[str, str]:
     """Return what the page gives as each setting's default."""
     by_name: dict[str, str] = {}
     for names, default in re.findall(r"^\| (`(?:WP|S2)[^|]+?) \| ([^|]+?) \|", PAGE.read_text("utf-8"), re.MULTILINE):
-        listed = re.findall(r"`((?:WP|S2)\w+)`", names)
+        setting_names = re.findall(r"`((?:WP|S2)\w+)`", names)
         values = default.split(", ")
-        by_name.update(zip(listed, values if len(values) == len(listed) else [default] * len(listed), strict=True))
+        by_name.update(
+            zip(
+                setting_names,
+                values if len(values) == len(setting_names) else [default] * len(setting_names),
+                strict=True,
+            )
+        )
     return by_name
 
 
@@ -48,8 +54,8 @@ def read(kind: type[BaseSettings]) -> dict[str, object]:
 )
 def test_every_setting_is_on_the_page(kind: type[BaseSettings]) -> None:
     """By its name, with its default where that is a number."""
-    known = PAGE.read_text("utf-8")
-    assert not [name for name in read(kind) if f"`{name}`" not in known]
+    page = PAGE.read_text("utf-8")
+    assert not [name for name in read(kind) if f"`{name}`" not in page]
     numbers = {name: value for name, value in read(kind).items() if type(value) in {int, float}}
     assert numbers == {name: float(read_defaults()[name].split()[0]) for name in numbers}
 
@@ -57,5 +63,5 @@ def test_every_setting_is_on_the_page(kind: type[BaseSettings]) -> None:
 def test_what_is_not_offered_is_not_on_the_page() -> None:
     """A name on the page is a setting that a service reads; a node's are read by its network."""
     kinds = (GatewaySettings, RailSettings, AgentSettings, ControlPlaneSettings, AddonSettings, HubSettings)
-    known = {name for kind in kinds for name in read(kind)}
-    assert not {name for name in read_defaults() if not LAUNCHED.search(name)} - known
+    known_names = {name for kind in kinds for name in read(kind)}
+    assert not {name for name in read_defaults() if not LAUNCHED.search(name)} - known_names

@@ -115,7 +115,7 @@ async def test_before_the_signal_a_task_is_cancelled_as_ever() -> None:
 
 async def test_a_server_that_cancels_first_sends_the_same_answer() -> None:
     """The loop may have been held up for longer than the server's patience."""
-    ending = Shutdown(answer_seconds=3600)
+    shutdown = Shutdown(answer_seconds=3600)
     messages: list[MutableMapping[str, Any]] = []
 
     async def app(scope: object, receive: object, send: object) -> None:
@@ -129,9 +129,9 @@ async def test_a_server_that_cancels_first_sends_the_same_answer() -> None:
         messages.append(message)
 
     scope = {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "headers": []}
-    task = asyncio.create_task(Envelope(app, 1024, shutdown=ending)(scope, receive, send))
+    task = asyncio.create_task(Envelope(app, 1024, shutdown=shutdown)(scope, receive, send))
     await asyncio.sleep(0)
-    ending.begin()
+    shutdown.begin()
     task.cancel()
     await task
     assert [message.get("status") for message in messages] == [503, None]

@@ -15,16 +15,16 @@ from reference.web.http.single_task_connection import SingleTaskConnection
 
 def app(*, lean: bool) -> Quart:
     """Return an app with one route of each kind, on either connection class."""
-    made = Quart(__name__, static_folder=None)
-    made.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None)
+    quart_app = Quart(__name__, static_folder=None)
+    quart_app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None)
     if lean:
-        made.asgi_http_class = SingleTaskConnection
+        quart_app.asgi_http_class = SingleTaskConnection
 
-    @made.post("/echo")
+    @quart_app.post("/echo")
     async def echo() -> Response:
         return Response(await request.get_data(as_text=False), 201, {"X-Tasks": str(len(asyncio.all_tasks()))})
 
-    @made.get("/stream")
+    @quart_app.get("/stream")
     async def stream() -> Response:
         async def parts() -> AsyncIterator[bytes]:
             for number in range(3):
@@ -32,22 +32,22 @@ def app(*, lean: bool) -> Quart:
 
         return Response(parts())
 
-    @made.get("/fault")
+    @quart_app.get("/fault")
     async def fault() -> Response:
         raise RuntimeError("an unexpected fault")
 
-    return made
+    return quart_app
 
 
 async def sent_by(served: Quart, method: str, path: str, *parts: bytes) -> list[Message]:
     """Return the messages of an answer."""
-    waiting = list(parts) or [b""]
+    body_parts = list(parts) or [b""]
     payments_sent: list[Message] = []
 
     async def receive() -> Any:
-        if not waiting:
+        if not body_parts:
             await asyncio.Event().wait()
-        return {"type": "http.request", "body": waiting.pop(0), "more_body": bool(waiting)}
+        return {"type": "http.request", "body": body_parts.pop(0), "more_body": bool(body_parts)}
 
     async def send(message: Any) -> None:
         payments_sent.append(message)
@@ -98,12 +98,12 @@ async def test_both_connections_answer_alike(method: str, path: str, parts: tupl
 
 async def test_a_whole_body_takes_no_further_task_and_two_messages() -> None:
     """The handler runs in the server's own task; start and body are all that is sent."""
-    sent = await sent_by(app(lean=True), "POST", "/echo", b"whole")
-    assert dict(sent[0]["headers"])[b"x-tasks"] == str(len(asyncio.all_tasks())).encode()
-    assert [one["type"] for one in sent] == ["http.response.start", "http.response.body"]
+    messages = await sent_by(app(lean=True), "POST", "/echo", b"whole")
+    assert dict(messages[0]["headers"])[b"x-tasks"] == str(len(asyncio.all_tasks())).encode()
+    assert [one["type"] for one in messages] == ["http.response.start", "http.response.body"]
 
 
 async def test_a_body_in_parts_goes_the_stock_way() -> None:
     """Quart's own tasks receive it."""
-    sent = await sent_by(app(lean=True), "POST", "/echo", b"in ", b"parts")
-    assert int(dict(sent[0]["headers"])[b"x-tasks"]) > len(asyncio.all_tasks())
+    messages = await sent_by(app(lean=True), "POST", "/echo", b"in ", b"parts")
+    assert int(dict(messages[0]["headers"])[b"x-tasks"]) > len(asyncio.all_tasks())
