@@ -36,7 +36,7 @@ class GatewayProcess(WorkerProcess):
 
     def tenant(self) -> Tenant:
         """Make a tenant that is paid on Base's test network."""
-        made = self.internal("POST", "", {"name": "shop"})
+        answer = self.internal("POST", "", {"name": "shop"})
         body = {"base_sepolia": {"payout_address": EVM}}
-        self.internal("PUT", f"/{made['tenant_id']}/networks", body)
-        return Tenant(made["tenant_id"], made["api_key"])
+        self.internal("PUT", f"/{answer['tenant_id']}/networks", body)
+        return Tenant(answer["tenant_id"], answer["api_key"])

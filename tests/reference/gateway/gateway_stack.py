@@ -44,8 +44,8 @@ class Tenant:
 
     def headers(self, **further: str) -> dict[str, str]:
         """Return its credentials."""
-        named = {name.replace("_", "-"): value for name, value in further.items()}
-        return {"Authorization": f"Bearer {self.key}", "X-Tenant-Id": self.id, **named}
+        names = {name.replace("_", "-"): value for name, value in further.items()}
+        return {"Authorization": f"Bearer {self.key}", "X-Tenant-Id": self.id, **names}
 
 
 @dataclass
@@ -82,8 +82,8 @@ class Gateway:
 
     async def tenant(self, *networks: str, kyc: str = "", plan: str = "trial", mode: str = "test") -> Tenant:
         """Make a tenant with payout addresses and a key of a mode."""
-        made = await self.internal("POST", "", {"name": "shop"}, status=201)
-        tenant_id, key = made["tenant_id"], made["api_key"]
+        answer = await self.internal("POST", "", {"name": "shop"}, status=201)
+        tenant_id, key = answer["tenant_id"], answer["api_key"]
         body = {network: {"payout_address": PAYOUTS[network]} for network in networks or PAYOUTS}
         await self.internal("PUT", f"/{tenant_id}/networks", body)
         if kyc:
@@ -97,7 +97,7 @@ class Gateway:
         headers = tenant.headers(**members.pop("headers", {}))
         return await self.http.post(LINKS, json={**LINK, **members}, headers=headers)
 
-    async def made(self, tenant: Tenant, **members: Any) -> dict[str, Any]:
+    async def make_link(self, tenant: Tenant, **members: Any) -> dict[str, Any]:
         """Make a link and return it."""
         answer = await self.link(tenant, **members)
         assert answer.status_code == 201, answer.text
@@ -110,7 +110,7 @@ async def gateway(folder: Path, *, data: str = "data", **settings: Any) -> Async
     folder.mkdir(exist_ok=True)
     clock_file = folder / "clock"
     clock_file.write_text("0", "ascii")
-    given = GatewaySettings(
+    settings_of_shop = GatewaySettings(
         **{
             "gateway_data_dir": folder / data,
             "clock_offset_file": clock_file,
@@ -119,10 +119,10 @@ async def gateway(folder: Path, *, data: str = "data", **settings: Any) -> Async
             **settings,
         }
     )
-    async with aiohttp.ClientSession() as session, open_gateway_with_lanes(given, _lanes(session)) as app:
+    async with aiohttp.ClientSession() as session, open_gateway_with_lanes(settings_of_shop, _lanes(session)) as app:
         transport = httpx.ASGITransport(app=app, client=("127.0.0.1", 1))
         async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
-            yield Gateway(http, given, clock_file)
+            yield Gateway(http, settings_of_shop, clock_file)
 
 
 def _lanes(session: aiohttp.ClientSession) -> Mapping[str, Lane]:
@@ -131,7 +131,7 @@ def _lanes(session: aiohttp.ClientSession) -> Mapping[str, Lane]:
     return {key: lane for key, lane in lanes.items() if lane is not None}
 
 
-def refused(answer: httpx.Response, status: int, code: str, **context: Any) -> None:
+def expect_refusal(answer: httpx.Response, status: int, code: str, **context: Any) -> None:
     """Check a refusal: the envelope, the request id twice, and context members."""
     body = answer.json()
     assert (status, code) == (answer.status_code, body["error"]), answer.text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.reference.gateway.gateway_stack import ALGORAND, EVM, SOLANA, Gateway, Tenant, gateway, refused
+from tests.reference.gateway.gateway_stack import ALGORAND, EVM, SOLANA, Gateway, Tenant, expect_refusal, gateway
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -21,14 +21,14 @@ async def ask(shop: Gateway, method: str, path: str, body: Any = None) -> Any:
 
 async def test_a_tenant_begins_on_trial_with_a_test_key(shop: Gateway) -> None:
     """Sixty days, plan trial, and one key whose text is returned once."""
-    made = await shop.internal("POST", "", {"name": "Bäckerei"}, status=201)
-    record = await shop.internal("GET", f"/{made['tenant_id']}")
-    key = made.pop("api_key")
-    key_id = made.pop("key_id")
-    started, ends = (datetime.fromisoformat(made[name]) for name in ("trial_started_at", "trial_ends_at"))
-    assert ends - started == timedelta(days=60)
+    answer = await shop.internal("POST", "", {"name": "Bäckerei"}, status=201)
+    record = await shop.internal("GET", f"/{answer['tenant_id']}")
+    key = answer.pop("api_key")
+    key_id = answer.pop("key_id")
+    start_time, ends = (datetime.fromisoformat(answer[name]) for name in ("trial_started_at", "trial_ends_at"))
+    assert ends - start_time == timedelta(days=60)
     assert record == {
-        **made,
+        **answer,
         "name": "Bäckerei",
         "kyc_status": "trial",
         "plan": "trial",
@@ -38,7 +38,7 @@ async def test_a_tenant_begins_on_trial_with_a_test_key(shop: Gateway) -> None:
             {
                 "key_id": key_id,
                 "mode": "test",
-                "created_at": made["trial_started_at"],
+                "created_at": answer["trial_started_at"],
                 "valid_until": None,
                 "revoked_at": None,
             }
@@ -57,9 +57,9 @@ async def test_networks_are_replaced_as_an_ordered_list(shop: Gateway, seller: T
         {},
     ):
         body = {key: {"payout_address": address} for key, address in networks.items()}
-        answered = await shop.internal("PUT", f"/{seller.id}/networks", body)
-        shown = await shop.internal("GET", f"/{seller.id}")
-        assert list(body.items()) == list(shown["networks"].items()) == list(answered["networks"].items())
+        answer = await shop.internal("PUT", f"/{seller.id}/networks", body)
+        answer = await shop.internal("GET", f"/{seller.id}")
+        assert list(body.items()) == list(answer["networks"].items()) == list(answer["networks"].items())
 
 
 async def test_a_network_that_is_unknown_or_has_no_node_is_400_and_changes_nothing(
@@ -69,7 +69,7 @@ async def test_a_network_that_is_unknown_or_has_no_node_is_400_and_changes_nothi
     before = (await shop.internal("GET", f"/{seller.id}"))["networks"]
     for key in ("base-sepolia", "nowhere", "stellar_testnet"):
         body = {"base_sepolia": {"payout_address": EVM}, key: {"payout_address": EVM}}
-        refused(await ask(shop, "PUT", f"/{seller.id}/networks", body), 400, "unsupported_network", network=key)
+        expect_refusal(await ask(shop, "PUT", f"/{seller.id}/networks", body), 400, "unsupported_network", network=key)
     assert before == (await shop.internal("GET", f"/{seller.id}"))["networks"]
 
 
@@ -82,7 +82,7 @@ async def test_a_malformed_address_is_422_and_named(shop: Gateway, seller: Tenan
     }.items():
         for address in addresses:
             answer = await ask(shop, "PUT", f"/{seller.id}/networks", {key: {"payout_address": address}})
-            refused(answer, 422, "validation_error")
+            expect_refusal(answer, 422, "validation_error")
             assert answer.json()["detail"][0]["loc"] == ["body", key, "payout_address"]
 
 
@@ -99,12 +99,12 @@ async def test_a_body_out_of_its_form_is_422(shop: Gateway, seller: Tenant) -> N
         ("PUT", f"/{seller.id}/networks", {"base_sepolia": {"payout_address": ""}}),
         ("PUT", f"/{seller.id}/networks", []),
     ):
-        refused(await ask(shop, method, path, body), 422, "validation_error")
+        expect_refusal(await ask(shop, method, path, body), 422, "validation_error")
 
 
 async def test_a_tenant_or_key_that_is_not_there_is_404(shop: Gateway, seller: Tenant) -> None:
     """On every path; a key of another tenant is not there either."""
-    other = (await shop.internal("GET", f"/{(await shop.tenant()).id}"))["keys"][0]["key_id"]
+    other_tenant = (await shop.internal("GET", f"/{(await shop.tenant()).id}"))["keys"][0]["key_id"]
     for method, path, body in (
         ("GET", f"/{NOBODY}", None),
         ("GET", "/x", None),
@@ -112,10 +112,10 @@ async def test_a_tenant_or_key_that_is_not_there_is_404(shop: Gateway, seller: T
         ("POST", f"/{NOBODY}/kyc", {"status": "approved"}),
         ("POST", f"/{NOBODY}/api-keys", {"mode": "test"}),
         ("GET", f"/{NOBODY}/payments?state=paid", None),
-        ("POST", f"/{seller.id}/api-keys/{other}/rotate", None),
-        ("DELETE", f"/{seller.id}/api-keys/{other}", None),
+        ("POST", f"/{seller.id}/api-keys/{other_tenant}/rotate", None),
+        ("DELETE", f"/{seller.id}/api-keys/{other_tenant}", None),
     ):
-        refused(await ask(shop, method, path, body), 404, "not_found")
+        expect_refusal(await ask(shop, method, path, body), 404, "not_found")
 
 
 async def test_the_plan_stays_when_none_is_named(shop: Gateway, seller: Tenant) -> None:
@@ -125,8 +125,8 @@ async def test_the_plan_stays_when_none_is_named(shop: Gateway, seller: Tenant) 
         ({"status": "rejected"}, "rejected", "paid"),
         ({"status": "trial", "plan": "trial"}, "trial", "trial"),
     ):
-        shown = await shop.internal("POST", f"/{seller.id}/kyc", body)
-        assert (status, plan) == (shown["kyc_status"], shown["plan"])
+        answer = await shop.internal("POST", f"/{seller.id}/kyc", body)
+        assert (status, plan) == (answer["kyc_status"], answer["plan"])
 
 
 async def test_payments_are_listed_by_state(shop: Gateway, seller: Tenant) -> None:
@@ -135,7 +135,7 @@ async def test_payments_are_listed_by_state(shop: Gateway, seller: Tenant) -> No
         assert await shop.internal("GET", f"/{seller.id}/payments?state={state}") == {"payments": []}
     for query in ("", "?state=", "?state=open", "?state=paid&state=late"):
         answer = await ask(shop, "GET", f"/{seller.id}/payments{query}")
-        refused(answer, 422, "validation_error")
+        expect_refusal(answer, 422, "validation_error")
         assert answer.json()["detail"][0]["loc"] == ["query", "state"]
 
 
@@ -147,13 +147,13 @@ async def test_names_that_a_database_cannot_hold_are_no_faults_of_ours(
     settings = {} if kind == "sqlite" else {"gateway_db": request.getfixturevalue("postgres_database")}
     async with gateway(tmp_path, **settings) as shop:
         tenant = await shop.tenant()
-        refused(await ask(shop, "POST", "", {"name": "a\x00b"}), 422, "validation_error")
-        refused(await ask(shop, "POST", "", {"name": "a\nb"}), 422, "validation_error")
+        expect_refusal(await ask(shop, "POST", "", {"name": "a\x00b"}), 422, "validation_error")
+        expect_refusal(await ask(shop, "POST", "", {"name": "a\nb"}), 422, "validation_error")
         for path in ("/%00", f"/{tenant.id}%00", "/" + "x" * 4000, "/%F0%9F%92%A9", "/%FF%FE", "/'%3B--"):
-            refused(await ask(shop, "GET", path), 404, "not_found")
-            refused(await ask(shop, "DELETE", f"/{tenant.id}/api-keys{path}"), 404, "not_found")
-            refused(await shop.http.get(f"/v1/resources{path}", headers=tenant.headers()), 404, "not_found")
-            refused(await shop.http.get(f"/checkout{path}/status"), 404, "not_found")
+            expect_refusal(await ask(shop, "GET", path), 404, "not_found")
+            expect_refusal(await ask(shop, "DELETE", f"/{tenant.id}/api-keys{path}"), 404, "not_found")
+            expect_refusal(await shop.http.get(f"/v1/resources{path}", headers=tenant.headers()), 404, "not_found")
+            expect_refusal(await shop.http.get(f"/checkout{path}/status"), 404, "not_found")
         resource = {"resource_id": "a", "amount_microunits": 1, "asset_id": "\x00", "price_fiat_currency": "\x00"}
         answer = await shop.http.post("/v1/resources", json=resource, headers=tenant.headers())
         assert (answer.status_code, answer.json()["asset_id"]) == (201, "\x00")

@@ -50,22 +50,22 @@ class JumpingGateway(GatewayProcess):
 
     def merchant(self) -> Tenant:
         """Make a tenant that is paid on Algorand's test network."""
-        made = self.internal("POST", "", {"name": "shop"})
+        answer = self.internal("POST", "", {"name": "shop"})
         body = {"algorand_testnet": {"payout_address": ALGORAND}}
-        self.internal("PUT", f"/{made['tenant_id']}/networks", body)
-        return Tenant(made["tenant_id"], made["api_key"])
+        self.internal("PUT", f"/{answer['tenant_id']}/networks", body)
+        return Tenant(answer["tenant_id"], answer["api_key"])
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def gateway(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[JumpingGateway]:
     """A gateway with a chain."""
     chain = SimulatedChain()
-    named = {} if request.param == "sqlite" else {"WP_GATEWAY_DB": request.getfixturevalue("postgres_database")}
-    running = JumpingGateway(tmp_path / "gateway", chain, named)
+    environment = {} if request.param == "sqlite" else {"WP_GATEWAY_DB": request.getfixturevalue("postgres_database")}
+    process = JumpingGateway(tmp_path / "gateway", chain, environment)
     try:
-        yield running.start().ready()
+        yield process.start().ready()
     finally:
-        running.close()
+        process.close()
         chain.stop()
 
 
@@ -81,14 +81,14 @@ def test_no_link_ends_by_a_clock_that_is_wrong(gateway: JumpingGateway) -> None:
     """Two days ahead for some seconds, and at a start: no link is made, none expires, no key is free again."""
     tenant = gateway.merchant()
     headers = tenant.headers(idempotency_key="order-1")
-    made = gateway.http.post(LINKS, json=LINK, headers=headers)
-    assert made.status_code == 201, made.text
-    status = f"/checkout/{made.json()['token']}/status"
+    answer = gateway.http.post(LINKS, json=LINK, headers=headers)
+    assert answer.status_code == 201, answer.text
+    status = f"/checkout/{answer.json()['token']}/status"
 
     def holds() -> None:
         assert gateway.http.get(status).json()["status"] == "active"
         again = gateway.http.post(LINKS, json=LINK, headers=headers)
-        assert (again.status_code, again.content) == (201, made.content)
+        assert (again.status_code, again.content) == (201, answer.content)
 
     for restarts in (False, True):
         if restarts:
@@ -98,8 +98,8 @@ def test_no_link_ends_by_a_clock_that_is_wrong(gateway: JumpingGateway) -> None:
             gateway.start()
             until(lambda: _answers(gateway))
         until(lambda: gateway.health() == IN_DOUBT)
-        refused = gateway.http.post(LINKS, json=LINK, headers=tenant.headers())
-        assert (refused.status_code, refused.json()["error"]) == IN_DOUBT
+        refusal = gateway.http.post(LINKS, json=LINK, headers=tenant.headers())
+        assert (refusal.status_code, refusal.json()["error"]) == IN_DOUBT
         time.sleep(2.5)
         holds()
         gateway.set_wall(0)

@@ -36,7 +36,7 @@ EVERYWHERE = {400, 408, 413, 414, 415, 429, 431, 500, 503}
 BY_ACCESS = {"open": set(), "receipts": set(), "tenant": {401, 403}, "admin": {401, 403}}
 
 
-def documented() -> Iterator[tuple[str, str, dict[str, Any]]]:
+def list_documented() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield (method, path, operation) of the document."""
     for path, item in DOCUMENT["paths"].items():
         for method in METHODS:
@@ -44,7 +44,7 @@ def documented() -> Iterator[tuple[str, str, dict[str, Any]]]:
                 yield method.upper(), path, item[method]
 
 
-def resolved(value: Any) -> Any:
+def resolve(value: Any) -> Any:
     """Return a part of the document, what it refers to when it is a reference."""
     while isinstance(value, dict) and "$ref" in value:
         target = DOCUMENT
@@ -59,11 +59,11 @@ def link_maker(settings: GatewaySettings) -> payment_links.PaymentLinks:
     return payment_links.PaymentLinks(settings, Mock(), Mock(), Mock(), Mock(), frozenset(), Mock())
 
 
-def offered() -> dict[tuple[str, str], Operation]:
+def list_offered() -> dict[tuple[str, str], Operation]:
     """Return the app's own operations over parts that do nothing."""
     settings = GatewaySettings(gateway_data_dir=Path("unused"))
-    made = list_operations(link_maker(settings), *(Mock() for _ in range(5)))
-    return {(one.method, re.sub(r"<(\w+)>", r"{\1}", one.rule)): one for one in made}
+    operations = list_operations(link_maker(settings), *(Mock() for _ in range(5)))
+    return {(one.method, re.sub(r"<(\w+)>", r"{\1}", one.rule)): one for one in operations}
 
 
 async def test_every_route_is_documented_and_every_document_served(tmp_path: Path) -> None:
@@ -79,66 +79,66 @@ async def test_every_route_is_documented_and_every_document_served(tmp_path: Pat
             for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
             if rule.rule != PAGES and not rule.rule.startswith(f"{PAGES}/")
         }
-    assert routes - UNDOCUMENTED == {(method, path) for method, path, _ in documented()}
+    assert routes - UNDOCUMENTED == {(method, path) for method, path, _ in list_documented()}
 
 
 def test_each_operation_documents_the_statuses_that_every_call_may_get() -> None:
     """The envelope's, the limits', those of credentials, and 404 where a path names a thing."""
-    access = {place: one.access.value for place, one in offered().items()}
-    for method, path, operation in documented():
-        wanted = EVERYWHERE | BY_ACCESS[access.get((method, path), "open")] | ({404} if "{" in path else set())
-        wanted |= {422} if "requestBody" in operation else set()
-        missing = wanted - {int(status) for status in operation["responses"]}
-        assert not missing, f"{method} {path} does not document {sorted(missing)}"
+    access = {place: one.access.value for place, one in list_offered().items()}
+    for method, path, operation in list_documented():
+        expected_values = EVERYWHERE | BY_ACCESS[access.get((method, path), "open")] | ({404} if "{" in path else set())
+        expected_values |= {422} if "requestBody" in operation else set()
+        missing_statuses = expected_values - {int(status) for status in operation["responses"]}
+        assert not missing_statuses, f"{method} {path} does not document {sorted(missing_statuses)}"
 
 
 def test_parameters_of_a_path_are_those_of_its_template() -> None:
     """Each name in a template is a required path parameter, and no other is."""
-    for method, path, operation in documented():
+    for method, path, operation in list_documented():
         shared = DOCUMENT["paths"][path].get("parameters", [])
-        listed = [resolved(one) for one in (*shared, *operation.get("parameters", ()))]
-        named = {one["name"] for one in listed if one["in"] == "path" and one["required"]}
-        assert named == set(re.findall(r"\{(\w+)\}", path)), f"{method} {path}"
+        listed = [resolve(one) for one in (*shared, *operation.get("parameters", ()))]
+        names = {one["name"] for one in listed if one["in"] == "path" and one["required"]}
+        assert names == set(re.findall(r"\{(\w+)\}", path)), f"{method} {path}"
 
 
 def test_credentials_are_demanded_where_the_code_demands_them() -> None:
     """Tenants' and administrators' operations name a scheme, all others say that none is needed."""
-    access = {place: one.access.value for place, one in offered().items()}
-    for method, path, operation in documented():
+    access = {place: one.access.value for place, one in list_offered().items()}
+    for method, path, operation in list_documented():
         names = {name for one in operation.get("security", DOCUMENT.get("security", [])) for name in one}
-        wanted = {"tenant": {"tenantKey", "tenantId"}, "admin": {"adminKey"}}
-        assert names == wanted.get(access.get((method, path), "open"), set()), f"{method} {path}"
+        expected_values = {"tenant": {"tenantKey", "tenantId"}, "admin": {"adminKey"}}
+        assert names == expected_values.get(access.get((method, path), "open"), set()), f"{method} {path}"
 
 
-def refused() -> set[tuple[int, str]]:
+def list_refusals() -> set[tuple[int, str]]:
     """Return (status, code) of every row of the gateway's table of error codes."""
     return {(row.status, row.code) for row in GATEWAY.values()}
 
 
-def told(schema: Any) -> set[str]:
+def list_members(schema: Any) -> set[str]:
     """Return the codes that a response's schema names for `error`."""
-    schema = resolved(schema)
+    schema = resolve(schema)
     if not isinstance(schema, dict):
         return set()
-    error = resolved(schema.get("properties", {}).get("error", {}))
+    error = resolve(schema.get("properties", {}).get("error", {}))
     codes = set(error.get("enum", [])) | ({error["const"]} if "const" in error else set())
     for word in ("allOf", "anyOf", "oneOf"):
         for part in schema.get(word, ()):
-            codes |= told(part)
+            codes |= list_members(part)
     return codes
 
 
 def test_every_refusal_of_the_code_is_documented_at_its_status() -> None:
     """Each (status, code) stands in some operation's responses, but for 405, which no operation answers."""
-    stated = {
+    statements = {
         (int(status), code)
-        for _, _, operation in documented()
+        for _, _, operation in list_documented()
         for status, response in operation["responses"].items()
-        for media in resolved(response).get("content", {}).values()
-        for code in told(media["schema"])
+        for media in resolve(response).get("content", {}).values()
+        for code in list_members(media["schema"])
     }
-    assert refused() - {(405, "method_not_allowed")} <= stated
-    assert stated <= refused()
+    assert list_refusals() - {(405, "method_not_allowed")} <= statements
+    assert statements <= list_refusals()
 
 
 BODIES: Mapping[tuple[str, str], tuple[Mapping[str, Any], tuple[str, ...]]] = {
@@ -205,10 +205,10 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-OFFERED = offered()
+OFFERED = list_offered()
 
 
-def accepted(place: tuple[str, str], body: Any) -> bool:
+def is_accepted(place: tuple[str, str], body: Any) -> bool:
     """Return whether the code's own reader takes a body."""
     data = json.dumps(body).encode()
     sent = read_body(Request("/", "POST", "", {"content-type": ["application/json"]}, data, ""), is_required=True)
@@ -232,7 +232,7 @@ def accepted(place: tuple[str, str], body: Any) -> bool:
 
 def test_every_operation_with_a_body_is_compared() -> None:
     """None is left out below, in the code or in the document."""
-    with_body = {(method, path) for method, path, operation in documented() if "requestBody" in operation}
+    with_body = {(method, path) for method, path, operation in list_documented() if "requestBody" in operation}
     assert with_body == set(BODIES)
     assert {place for place, one in OFFERED.items() if one.read_content is not None} == {
         place for place in BODIES if not place[1].startswith("/checkout/")
@@ -251,7 +251,7 @@ def test_code_and_schema_take_the_same_bodies(place: tuple[str, str]) -> None:
         bodies += [{**good, name: value} for value in VALUES]
     apart = []
     for body in bodies:
-        by_schema, by_code = validator.is_valid(body), accepted(place, body)
+        by_schema, by_code = validator.is_valid(body), is_accepted(place, body)
         if by_schema != by_code and not (by_code and _looked_up_later(validator, body)):
             apart.append((body, f"schema {by_schema}, code {by_code}"))
     assert not apart, apart[:10]
@@ -261,10 +261,10 @@ def _looked_up_later(validator: Any, body: Any) -> bool:
     """Return whether the schema refuses a body for the name of a network alone."""
     if not isinstance(body, dict):
         return False
-    known = dict(body)
+    remaining_members = dict(body)
     for name in LOOKED_UP & set(body):
         if isinstance(body[name], str):
-            known[name] = "base_sepolia"
+            remaining_members[name] = "base_sepolia"
         elif isinstance(body[name], list):
-            known[name] = ["base_sepolia" if isinstance(one, str) else one for one in body[name]]
-    return bool(validator.is_valid(known)) and known != body
+            remaining_members[name] = ["base_sepolia" if isinstance(one, str) else one for one in body[name]]
+    return bool(validator.is_valid(remaining_members)) and remaining_members != body

@@ -13,12 +13,12 @@ import httpx
 from reference.gateway.credentials import SCOPES, digest_of
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.tenants import Tenants
-from tests.reference.gateway.gateway_stack import LINK, LINKS, RESOURCES, Gateway, Tenant, refused
+from tests.reference.gateway.gateway_stack import LINK, LINKS, RESOURCES, Gateway, Tenant, expect_refusal
 
 DAY = 86400
 
 
-def stored(shop: Gateway) -> bytes:
+def read_stored(shop: Gateway) -> bytes:
     """Return everything that the gateway has on its disk but the files of secrets."""
     folder = shop.settings.gateway_data_dir
     return b"".join(path.read_bytes() for path in sorted(folder.glob("gateway.sqlite3*")))
@@ -48,14 +48,14 @@ async def test_without_an_accepted_key_it_is_401(shop: Gateway, seller: Tenant) 
         encoded = [(name.encode(), value.encode("latin-1")) for name, value in fields]
         for path in (LINKS, RESOURCES):
             answer = await shop.http.post(path, json=LINK, headers=encoded)
-            refused(answer, 401, "invalid_api_key")
+            expect_refusal(answer, 401, "invalid_api_key")
             assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
 async def test_two_authorization_headers_are_none(shop: Gateway, seller: Tenant) -> None:
     """It is unclear which one counts."""
     fields = [*seller.headers().items(), ("Authorization", f"Bearer {seller.key}")]
-    refused(await shop.http.post(LINKS, json=LINK, headers=fields), 401, "invalid_api_key")
+    expect_refusal(await shop.http.post(LINKS, json=LINK, headers=fields), 401, "invalid_api_key")
 
 
 async def test_the_scheme_is_not_case_sensitive(shop: Gateway, seller: Tenant) -> None:
@@ -66,34 +66,36 @@ async def test_the_scheme_is_not_case_sensitive(shop: Gateway, seller: Tenant) -
 
 async def test_a_key_wants_its_own_tenants_id(shop: Gateway, seller: Tenant) -> None:
     """Missing, malformed, unknown, another tenant's, or twice: 403 (P-AU-01)."""
-    other = await shop.tenant()
+    other_tenant = await shop.tenant()
     bearer = ("Authorization", f"Bearer {seller.key}")
-    for ids in ([], [""], ["x"], [seller.id + "0"], [str(uuid.uuid4())], [other.id], [seller.id, seller.id]):
+    for ids in ([], [""], ["x"], [seller.id + "0"], [str(uuid.uuid4())], [other_tenant.id], [seller.id, seller.id]):
         fields = [bearer, *(("X-Tenant-Id", one) for one in ids)]
-        refused(await shop.http.post(LINKS, json=LINK, headers=fields), 403, "tenant_id_mismatch")
+        expect_refusal(await shop.http.post(LINKS, json=LINK, headers=fields), 403, "tenant_id_mismatch")
 
 
 async def test_an_administrators_key_is_no_tenants_and_the_other_way_round(shop: Gateway, seller: Tenant) -> None:
     """Keys are of one kind."""
     headers = {**seller.headers(), "Authorization": f"Bearer {shop.admin_key}"}
-    refused(await shop.http.post(LINKS, json=LINK, headers=headers), 401, "invalid_api_key")
-    refused(await shop.http.get(f"/internal/tenants/{seller.id}", headers=seller.headers()), 401, "invalid_api_key")
-    refused(await shop.http.get(f"/internal/tenants/{seller.id}"), 401, "invalid_api_key")
+    expect_refusal(await shop.http.post(LINKS, json=LINK, headers=headers), 401, "invalid_api_key")
+    expect_refusal(
+        await shop.http.get(f"/internal/tenants/{seller.id}", headers=seller.headers()), 401, "invalid_api_key"
+    )
+    expect_refusal(await shop.http.get(f"/internal/tenants/{seller.id}"), 401, "invalid_api_key")
 
 
 async def test_a_rotated_key_is_valid_for_the_overlap(shop: Gateway, seller: Tenant) -> None:
     """The new key at once, the old one 30 more days, then no more (P-AU-04)."""
     old = (await shop.internal("GET", f"/{seller.id}"))["keys"][0]["key_id"]
-    made = await shop.internal("POST", f"/{seller.id}/api-keys/{old}/rotate", status=201)
-    fresh = Tenant(seller.id, made["api_key"])
-    shown = {key["key_id"]: key for key in (await shop.internal("GET", f"/{seller.id}"))["keys"]}
-    assert (made["mode"], shown[old]["valid_until"]) == ("test", made["old_valid_until"])
-    await shop.made(fresh)
+    answer = await shop.internal("POST", f"/{seller.id}/api-keys/{old}/rotate", status=201)
+    fresh = Tenant(seller.id, answer["api_key"])
+    answer = {key["key_id"]: key for key in (await shop.internal("GET", f"/{seller.id}"))["keys"]}
+    assert (answer["mode"], answer[old]["valid_until"]) == ("test", answer["old_valid_until"])
+    await shop.make_link(fresh)
     shop.advance(30 * DAY - 500)
-    await shop.made(seller)
+    await shop.make_link(seller)
     shop.advance(1000)
-    refused(await shop.link(seller), 401, "invalid_api_key")
-    await shop.made(fresh)
+    expect_refusal(await shop.link(seller), 401, "invalid_api_key")
+    await shop.make_link(fresh)
     await shop.internal("DELETE", f"/{seller.id}/api-keys/{old}", status=204)
     await shop.internal("DELETE", f"/{seller.id}/api-keys/{old}", status=404)
 
@@ -110,19 +112,19 @@ async def test_a_deleted_key_is_refused_at_once(shop: Gateway, seller: Tenant) -
     first = (await shop.internal("GET", f"/{seller.id}"))["keys"][0]["key_id"]
     other = await shop.internal("POST", f"/{seller.id}/api-keys", {"mode": "test"}, status=201)
     await shop.internal("DELETE", f"/{seller.id}/api-keys/{first}", status=204)
-    refused(await shop.link(seller), 401, "invalid_api_key")
+    expect_refusal(await shop.link(seller), 401, "invalid_api_key")
     await shop.internal("DELETE", f"/{seller.id}/api-keys/{first}", status=404)
-    await shop.made(Tenant(seller.id, other["api_key"]))
+    await shop.make_link(Tenant(seller.id, other["api_key"]))
 
 
 async def test_keys_have_their_form_and_are_not_stored(shop: Gateway, seller: Tenant) -> None:
     """A prefix and 43 characters; on the disk there are hashes (P-AU-02, P-SW-03)."""
-    link = await shop.made(seller)
+    link = await shop.make_link(seller)
     assert re.fullmatch(r"weld_[A-Za-z0-9_-]{43}", seller.key)
     assert re.fullmatch(r"weldc_[A-Za-z0-9_-]{43}", shop.admin_key)
     assert shop.settings.admin_key_file.stat().st_mode & 0o777 == 0o600
     assert shop.settings.seal_key_file.stat().st_mode & 0o777 == 0o600
-    on_disk = stored(shop)
+    on_disk = read_stored(shop)
     assert digest_of(seller.key).encode() in on_disk
     for secret in (seller.key, shop.admin_key, link["cancel_secret"]):
         assert secret.encode() not in on_disk
@@ -152,10 +154,10 @@ async def test_an_administrators_key_does_what_its_scopes_say(shop: Gateway, sel
             if scope == wanted:
                 assert answer.status_code in {200, 201, 204, 404}, answer.text
             else:
-                refused(answer, 403, "forbidden_scope", scope=wanted)
+                expect_refusal(answer, 403, "forbidden_scope", scope=wanted)
     headers = {"Authorization": f"Bearer {keys['apikeys:admin']}"}
     asked = await shop.http.post(f"/internal/tenants/{seller.id}/api-keys", json={"mode": "live"}, headers=headers)
-    refused(asked, 403, "forbidden_scope", scope="live:activate")
+    expect_refusal(asked, 403, "forbidden_scope", scope="live:activate")
     await database.close()
 
 
@@ -175,13 +177,13 @@ async def test_a_live_key_is_rotated_by_who_may_make_one(shop: Gateway, seller: 
         return await shop.http.post(path, headers={"Authorization": f"Bearer {key}"})
 
     before = (await shop.internal("GET", f"/{seller.id}"))["keys"]
-    refused(await rotate(few, live), 403, "forbidden_scope", scope="live:activate")
+    expect_refusal(await rotate(few, live), 403, "forbidden_scope", scope="live:activate")
     assert (await shop.internal("GET", f"/{seller.id}"))["keys"] == before
     assert (await rotate(few, test)).status_code == 201
-    made = await rotate(both, live)
-    assert (made.status_code, made.json()["mode"]) == (201, "live")
+    answer = await rotate(both, live)
+    assert (answer.status_code, answer.json()["mode"]) == (201, "live")
     await shop.internal("POST", f"/{seller.id}/kyc", {"status": "rejected"})
-    refused(await rotate(both, made.json()), 422, "kyb_required_for_mainnet")
+    expect_refusal(await rotate(both, answer.json()), 422, "kyb_required_for_mainnet")
 
 
 async def test_the_first_administrators_key_outlives_a_restart(tmp_path: Path) -> None:
@@ -193,4 +195,4 @@ async def test_the_first_administrators_key_outlives_a_restart(tmp_path: Path) -
     async with gateway(tmp_path) as shop:
         assert shop.admin_key == key
         assert (await shop.internal("GET", f"/{tenant.id}"))["tenant_id"] == tenant.id
-        await shop.made(tenant)
+        await shop.make_link(tenant)

@@ -17,8 +17,8 @@ from tests.reference.gateway.gateway_stack import (
     RESOURCES,
     Gateway,
     Tenant,
+    expect_refusal,
     gateway,
-    refused,
 )
 
 DAY = 86400
@@ -26,7 +26,7 @@ RESOURCE = {"resource_id": "report", "amount_microunits": 5}
 KEY = {"Idempotency_Key": "order-1"}
 
 
-def replayed(first: httpx.Response, again: httpx.Response) -> None:
+def expect_replay(first: httpx.Response, again: httpx.Response) -> None:
     """Check that an answer is the first one, byte for byte, under an id of its own (P-ID-03, P-CV-17)."""
     assert (first.status_code, first.content) == (again.status_code, again.content)
     assert first.headers["X-Request-Id"] != again.headers["X-Request-Id"]
@@ -38,27 +38,27 @@ async def test_the_same_key_and_body_get_the_first_answer(tmp_path: Path, databa
     async with gateway(tmp_path, **database) as shop:
         tenant = await shop.tenant()
         first = await shop.link(tenant, headers=KEY)
-        replayed(first, await shop.link(tenant, headers=KEY))
+        expect_replay(first, await shop.link(tenant, headers=KEY))
         resource = await shop.http.post(RESOURCES, json=RESOURCE, headers=tenant.headers(**KEY))
     async with gateway(tmp_path, **database) as shop:
         spelled = b'{"label": "Order 1", "currency": "USD", "amount": 8.410}'
         headers = tenant.headers(Content_Type="application/json", **KEY)
-        replayed(first, await shop.http.post(LINKS, content=spelled, headers=headers))
-        replayed(resource, await shop.http.post(RESOURCES, json=RESOURCE, headers=tenant.headers(**KEY)))
+        expect_replay(first, await shop.http.post(LINKS, content=spelled, headers=headers))
+        expect_replay(resource, await shop.http.post(RESOURCES, json=RESOURCE, headers=tenant.headers(**KEY)))
     assert first.json()["cancel_secret"]
 
 
 async def test_another_body_under_the_same_key_is_409_and_makes_nothing(shop: Gateway, seller: Tenant) -> None:
     """The conflict stays as long as the key (P-ID-04)."""
     first = await shop.link(seller, headers=KEY)
-    refused(await shop.link(seller, amount=8.42, headers=KEY), 409, "idempotency_conflict")
-    replayed(first, await shop.link(seller, headers=KEY))
+    expect_refusal(await shop.link(seller, amount=8.42, headers=KEY), 409, "idempotency_conflict")
+    expect_replay(first, await shop.link(seller, headers=KEY))
 
 
 async def test_a_key_is_of_one_tenant_and_one_path(shop: Gateway, seller: Tenant) -> None:
     """The scope is tenant, method, path and key (P-ID-02)."""
-    other = await shop.tenant()
-    links = [await shop.link(tenant, headers=KEY) for tenant in (seller, other)]
+    other_tenant = await shop.tenant()
+    links = [await shop.link(tenant, headers=KEY) for tenant in (seller, other_tenant)]
     resource = await shop.http.post(RESOURCES, json=RESOURCE, headers=seller.headers(**KEY))
     assert [answer.status_code for answer in (*links, resource)] == [201, 201, 201]
     assert links[0].json()["token"] != links[1].json()["token"]
@@ -68,20 +68,20 @@ async def test_the_window_is_a_day_from_the_first_call(shop: Gateway, seller: Te
     """A replay does not prolong it; afterwards the key is free (P-ID-02)."""
     first = await shop.link(seller, headers=KEY)
     shop.advance(DAY / 2)
-    replayed(first, await shop.link(seller, headers=KEY))
+    expect_replay(first, await shop.link(seller, headers=KEY))
     shop.advance(DAY / 2 - 500)
-    replayed(first, await shop.link(seller, headers=KEY))
+    expect_replay(first, await shop.link(seller, headers=KEY))
     shop.advance(1000)
     again = await shop.link(seller, headers=KEY)
     assert (again.status_code, "Idempotent-Replayed" in again.headers) == (201, False)
     assert first.json()["token"] != again.json()["token"]
-    replayed(again, await shop.link(seller, headers=KEY))
+    expect_replay(again, await shop.link(seller, headers=KEY))
 
 
 async def test_a_refusal_is_not_stored(shop: Gateway) -> None:
     """What could not be done then may be done now, under the same key (P-ID-06)."""
     tenant = await shop.tenant("base_sepolia")
-    refused(await shop.link(tenant, preferred_network="solana_devnet", headers=KEY), 400, "unsupported_network")
+    expect_refusal(await shop.link(tenant, preferred_network="solana_devnet", headers=KEY), 400, "unsupported_network")
     assert (await shop.link(tenant, headers=KEY)).status_code == 201
 
 
@@ -91,32 +91,32 @@ async def test_a_replay_comes_before_business_rules(shop: Gateway) -> None:
     shop.advance(60 * DAY - 500)
     first = await shop.link(tenant, headers=KEY)
     shop.advance(1000)
-    replayed(first, await shop.link(tenant, headers=KEY))
-    refused(await shop.link(tenant), 403, "trial_expired")
+    expect_replay(first, await shop.link(tenant, headers=KEY))
+    expect_refusal(await shop.link(tenant), 403, "trial_expired")
 
 
 async def test_a_malformed_key_is_400(shop: Gateway, seller: Tenant) -> None:
     """1 to 255 visible ASCII characters (P-ID-01)."""
     for key in ("", " ", "a b", "\x7f", "é", "k" * 256):
         fields = [(name.encode(), value.encode()) for name, value in seller.headers(Idempotency_Key=key).items()]
-        refused(await shop.http.post(LINKS, json=LINK, headers=fields), 400, "invalid_request")
+        expect_refusal(await shop.http.post(LINKS, json=LINK, headers=fields), 400, "invalid_request")
 
 
 async def test_two_keys_are_none(shop: Gateway, seller: Tenant) -> None:
     """It is unclear which one counts."""
     fields = [*seller.headers().items(), ("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
-    refused(await shop.http.post(LINKS, json=LINK, headers=fields), 400, "invalid_request")
+    expect_refusal(await shop.http.post(LINKS, json=LINK, headers=fields), 400, "invalid_request")
 
 
 async def test_the_longest_key_is_accepted(shop: Gateway, seller: Tenant) -> None:
     """255 characters, from ! to ~."""
     headers = {"Idempotency_Key": "!~" * 127 + "k"}
-    replayed(await shop.link(seller, headers=headers), await shop.link(seller, headers=headers))
+    expect_replay(await shop.link(seller, headers=headers), await shop.link(seller, headers=headers))
 
 
 async def test_without_a_key_every_call_creates(shop: Gateway, seller: Tenant) -> None:
     """The key is optional."""
-    tokens = {(await shop.made(seller))["token"] for _ in range(3)}
+    tokens = {(await shop.make_link(seller))["token"] for _ in range(3)}
     assert len(tokens) == 3
 
 
@@ -165,18 +165,18 @@ async def test_different_bodies_at_once_make_one_link(tmp_path: Path, database: 
             for _ in range(3)
         ]
         answers = await asyncio.gather(*calls)
-        made = {answer.content for answer in answers if answer.status_code == 201}
-        assert len(made) == 1
+        contents = {answer.content for answer in answers if answer.status_code == 201}
+        assert len(contents) == 1
         for answer in answers:
             if answer.status_code != 201:
-                refused(answer, 409, "idempotency_conflict")
+                expect_refusal(answer, 409, "idempotency_conflict")
 
 
 async def sent_again(shop: Gateway, tenant: Tenant) -> httpx.Response:
     """Send the same call until the answer no longer says to wait."""
     async with asyncio.timeout(200):
         while (answer := await shop.link(tenant, headers=KEY)).status_code == 409:
-            refused(answer, 409, "idempotency_in_progress")
+            expect_refusal(answer, 409, "idempotency_in_progress")
     return answer
 
 
@@ -184,13 +184,13 @@ async def test_a_first_call_that_does_not_end_is_409_after_the_wait(tmp_path: Pa
     """The caller may send the same again (P-ID-05); nothing was created twice then."""
     async with gateway(tmp_path, idempotency_wait=2) as shop:
         tenant = await shop.tenant()
-        held = sqlite3.connect(shop.settings.gateway_data_dir / "gateway.sqlite3", isolation_level=None)
-        held.execute("BEGIN IMMEDIATE")
+        lock = sqlite3.connect(shop.settings.gateway_data_dir / "gateway.sqlite3", isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
         answer = await shop.link(tenant, headers=KEY)
-        refused(answer, 409, "idempotency_in_progress")
+        expect_refusal(answer, 409, "idempotency_in_progress")
         assert answer.headers["Retry-After"] == "1"
-        held.execute("ROLLBACK")
-        held.close()
+        lock.execute("ROLLBACK")
+        lock.close()
         again = await sent_again(shop, tenant)
         assert again.status_code == 201
         replayed_or_first = await shop.link(tenant, headers=KEY)
@@ -210,7 +210,7 @@ async def test_the_first_call_of_a_key_is_waited_for_inside_the_database(
                 " VALUES (%s, 'POST', %s, 'order-1', 'x', 201, 'x', 9999999999)",
                 (tenant.id, LINKS),
             )
-            refused(await shop.link(tenant, headers=KEY), 409, "idempotency_in_progress")
+            expect_refusal(await shop.link(tenant, headers=KEY), 409, "idempotency_in_progress")
             worker.rollback()
         assert (await sent_again(shop, tenant)).status_code == 201
 
@@ -268,16 +268,18 @@ async def test_what_administrators_create_is_created_once_a_key(
         after = await shop.internal("GET", place)
         assert len(after["keys"]) == len(before["keys"]) + 2
         assert len(after["destinations"]) == 2
-        refused(await as_admin(shop, f"{place}/webhooks", {"url": f"{url}/3"}, "two"), 409, "idempotency_conflict")
-        refused(await as_admin(shop, "", {"name": "c"}, "two words"), 400, "invalid_request")
+        expect_refusal(
+            await as_admin(shop, f"{place}/webhooks", {"url": f"{url}/3"}, "two"), 409, "idempotency_conflict"
+        )
+        expect_refusal(await as_admin(shop, "", {"name": "c"}, "two words"), 400, "invalid_request")
 
 
 async def test_what_is_in_the_way_of_an_administrator_is_answered_anew(shop: Gateway, seller: Tenant) -> None:
     """A refusal is not kept (P-ID-06); without a key each call makes its own."""
     path = f"/{seller.id}/api-keys"
-    refused(await as_admin(shop, path, {"mode": "live"}), 422, "kyb_required_for_mainnet", network=None)
+    expect_refusal(await as_admin(shop, path, {"mode": "live"}), 422, "kyb_required_for_mainnet", network=None)
     await shop.internal("POST", f"/{seller.id}/kyc", {"status": "approved"})
     assert (await as_admin(shop, path, {"mode": "live"})).status_code == 201
     made = [await as_admin(shop, path, {"mode": "test"}, None) for _ in range(2)]
     assert len({answer.json()["key_id"] for answer in made}) == 2
-    refused(await as_admin(shop, f"/{seller.id}/api-keys/%00/rotate"), 404, "not_found")
+    expect_refusal(await as_admin(shop, f"/{seller.id}/api-keys/%00/rotate"), 404, "not_found")

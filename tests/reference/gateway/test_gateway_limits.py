@@ -17,8 +17,8 @@ from tests.reference.gateway.gateway_stack import (
     VERIFY,
     Gateway,
     Tenant,
+    expect_refusal,
     gateway,
-    refused,
 )
 
 ALLOW = {"recipient_address": "screen-allow", "network": "base_mainnet"}
@@ -32,10 +32,10 @@ async def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         yield opened
 
 
-def throttled(answer: httpx.Response, limit: int) -> int:
+def expect_throttled(answer: httpx.Response, limit: int) -> int:
     """Check a 429 and return its Retry-After."""
     after = int(answer.headers["Retry-After"])
-    refused(answer, 429, "rate_limited", retry_after=after)
+    expect_refusal(answer, 429, "rate_limited", retry_after=after)
     assert (str(limit), "0") == (answer.headers["X-RateLimit-Limit"], answer.headers["X-RateLimit-Remaining"])
     return after
 
@@ -47,7 +47,7 @@ async def spend(shop: Gateway, calls: int, tenant: Tenant) -> list[httpx.Respons
 
 async def test_a_tenant_has_sixty_calls_from_rest_whatever_its_keys(busy: Gateway) -> None:
     """All keys together; the next one waits, and creates and stores nothing (P-RL-01, P-ID-06)."""
-    tenant, other = await busy.tenant(), await busy.tenant()
+    tenant, other_tenant = await busy.tenant(), await busy.tenant()
     made = await busy.internal("POST", f"/{tenant.id}/api-keys", {"mode": "test"}, status=201)
     second = Tenant(tenant.id, made["api_key"])
     answers = [answer for _ in range(30) for one in (tenant, second) for answer in await spend(busy, 1, one)]
@@ -55,8 +55,8 @@ async def test_a_tenant_has_sixty_calls_from_rest_whatever_its_keys(busy: Gatewa
     assert [answer.headers["X-RateLimit-Limit"] for answer in answers] == ["60"] * 60
     assert tuple(answers[at].headers["X-RateLimit-Remaining"] for at in (0, 59)) == ("59", "0")
     headers = {"Idempotency_Key": "one"}
-    assert throttled(await busy.link(tenant, headers=headers), 60) == 1
-    assert (await busy.link(other)).status_code == 201
+    assert expect_throttled(await busy.link(tenant, headers=headers), 60) == 1
+    assert (await busy.link(other_tenant)).status_code == 201
     busy.advance(1)
     served = await busy.link(tenant, headers=headers)
     assert (served.status_code, "Idempotent-Replayed" in served.headers) == (201, False)
@@ -88,10 +88,10 @@ async def test_an_address_has_thirty_calls_without_credentials(busy: Gateway) ->
         answer = await busy.http.request(method, path, headers=headers, json=body)
         assert (status, "30") == (answer.status_code, answer.headers["X-RateLimit-Limit"])
     for method, path, headers, body, _ in calls[::5]:
-        throttled(await busy.http.request(method, path, headers=headers, json=body), 30)
+        expect_throttled(await busy.http.request(method, path, headers=headers, json=body), 30)
     assert (await busy.link(tenant)).status_code == 201
     answer = await busy.http.post(VERIFY, json={"jws": "a.b.c"})
-    refused(answer, 422, "receipt_verification_failed")
+    expect_refusal(answer, 422, "receipt_verification_failed")
     busy.advance(1)
     assert (await busy.http.get("/health")).status_code == 200
 
@@ -107,10 +107,10 @@ async def test_verification_is_a_window_of_sixty_seconds(busy: Gateway) -> None:
     busy.advance(30)
     for _ in range(60):
         assert (await verify()).status_code == 422
-    assert throttled(await verify(), 120) == 30
+    assert expect_throttled(await verify(), 120) == 30
     assert (await busy.http.get("/health")).status_code == 200
     busy.advance(29)
-    assert throttled(await verify(), 120) == 1
+    assert expect_throttled(await verify(), 120) == 1
     busy.advance(1)
     assert [(await verify()).status_code for _ in range(61)] == [422] * 60 + [429]
 
@@ -118,12 +118,12 @@ async def test_verification_is_a_window_of_sixty_seconds(busy: Gateway) -> None:
 async def test_a_known_token_has_a_bucket_of_its_own(busy: Gateway) -> None:
     """An unknown token counts for the address (P-RL-04)."""
     tenant = await busy.tenant()
-    links = [await busy.made(tenant) for _ in range(2)]
+    links = [await busy.make_link(tenant) for _ in range(2)]
     at = [f"/checkout/{link['token']}/status" for link in links]
     for _ in range(60):
         answer = await busy.http.get(at[0])
         assert (answer.status_code, answer.headers["X-RateLimit-Limit"]) == (200, "60")
-    throttled(await busy.http.get(at[0]), 60)
+    expect_throttled(await busy.http.get(at[0]), 60)
     assert (await busy.http.get(at[1])).status_code == 200
     unknown = [await busy.http.get("/checkout/unknown/status") for _ in range(31)]
     assert [answer.status_code for answer in unknown] == [404] * 30 + [429]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reference.gateway.return_addresses import is_redirect
-from tests.reference.gateway.gateway_stack import EVM, LINK, LINKS, URL, Gateway, Tenant, refused
+from tests.reference.gateway.gateway_stack import EVM, LINK, LINKS, URL, Gateway, Tenant, expect_refusal
 
 LONGEST = "https://shop.example/" + "a" * (2048 - len("https://shop.example/"))
 
@@ -17,7 +17,7 @@ LONGEST = "https://shop.example/" + "a" * (2048 - len("https://shop.example/"))
 async def test_a_link_says_all_of_the_profile_and_nothing_else(shop: Gateway, seller: Tenant) -> None:
     """The members of 3.4, in their forms."""
     before = datetime.now(UTC).timestamp()
-    link = await shop.made(seller, preferred_network="base_sepolia", label="Bücher 本", expires_in_seconds=60)
+    link = await shop.make_link(seller, preferred_network="base_sepolia", label="Bücher 本", expires_in_seconds=60)
     assert set(link) == {
         *("id", "asset_id", "label", "token", "checkout_url", "amount_microunits", "chain"),
         *("expires_at", "created_at", "cancel_secret"),
@@ -26,9 +26,9 @@ async def test_a_link_says_all_of_the_profile_and_nothing_else(shop: Gateway, se
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", link["cancel_secret"])
     assert (link["checkout_url"], link["chain"]) == (f"{URL}/checkout/{link['token']}", "base-sepolia")
     assert (link["label"], link["asset_id"]) == ("Bücher 本", "0x036CbD53842c5426634e7929541eC2318f3dCF7e")
-    created, expires = (datetime.fromisoformat(link[name]).timestamp() for name in ("created_at", "expires_at"))
-    assert int(before) <= created <= before + 60
-    assert expires - created == 60
+    creation_time, expires = (datetime.fromisoformat(link[name]).timestamp() for name in ("created_at", "expires_at"))
+    assert int(before) <= creation_time <= before + 60
+    assert expires - creation_time == 60
 
 
 EXACT = [
@@ -79,7 +79,7 @@ async def test_a_member_out_of_its_form_is_422_and_named(shop: Gateway, seller: 
     """A schema fault names its place, and repeats no input (P-GW-02)."""
     for value in OUT_OF_FORM[member]:
         answer = await shop.link(seller, **{member: value})
-        refused(answer, 422, "validation_error")
+        expect_refusal(answer, 422, "validation_error")
         (item, *_) = answer.json()["detail"]
         assert (item["loc"][:2], set(item)) == (["body", member], {"loc", "msg", "type"}), value
 
@@ -89,14 +89,14 @@ async def test_a_required_member_is_missed_by_name(shop: Gateway, seller: Tenant
     for missing in LINK:
         body = {name: value for name, value in LINK.items() if name != missing}
         answer = await shop.http.post(LINKS, json=body, headers=seller.headers())
-        refused(answer, 422, "validation_error")
+        expect_refusal(answer, 422, "validation_error")
         assert answer.json()["detail"][0]["loc"] == ["body", missing]
 
 
 async def test_a_redirect_goes_to_https_or_in_test_mode_to_loopback(shop: Gateway, seller: Tenant) -> None:
     """Https of any host up to 2048 characters; http only on loopback."""
     for url in (LONGEST, "https://a.example?x=1#y", "http://localhost:3000/done", "http://127.0.0.1/", None):
-        await shop.made(seller, redirect_url=url)
+        await shop.make_link(seller, redirect_url=url)
 
 
 @pytest.mark.parametrize(
@@ -134,35 +134,37 @@ async def test_the_default_network_is_the_first_of_the_tenant(shop: Gateway) -> 
     """The order of the payout addresses counts; null means the default."""
     tenant = await shop.tenant("solana_devnet", "base_sepolia")
     for members in ({}, {"preferred_network": None}):
-        assert (await shop.made(tenant, **members))["chain"] == "solana-devnet"
+        assert (await shop.make_link(tenant, **members))["chain"] == "solana-devnet"
 
 
 async def test_a_network_without_a_payout_address_is_not_offered(shop: Gateway) -> None:
     """Unknown, other spellings, without a node or without an address: one refusal (P-NW-01, P-NW-02)."""
     tenant = await shop.tenant("base_sepolia")
     for network in ("nowhere", "base", "base-sepolia", "eip155:84532", "stellar_testnet", "base_mainnet", ""):
-        refused(await shop.link(tenant, preferred_network=network), 400, "unsupported_network", network=network)
+        expect_refusal(await shop.link(tenant, preferred_network=network), 400, "unsupported_network", network=network)
 
 
 async def test_a_tenant_without_networks_has_no_default(shop: Gateway) -> None:
     """There is nothing to choose from."""
-    made = await shop.internal("POST", "", {"name": "new"}, status=201)
-    refused(await shop.link(Tenant(made["tenant_id"], made["api_key"])), 400, "unsupported_network", network=None)
+    answer = await shop.internal("POST", "", {"name": "new"}, status=201)
+    expect_refusal(
+        await shop.link(Tenant(answer["tenant_id"], answer["api_key"])), 400, "unsupported_network", network=None
+    )
 
 
 async def test_a_currency_without_a_rate_is_refused(shop: Gateway, seller: Tenant) -> None:
     """The currency is looked up in capitals (P-MN-03)."""
-    refused(await shop.link(seller, currency="chf"), 400, "unsupported_currency", currency="CHF")
+    expect_refusal(await shop.link(seller, currency="chf"), 400, "unsupported_currency", currency="CHF")
 
 
 async def test_unknown_members_are_ignored(shop: Gateway, seller: Tenant) -> None:
     """Clients of tomorrow are served today (P-CV-14)."""
-    await shop.made(seller, colour="blue")
+    await shop.make_link(seller, colour="blue")
 
 
 async def test_a_link_keeps_the_address_it_was_made_with(shop: Gateway, seller: Tenant) -> None:
     """A change of the payout address is for links to come."""
-    link = await shop.made(seller, preferred_network="base_sepolia")
+    link = await shop.make_link(seller, preferred_network="base_sepolia")
     await shop.internal("PUT", f"/{seller.id}/networks", {"base_sepolia": {"payout_address": "0x" + "2" * 40}})
     page = (await shop.http.get(f"/checkout/{link['token']}")).text
     assert EVM in page

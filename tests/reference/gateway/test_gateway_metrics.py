@@ -20,7 +20,7 @@ from tests.reference.gateway.dashboard.test_dashboard_lists import listed_late
 NETWORK = "algorand_testnet"
 
 
-def measured(answer: httpx.Response) -> dict[str, float]:
+def read_metrics(answer: httpx.Response) -> dict[str, float]:
     """Return what is measured: `name` or `name state`, of one network."""
     assert answer.status_code == 200, answer.text
     return {
@@ -36,8 +36,8 @@ async def test_what_counted_for_nothing_is_measured(tmp_path: Path, monkeypatch:
     token_file = tmp_path / "token"
     async with checkout_shop(tmp_path, now=int(time.time()), metrics_token_file=token_file) as shop:
         right = {"Authorization": f"Bearer {token_file.read_text('ascii')}"}
-        told = measured(await shop.http.get("/metrics", headers=right))
-        assert told == {"clock_in_doubt": 0, "store_up": 1} | {
+        metrics = read_metrics(await shop.http.get("/metrics", headers=right))
+        assert metrics == {"clock_in_doubt": 0, "store_up": 1} | {
             f"payments {one}": 0 for one in ("late", "short", "surplus", "other_asset", "ambiguous", "refunded")
         }
         tenant = await shop.tenant()
@@ -48,21 +48,21 @@ async def test_what_counted_for_nothing_is_measured(tmp_path: Path, monkeypatch:
         assert payment is not None
         assert await Payments(database).record_refund(payment, "3" * 52, now=START)
         await database.close()
-        told = measured(await shop.http.get("/metrics", headers=right))
-        assert (told["payments late"], told["payments refunded"]) == (1, 1)
+        metrics = read_metrics(await shop.http.get("/metrics", headers=right))
+        assert (metrics["payments late"], metrics["payments refunded"]) == (1, 1)
 
         async def away(_: Payments) -> None:
             raise DatabaseUnavailable("away")
 
         monkeypatch.setattr(Payments, "count_unmatched", away)
-        assert measured(await shop.http.get("/metrics", headers=right)) == {"clock_in_doubt": 0, "store_up": 0}
+        assert read_metrics(await shop.http.get("/metrics", headers=right)) == {"clock_in_doubt": 0, "store_up": 0}
 
 
 @pytest.mark.parametrize("settings", [{}, {"metrics_token_file": True}, {"gateway_role": "edge"}])
 async def test_without_the_token_it_is_not_there(tmp_path: Path, settings: dict[str, Any]) -> None:
     """Switched off, with a wrong token, at an edge host: the answer of any unknown path."""
-    given: dict[str, Any] = {name: tmp_path / "token" if one is True else one for name, one in settings.items()}
-    async with checkout_shop(tmp_path, now=START, **given) as shop:
+    options: dict[str, Any] = {name: tmp_path / "token" if one is True else one for name, one in settings.items()}
+    async with checkout_shop(tmp_path, now=START, **options) as shop:
         for headers in ({}, {"Authorization": "Bearer " + "A" * 43}):
             answers = [await shop.http.get(path, headers=headers) for path in ("/metrics", "/metric")]
             told = [{name: one for name, one in answer.json().items() if name != "request_id"} for answer in answers]

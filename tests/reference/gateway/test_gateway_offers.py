@@ -49,15 +49,15 @@ async def test_a_network_whose_node_comes_later(
         transport = httpx.ASGITransport(app=cast("Any", app), client=("127.0.0.1", 1))
         headers = {"Authorization": f"Bearer {key}"}
         async with httpx.AsyncClient(transport=transport, base_url=URL, headers=headers) as http:
-            made = (await http.post("/internal/tenants", json={"name": "shop"})).json()["tenant_id"]
+            answer = (await http.post("/internal/tenants", json={"name": "shop"})).json()["tenant_id"]
 
-            async def put() -> int:
+            async def put_network() -> int:
                 body = {NETWORK: {"payout_address": PAYOUTS[NETWORK]}}
-                return (await http.put(f"/internal/tenants/{made}/networks", json=body)).status_code
+                return (await http.put(f"/internal/tenants/{answer}/networks", json=body)).status_code
 
-            assert await put() == 400
+            assert await put_network() == 400
             node.away, seen = False, node.checks
             async with asyncio.timeout(120):
-                while node.checks == seen or (is_right and await put() == 400):  # noqa: ASYNC110 - asked from outside
+                while node.checks == seen or (is_right and await put_network() == 400):  # noqa: ASYNC110 - asked from outside
                     await asyncio.sleep(0.01)
-            assert await put() == expected
+            assert await put_network() == expected

@@ -20,8 +20,8 @@ from tests.reference.gateway.gateway_stack import (
     VERIFY,
     Gateway,
     Tenant,
+    expect_refusal,
     gateway,
-    refused,
 )
 
 POSTS = (LINKS, RESOURCES, VERIFY, SCREEN)
@@ -54,7 +54,7 @@ async def test_an_unknown_path_is_404_before_anything_else(shop: Gateway, path: 
     for method in ("GET", "POST", "BREW"):
         request = shop.http.build_request(method, path, content=b"x" * 70_000, headers=TEXT)
         request.url = httpx.URL(f"http://localhost:8090{path}")
-        refused(await shop.http.send(request), 404, "not_found")
+        expect_refusal(await shop.http.send(request), 404, "not_found")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ async def test_a_wrong_method_is_405_and_names_the_right_ones(
 ) -> None:
     """Before the size, the credential and the media type (P-CV-10)."""
     answer = await shop.http.request(method, path, content=b"x" * 70_000, headers=TEXT)
-    refused(answer, 405, "method_not_allowed", allowed=allowed)
+    expect_refusal(answer, 405, "method_not_allowed", allowed=allowed)
     assert answer.headers["Allow"] == ", ".join(allowed)
 
 
@@ -94,19 +94,21 @@ async def test_a_large_body_is_413_before_the_credential(shop: Gateway, path: st
         for _ in range(10):
             yield b" " * 10_000
 
-    refused(await shop.http.post(path, content=b" " * 65_537), 413, "payload_too_large", limit=65_536)
-    refused(await shop.http.post(path, content=parts()), 413, "payload_too_large", limit=65_536)
+    expect_refusal(await shop.http.post(path, content=b" " * 65_537), 413, "payload_too_large", limit=65_536)
+    expect_refusal(await shop.http.post(path, content=parts()), 413, "payload_too_large", limit=65_536)
 
 
 async def test_an_oversized_head_is_refused(shop: Gateway) -> None:
     """414 for the request line, 431 for the headers, each with its limit (P-CV-16)."""
-    refused(await shop.http.get("/health?" + "a" * 8200), 414, "uri_too_long", limit=8192)
-    refused(await shop.http.get("/health", headers={"X-Long": "a" * 16_400}), 431, "headers_too_large", limit=16_384)
+    expect_refusal(await shop.http.get("/health?" + "a" * 8200), 414, "uri_too_long", limit=8192)
+    expect_refusal(
+        await shop.http.get("/health", headers={"X-Long": "a" * 16_400}), 431, "headers_too_large", limit=16_384
+    )
 
 
 async def test_the_credential_comes_before_the_media_type(shop: Gateway) -> None:
     """401 rather than 415, and an unreadable body is not looked at."""
-    refused(await shop.http.post(LINKS, content=b"{", headers=TEXT), 401, "invalid_api_key")
+    expect_refusal(await shop.http.post(LINKS, content=b"{", headers=TEXT), 401, "invalid_api_key")
 
 
 @pytest.mark.parametrize(
@@ -130,14 +132,14 @@ async def test_another_media_type_is_415_before_the_json(
     """JSON in UTF-8 without a content coding, and it says so (P-GW-01, P-CV-16)."""
     headers = [*seller.headers().items(), *fields]
     for path in POSTS:
-        refused(await shop.http.post(path, content=b"{", headers=headers), 415, "unsupported_media_type")
+        expect_refusal(await shop.http.post(path, content=b"{", headers=headers), 415, "unsupported_media_type")
 
 
 async def test_a_media_type_other_than_json_is_415_where_no_body_is_wanted_too(shop: Gateway, seller: Tenant) -> None:
     """On GET as on POST (P-GW-01)."""
     for path in ("/health", "/openapi.json", f"{RESOURCES}/a"):
         answer = await shop.http.get(path, headers={**seller.headers(), **TEXT})
-        refused(answer, 415, "unsupported_media_type")
+        expect_refusal(answer, 415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ async def test_what_is_not_json_is_400(shop: Gateway, seller: Tenant, path: str)
     """Bad UTF-8, BOM, duplicate members, NaN, deep nesting, nothing at all (P-CV-02, P-CV-13)."""
     for body in NOT_JSON:
         answer = await shop.http.post(path, content=body, headers=seller.headers(**JSON))
-        refused(answer, 400, "invalid_request")
+        expect_refusal(answer, 400, "invalid_request")
 
 
 WITHOUT_FORM = [b'{"x":9007199254740992}', b'{"x":1e400}', b'{"x":"\\ud800"}', b'{"x":-1' + b"0" * 5000 + b"}"]
@@ -185,51 +187,51 @@ async def test_json_that_fits_no_schema_is_422(shop: Gateway, seller: Tenant, pa
     """Also what RFC 8785 has no form for, anywhere in the body (P-CV-20, P-GW-02)."""
     for body in (*WITHOUT_FORM, b"[]", b"null", b'"text"', b"3"):
         answer = await shop.http.post(path, content=body, headers=seller.headers(**JSON))
-        refused(answer, 422, "validation_error")
+        expect_refusal(answer, 422, "validation_error")
         assert answer.json()["detail"][0]["loc"][0] == "body"
 
 
 async def test_the_schema_comes_before_the_idempotency_key(shop: Gateway, seller: Tenant) -> None:
     """A body that fits nothing is 422 although the key is malformed; then the key, then business rules."""
     headers = {"Idempotency_Key": "two words"}
-    refused(await shop.link(seller, label="", headers=headers), 422, "validation_error")
-    refused(await shop.link(seller, currency="CHF", headers=headers), 400, "invalid_request")
+    expect_refusal(await shop.link(seller, label="", headers=headers), 422, "validation_error")
+    expect_refusal(await shop.link(seller, currency="CHF", headers=headers), 400, "invalid_request")
 
 
 async def test_a_query_that_is_not_ascii_is_400(shop: Gateway) -> None:
     """The envelope's code is the gateway's."""
     scope = {"query_string": "ä".encode()}
 
-    async def unencoded(scope_: Any, receive: Any, send: Any) -> None:
+    async def call_unencoded(scope_: Any, receive: Any, send: Any) -> None:
         await shop.http._transport.app({**scope_, **scope}, receive, send)  # type: ignore[attr-defined]
 
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(unencoded), base_url="http://x") as http:
-        refused(await http.get("/health"), 400, "invalid_request")
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(call_unencoded), base_url="http://x") as http:
+        expect_refusal(await http.get("/health"), 400, "invalid_request")
 
 
 async def test_an_unplanned_fault_is_500_and_tells_nothing(shop: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """The envelope with the request id, no word of what happened (P-CV-18)."""
 
-    def broken(_: object) -> int:
+    def raise_fault(_: object) -> int:
         raise RuntimeError("the secret reason")
 
-    monkeypatch.setattr(WpClock, "now_ms", broken)
+    monkeypatch.setattr(WpClock, "now_ms", raise_fault)
     body = {"recipient_address": "screen-allow", "network": "base_mainnet"}
     answer = await shop.http.post(SCREEN, json=body)
-    refused(answer, 500, "internal_error")
+    expect_refusal(answer, 500, "internal_error")
     assert set(answer.json()) == {"error", "message", "request_id"}
     assert "secret reason" not in answer.text
 
 
 async def test_a_body_that_does_not_come_is_408(shop: Gateway) -> None:
     """A caller who sends nothing more holds nothing up."""
-    sent: list[Any] = []
+    form_values: list[Any] = []
 
     async def receive() -> Any:
         await asyncio.sleep(60)
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        form_values.append(message)
 
     envelope = replace(shop.http._transport.app, body_seconds=0.01)  # type: ignore[attr-defined]
     scope = {
@@ -241,19 +243,19 @@ async def test_a_body_that_does_not_come_is_408(shop: Gateway) -> None:
         "client": ("127.0.0.1", 1),
     }
     await envelope(scope, receive, send)
-    assert (408, b"request_timeout" in sent[1]["body"]) == (sent[0]["status"], True)
+    assert (408, b"request_timeout" in form_values[1]["body"]) == (form_values[0]["status"], True)
 
 
 async def test_an_edge_host_serves_public_reads_only(tmp_path: Path) -> None:
     """GET of checkout, well-known and health paths; everything else is 404 (P-GW-04)."""
     async with gateway(tmp_path) as shop:
         tenant = await shop.tenant()
-        link = await shop.made(tenant)
+        link = await shop.make_link(tenant)
     async with gateway(tmp_path, gateway_role="edge") as edge:
         for path in ("/health", "/.well-known/jwks.json", "/.well-known/did.json", f"/checkout/{link['token']}"):
             assert (await edge.http.get(path)).status_code == 200
         assert (await edge.http.get(f"/checkout/{link['token']}/status")).json()["status"] == "active"
-        refused(await edge.link(tenant), 404, "not_found")
+        expect_refusal(await edge.link(tenant), 404, "not_found")
         headers = {"Authorization": f"Bearer {edge.admin_key}"}
         for method, path in (
             *(("POST", path) for path in POSTS),
@@ -262,4 +264,4 @@ async def test_an_edge_host_serves_public_reads_only(tmp_path: Path) -> None:
             ("GET", f"/internal/tenants/{tenant.id}"),
             ("DELETE", "/health"),
         ):
-            refused(await edge.http.request(method, path, json=LINK, headers=headers), 404, "not_found")
+            expect_refusal(await edge.http.request(method, path, json=LINK, headers=headers), 404, "not_found")

@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 
 from reference.gateway.__main__ import main
 from tests.reference.gateway.gateway_process import GatewayProcess
-from tests.reference.gateway.gateway_stack import LINK, LINKS, SCREEN, VERIFY, gateway, refused
+from tests.reference.gateway.gateway_stack import LINK, LINKS, SCREEN, VERIFY, expect_refusal, gateway
 
 CALLERS = 40
 
@@ -26,56 +26,56 @@ CALLERS = 40
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[Callable[..., GatewayProcess]]:
     """Start workers that belong to one test and share their data: `worker(WP_…="…")`."""
-    made: list[GatewayProcess] = []
+    processes: list[GatewayProcess] = []
     with ExitStack() as exits:  # one that ends badly leaves no other behind
 
         def start(**settings: str) -> GatewayProcess:
-            made.append(GatewayProcess(tmp_path, settings, public=made[0].socket if made else None))
-            exits.callback(made[-1].close)
-            return made[-1].start()
+            processes.append(GatewayProcess(tmp_path, settings, public=processes[0].socket if processes else None))
+            exits.callback(processes[-1].close)
+            return processes[-1].start()
 
         yield start
 
 
 def test_a_gateway_starts_rotates_its_key_keeps_secrets_and_ends(worker: Callable[..., GatewayProcess]) -> None:
     """Secrets are files of mode 0600 and in no log; a rotation needs no restart; SIGTERM ends with 0."""
-    one = worker(WP_LOG_LEVEL="debug").ready()
-    tenant = one.tenant()
-    link = one.http.post(LINKS, json=LINK, headers=tenant.headers(Idempotency_Key="a")).json()
+    process = worker(WP_LOG_LEVEL="debug").ready()
+    tenant = process.tenant()
+    link = process.http.post(LINKS, json=LINK, headers=tenant.headers(Idempotency_Key="a")).json()
     bad = {**tenant.headers(), "X-Tenant-Id": "x"}
-    assert one.http.post(LINKS, json=LINK, headers=bad).status_code == 403
-    assert one.http.post(f"/checkout/{link['token']}/cancel", json={"cancel_secret": "x"}).status_code == 403
-    old = one.http.get("/.well-known/jwks.json").json()["keys"]
-    rotated = one.command("rotate-key")
-    keys = one.http.get("/.well-known/jwks.json").json()["keys"]
-    assert (0, [rotated.stdout.strip(), *(key["kid"] for key in old)]) == (
-        rotated.returncode,
+    assert process.http.post(LINKS, json=LINK, headers=bad).status_code == 403
+    assert process.http.post(f"/checkout/{link['token']}/cancel", json={"cancel_secret": "x"}).status_code == 403
+    old = process.http.get("/.well-known/jwks.json").json()["keys"]
+    result = process.command("rotate-key")
+    keys = process.http.get("/.well-known/jwks.json").json()["keys"]
+    assert (0, [result.stdout.strip(), *(key["kid"] for key in old)]) == (
+        result.returncode,
         [key["kid"] for key in keys],
     )
-    jws = one.http.post(SCREEN, json={"recipient_address": "screen-allow", "network": "base_sepolia"}).json()
-    assert one.http.post(VERIFY, json={"jws": jws["compliance_receipt_jws"]}).status_code == 200
-    files = {path.name: path.stat().st_mode & 0o777 for path in one.data.iterdir()}
+    jws = process.http.post(SCREEN, json={"recipient_address": "screen-allow", "network": "base_sepolia"}).json()
+    assert process.http.post(VERIFY, json={"jws": jws["compliance_receipt_jws"]}).status_code == 200
+    files = {path.name: path.stat().st_mode & 0o777 for path in process.data.iterdir()}
     for name in ("admin_key", "seal_key", "signing_key.pem", "signing_key.pem.retired.json"):
         assert files[name] == 0o600
     secrets = [
         tenant.key,
         link["cancel_secret"],
-        *((one.data / name).read_text() for name in ("admin_key", "seal_key")),
+        *((process.data / name).read_text() for name in ("admin_key", "seal_key")),
     ]
-    one.stop()
-    assert [secret for secret in secrets if secret in one.log()] == []
+    process.stop()
+    assert [secret for secret in secrets if secret in process.log()] == []
 
 
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
 def test_a_page_that_listens_does_not_hold_up_the_end(worker: Callable[..., GatewayProcess], server: str) -> None:
     """Its stream of events ends whole, and the browser asks again."""
-    one = worker(WP_SERVER=server).ready()
-    link = one.http.post(LINKS, json=LINK, headers=one.tenant().headers()).json()
-    with one.http.stream("GET", f"/checkout/{link['token']}/events") as stream:
-        told = stream.iter_bytes()
-        assert b"event: status" in next(told)
-        one.stop()
-        assert b"".join(told) == b""
+    process = worker(WP_SERVER=server).ready()
+    link = process.http.post(LINKS, json=LINK, headers=process.tenant().headers()).json()
+    with process.http.stream("GET", f"/checkout/{link['token']}/events") as stream:
+        parts = stream.iter_bytes()
+        assert b"event: status" in next(parts)
+        process.stop()
+        assert b"".join(parts) == b""
 
 
 @pytest.mark.parametrize(
@@ -92,25 +92,25 @@ def test_a_page_that_listens_does_not_hold_up_the_end(worker: Callable[..., Gate
 )
 def test_a_wrong_setting_stops_the_start_and_is_named(name: str, value: str) -> None:
     """Exit status 2 and one line (section 9)."""
-    ended = CliRunner().invoke(main, env={"WP_MODE": "test", name: value})
-    assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
-    assert name in ended.output
+    result = CliRunner().invoke(main, env={"WP_MODE": "test", name: value})
+    assert (result.exit_code, len(result.output.splitlines())) == (2, 1), result.output
+    assert name in result.output
 
 
 def test_an_administrators_key_is_made_for_some_scopes(tmp_path: Path) -> None:
     """It does what they say and nothing else; its text is on no disk (3.9)."""
-    ended = CliRunner().invoke(main, ["admin-key", "kyb:write"], env={"WP_GATEWAY_DATA_DIR": str(tmp_path / "data")})
-    key = ended.output.strip()
-    assert (ended.exit_code, key.startswith("weldc_")) == (0, True), ended.output
+    result = CliRunner().invoke(main, ["admin-key", "kyb:write"], env={"WP_GATEWAY_DATA_DIR": str(tmp_path / "data")})
+    key = result.output.strip()
+    assert (result.exit_code, key.startswith("weldc_")) == (0, True), result.output
     assert [path for path in (tmp_path / "data").iterdir() if key.encode() in path.read_bytes()] == []
 
     async def use() -> None:
         async with gateway(tmp_path) as shop:
             tenant, headers = await shop.tenant(), {"Authorization": f"Bearer {key}"}
             at = f"/internal/tenants/{tenant.id}"
-            decided = await shop.http.post(f"{at}/kyc", json={"status": "approved"}, headers=headers)
-            assert (decided.status_code, decided.json()["kyc_status"]) == (200, "approved")
-            refused(await shop.http.get(at, headers=headers), 403, "forbidden_scope", scope="tenants:admin")
+            answer = await shop.http.post(f"{at}/kyc", json={"status": "approved"}, headers=headers)
+            assert (answer.status_code, answer.json()["kyc_status"]) == (200, "approved")
+            expect_refusal(await shop.http.get(at, headers=headers), 403, "forbidden_scope", scope="tenants:admin")
 
     asyncio.run(use())
     assert CliRunner().invoke(main, ["admin-key", "everything"]).exit_code == 2
@@ -118,18 +118,18 @@ def test_an_administrators_key_is_made_for_some_scopes(tmp_path: Path) -> None:
 
 def test_a_key_that_is_not_there_is_not_rotated(tmp_path: Path) -> None:
     """Exit status 2 and one line that names the setting."""
-    ended = CliRunner().invoke(main, ["rotate-key"], env={"WP_GATEWAY_DATA_DIR": str(tmp_path)})
-    assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1)
-    assert "WP_GATEWAY_SIGNING_KEY_FILE" in ended.output
+    result = CliRunner().invoke(main, ["rotate-key"], env={"WP_GATEWAY_DATA_DIR": str(tmp_path)})
+    assert (result.exit_code, len(result.output.splitlines())) == (2, 1)
+    assert "WP_GATEWAY_SIGNING_KEY_FILE" in result.output
 
 
 def test_a_file_that_cannot_be_used_stops_the_start_and_is_named(tmp_path: Path) -> None:
     """Also what is found only when the parts are put together."""
-    one = GatewayProcess(tmp_path, {"WP_GATEWAY_TRUSTED_JWKS": "/dev/null"})
-    ended = one.command()
-    one.close()
-    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
-    assert "WP_GATEWAY_TRUSTED_JWKS" in ended.stderr
+    process = GatewayProcess(tmp_path, {"WP_GATEWAY_TRUSTED_JWKS": "/dev/null"})
+    result = process.command()
+    process.close()
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1), result.stderr
+    assert "WP_GATEWAY_TRUSTED_JWKS" in result.stderr
 
 
 @pytest.mark.postgres
@@ -138,8 +138,8 @@ def test_two_workers_under_forty_calls_at_once_make_one_link(
 ) -> None:
     """One Idempotency-Key, workers that start together on one empty database: one link, one answer (P-ID-05)."""
     workers = [worker(WP_GATEWAY_DB=postgres_database, WP_IDEMPOTENCY_WAIT="90") for _ in range(2)]
-    for one in workers:
-        one.ready()
+    for process in workers:
+        process.ready()
     tenant = workers[0].tenant()
 
     def call(number: int) -> tuple[int, bytes, str | None]:
@@ -162,21 +162,21 @@ def test_a_database_that_is_away_is_503_and_comes_back(
     worker: Callable[..., GatewayProcess], postgres_server: str, postgres_database: str
 ) -> None:
     """Every call that needs it, health too, with an own code and Retry-After; the next one is served again."""
-    one = worker(WP_GATEWAY_DB=postgres_database).ready()
-    tenant = one.tenant()
+    process = worker(WP_GATEWAY_DB=postgres_database).ready()
+    tenant = process.tenant()
     database = str(make_url(postgres_database).database)
 
     def ask() -> list[Any]:
         return [
-            one.http.get("/health"),
-            one.http.post(LINKS, json=LINK, headers=tenant.headers(Idempotency_Key="a")),
-            one.http.get("/checkout/none/status"),
+            process.http.get("/health"),
+            process.http.post(LINKS, json=LINK, headers=tenant.headers(Idempotency_Key="a")),
+            process.http.get("/checkout/none/status"),
         ]
 
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(Identifier(database)))
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [database])
-        away = [*ask(), one.http.post(SCREEN, json={"recipient_address": "screen-allow", "network": "voi:mainnet"})]
+        away = [*ask(), process.http.post(SCREEN, json={"recipient_address": "screen-allow", "network": "voi:mainnet"})]
         connection.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(Identifier(database)))
     assert [answer.status_code for answer in away] == [503, 503, 503, 200]
     for answer in away[:3]:

@@ -12,7 +12,7 @@ from reference.protocol.jws import sign_compact
 from reference.protocol.keys import SigningKey
 from reference.protocol.screening import TIPPING_OFF_NOTICE
 from reference.web import keyring
-from tests.reference.gateway.gateway_stack import SCREEN, VERIFY, Gateway, gateway, refused
+from tests.reference.gateway.gateway_stack import SCREEN, VERIFY, Gateway, expect_refusal, gateway
 
 STRANGER = SigningKey.from_seed(bytes(range(32)))
 CLAIMS: dict[str, Any] = {
@@ -25,7 +25,7 @@ CLAIMS: dict[str, Any] = {
 }
 
 
-async def screened(shop: Gateway, address: str = "screen-allow", network: str = "base_mainnet") -> dict[str, Any]:
+async def screen_address(shop: Gateway, address: str = "screen-allow", network: str = "base_mainnet") -> dict[str, Any]:
     """Screen an address."""
     answer = await shop.http.post(SCREEN, json={"recipient_address": address, "network": network})
     assert answer.status_code == 200, answer.text
@@ -34,10 +34,10 @@ async def screened(shop: Gateway, address: str = "screen-allow", network: str = 
 
 async def test_a_receipt_of_the_platform_passes_here_and_by_the_published_keys(shop: Gateway) -> None:
     """200 with the report; the JWKS, passed unchanged, verifies it too (P-GR-02)."""
-    jws = (await screened(shop))["compliance_receipt_jws"]
-    published = await shop.http.get("/.well-known/jwks.json")
-    assert published.headers["Content-Type"] == "application/jwk-set+json"
-    for jwks, source in ((None, "platform"), (published.json(), "supplied")):
+    jws = (await screen_address(shop))["compliance_receipt_jws"]
+    key_set = await shop.http.get("/.well-known/jwks.json")
+    assert key_set.headers["Content-Type"] == "application/jwk-set+json"
+    for jwks, source in ((None, "platform"), (key_set.json(), "supplied")):
         answer = await shop.http.post(VERIFY, json={"jws": jws, "jwks": jwks})
         report = answer.json()
         assert (200, True, None, source) == (
@@ -51,10 +51,10 @@ async def test_a_receipt_of_the_platform_passes_here_and_by_the_published_keys(s
 
 async def test_a_fail_is_422_with_the_report_in_the_envelope(shop: Gateway) -> None:
     """The same members as a pass, and error, message, request_id (P-GR-02)."""
-    jws = (await screened(shop))["compliance_receipt_jws"]
+    jws = (await screen_address(shop))["compliance_receipt_jws"]
     passed = (await shop.http.post(VERIFY, json={"jws": jws})).json()
     answer = await shop.http.post(VERIFY, json={"jws": sign_compact(CLAIMS, STRANGER)})
-    refused(answer, 422, "receipt_verification_failed", verified=False, error_code="TAMPERED_SIGNATURE")
+    expect_refusal(answer, 422, "receipt_verification_failed", verified=False, error_code="TAMPERED_SIGNATURE")
     assert set(answer.json()) == {*passed, "error", "message", "request_id"}
     assert answer.json()["message"] == answer.json()["error_message"]
 
@@ -63,31 +63,31 @@ async def test_a_strangers_receipt_passes_by_the_strangers_keys_alone(shop: Gate
     """With `jwks` only that set counts; keys of WP_GATEWAY_TRUSTED_JWKS are the platform's too (P-RV-01)."""
     jws, keys = sign_compact(CLAIMS, STRANGER), {"keys": [STRANGER.public.jwk()]}
     assert (await shop.http.post(VERIFY, json={"jws": jws, "jwks": keys})).status_code == 200
-    refused(await shop.http.post(VERIFY, json={"jws": jws}), 422, "receipt_verification_failed")
-    trusted = tmp_path / "trusted.json"
-    trusted.write_text(json.dumps(keys))
-    async with gateway(tmp_path / "other", gateway_trusted_jwks=trusted) as other:
+    expect_refusal(await shop.http.post(VERIFY, json={"jws": jws}), 422, "receipt_verification_failed")
+    trusted_keys_file = tmp_path / "trusted.json"
+    trusted_keys_file.write_text(json.dumps(keys))
+    async with gateway(tmp_path / "other", gateway_trusted_jwks=trusted_keys_file) as other:
         assert (await other.http.post(VERIFY, json={"jws": jws})).status_code == 200
 
 
 async def test_trusted_keys_are_read_again_when_they_change(tmp_path: Path) -> None:
     """So a trusted issuer may rotate its key, or start later, while the gateway runs."""
-    jws, trusted = sign_compact(CLAIMS, STRANGER), tmp_path / "trusted.json"
-    trusted.write_text('{"keys": []}')
-    async with gateway(tmp_path / "own", gateway_trusted_jwks=trusted) as shop:
-        refused(await shop.http.post(VERIFY, json={"jws": jws}), 422, "receipt_verification_failed")
-        trusted.write_text(json.dumps({"keys": [STRANGER.public.jwk()]}))
+    jws, trusted_keys_file = sign_compact(CLAIMS, STRANGER), tmp_path / "trusted.json"
+    trusted_keys_file.write_text('{"keys": []}')
+    async with gateway(tmp_path / "own", gateway_trusted_jwks=trusted_keys_file) as shop:
+        expect_refusal(await shop.http.post(VERIFY, json={"jws": jws}), 422, "receipt_verification_failed")
+        trusted_keys_file.write_text(json.dumps({"keys": [STRANGER.public.jwk()]}))
         assert (await shop.http.post(VERIFY, json={"jws": jws})).status_code == 200
-        trusted.write_text("no JSON")
+        trusted_keys_file.write_text("no JSON")
         assert (await shop.http.post(VERIFY, json={"jws": jws})).status_code == 200
-        assert str(trusted) in str((await shop.http.get("/health")).json()["faults"])
+        assert str(trusted_keys_file) in str((await shop.http.get("/health")).json()["faults"])
 
 
 @pytest.mark.parametrize("body", [{}, {"jws": None}, {"jws": ""}])
 async def test_no_receipt_is_a_report_of_a_missing_envelope(shop: Gateway, body: dict[str, Any]) -> None:
     """Only an absent member is missed by `detail` as well (P-GR-03)."""
     answer = await shop.http.post(VERIFY, json=body)
-    refused(answer, 422, "receipt_verification_failed", error_code="MISSING_ENVELOPE")
+    expect_refusal(answer, 422, "receipt_verification_failed", error_code="MISSING_ENVELOPE")
     missing = [{"loc": ["body", "jws"], "msg": "Field required", "type": "missing"}]
     assert (None if body else missing) == answer.json().get("detail")
 
@@ -96,28 +96,28 @@ async def test_members_of_another_type_are_validation_errors(shop: Gateway) -> N
     """But a `jwks` of wrong shape is judged by the algorithm (P-GR-03)."""
     for member, value in (("jws", 5), ("jws", []), ("expected_payment_hash", 1), ("receipt_required", "yes")):
         answer = await shop.http.post(VERIFY, json={"jws": "a.b.c", member: value})
-        refused(answer, 422, "validation_error")
+        expect_refusal(answer, 422, "validation_error")
         assert answer.json()["detail"][0]["loc"] == ["body", member]
     jws = sign_compact(CLAIMS, STRANGER)
     shapes: tuple[Any, ...] = ([], "x", {}, {"keys": []}, {"keys": [5]})
     for jwks in shapes:
         answer = await shop.http.post(VERIFY, json={"jws": jws, "jwks": jwks})
-        refused(answer, 422, "receipt_verification_failed", error_code="INVALID_JWS_FORMAT")
+        expect_refusal(answer, 422, "receipt_verification_failed", error_code="INVALID_JWS_FORMAT")
 
 
 async def test_verification_wants_no_credential_and_ignores_one(shop: Gateway) -> None:
     """Tenant headers are not looked at (P-GR-04)."""
-    jws = (await screened(shop))["compliance_receipt_jws"]
+    jws = (await screen_address(shop))["compliance_receipt_jws"]
     headers = {"Authorization": "Bearer unknown", "X-Tenant-Id": "none"}
     assert (await shop.http.post(VERIFY, json={"jws": jws}, headers=headers)).status_code == 200
 
 
 async def test_an_expected_payment_hash_that_differs_fails(shop: Gateway) -> None:
     """Compared as text; null is absent."""
-    jws = (await screened(shop))["compliance_receipt_jws"]
+    jws = (await screen_address(shop))["compliance_receipt_jws"]
     assert (await shop.http.post(VERIFY, json={"jws": jws, "expected_payment_hash": None})).status_code == 200
     answer = await shop.http.post(VERIFY, json={"jws": jws, "expected_payment_hash": "sha256:0"})
-    refused(answer, 422, "receipt_verification_failed", error_code="PAYMENT_HASH_MISMATCH")
+    expect_refusal(answer, 422, "receipt_verification_failed", error_code="PAYMENT_HASH_MISMATCH")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ async def test_every_verdict_is_200_with_a_signed_receipt(
     shop: Gateway, address: str, verdict: str, result: str
 ) -> None:
     """The receipt is the gateway's and says the verdict; a notice only when it is not allow (P-SC-02, P-SC-03)."""
-    answer = await screened(shop, address, "base-mainnet")
+    answer = await screen_address(shop, address, "base-mainnet")
     assert (verdict, "base_mainnet") == (answer["verdict"], answer["network_normalised"])
     assert (result, "did:web:localhost%3A8090") == (
         answer["compliance_receipt"]["screen_result"],
@@ -141,9 +141,9 @@ async def test_every_verdict_is_200_with_a_signed_receipt(
 async def test_a_network_that_nobody_knows_is_400_at_the_gateway(shop: Gateway) -> None:
     """Any spelling of the table is known, also of networks without a node (P-SC-01)."""
     for network in ("stellar:pubnet", "hedera-testnet", "voi_mainnet"):
-        await screened(shop, network=network)
+        await screen_address(shop, network=network)
     answer = await shop.http.post(SCREEN, json={"recipient_address": "screen-allow", "network": "mars_mainnet"})
-    refused(answer, 400, "unsupported_network", network="mars_mainnet")
+    expect_refusal(answer, 400, "unsupported_network", network="mars_mainnet")
 
 
 async def test_a_screening_out_of_its_form_is_422(shop: Gateway) -> None:
@@ -157,19 +157,19 @@ async def test_a_screening_out_of_its_form_is_422(shop: Gateway) -> None:
         ("amount_microunits", 1.5),
         ("asset", "a" * 129),
     ):
-        refused(await shop.http.post(SCREEN, json={**good, member: value}), 422, "validation_error")
+        expect_refusal(await shop.http.post(SCREEN, json={**good, member: value}), 422, "validation_error")
 
 
 async def test_a_rotated_signing_key_stays_published_and_its_receipts_pass(shop: Gateway) -> None:
     """The new key is active at once, first in the set, without a restart (P-KY-04, P-KY-08)."""
-    before = (await screened(shop))["compliance_receipt_jws"]
+    before = (await screen_address(shop))["compliance_receipt_jws"]
     old = (await shop.http.get("/.well-known/jwks.json")).json()["keys"]
     fresh = keyring.rotate(shop.settings.signing_key_file, now=2_000_000_000)
     keys = (await shop.http.get("/.well-known/jwks.json")).json()["keys"]
     assert [fresh.jwk(), *old] == keys
     did = (await shop.http.get("/.well-known/did.json")).json()
     assert ([f"{did['id']}#{fresh.kid}"], 2) == (did["assertionMethod"], len(did["verificationMethod"]))
-    for jws in (before, (await screened(shop))["compliance_receipt_jws"]):
+    for jws in (before, (await screen_address(shop))["compliance_receipt_jws"]):
         assert (await shop.http.post(VERIFY, json={"jws": jws})).status_code == 200
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tests.reference.gateway.gateway_stack import RESOURCES, Gateway, Tenant, refused
+from tests.reference.gateway.gateway_stack import RESOURCES, Gateway, Tenant, expect_refusal
 
 BODY: dict[str, Any] = {"resource_id": "report:2026.1_a-b", "amount_microunits": 250_000}
 
@@ -37,7 +37,7 @@ async def test_a_resource_has_the_defaults_of_the_profile(shop: Gateway, seller:
 
 async def test_what_is_given_is_kept(shop: Gateway, seller: Tenant) -> None:
     """Members in their own values; networks keep their order."""
-    given = {
+    options = {
         **BODY,
         "payment_network": "base_sepolia",
         "networks": ["solana_devnet", "base_sepolia"],
@@ -48,8 +48,8 @@ async def test_what_is_given_is_kept(shop: Gateway, seller: Tenant) -> None:
         "price_fiat_cents": 99,
         "price_fiat_currency": "EUR",
     }
-    made = (await shop.http.post(RESOURCES, json=given, headers=seller.headers())).json()
-    assert given == {name: made[name] for name in given}
+    answer = (await shop.http.post(RESOURCES, json=options, headers=seller.headers())).json()
+    assert options == {name: answer[name] for name in options}
 
 
 OUT_OF_FORM: dict[str, list[Any]] = {
@@ -71,7 +71,7 @@ async def test_a_member_out_of_its_form_is_422(shop: Gateway, seller: Tenant) ->
     for member, values in OUT_OF_FORM.items():
         for value in values:
             answer = await shop.http.post(RESOURCES, json={**BODY, member: value}, headers=seller.headers())
-            refused(answer, 422, "validation_error")
+            expect_refusal(answer, 422, "validation_error")
             assert answer.json()["detail"][0]["loc"][:2] == ["body", member], value
 
 
@@ -79,21 +79,21 @@ async def test_an_unknown_network_is_refused(shop: Gateway, seller: Tenant) -> N
     """Network keys only, in both places (P-NW-01)."""
     for members in ({"payment_network": "base-sepolia"}, {"networks": ["algorand_mainnet", "nowhere"]}):
         answer = await shop.http.post(RESOURCES, json={**BODY, **members}, headers=seller.headers())
-        refused(answer, 400, "unsupported_network")
+        expect_refusal(answer, 400, "unsupported_network")
 
 
 async def test_an_id_is_used_once_in_a_tenant(shop: Gateway, seller: Tenant) -> None:
     """Another tenant may use the same, and sees nothing of this one's (3.8)."""
-    other = await shop.tenant()
+    other_tenant = await shop.tenant()
     at = f"{RESOURCES}/{BODY['resource_id']}"
     first = await shop.http.post(RESOURCES, json=BODY, headers=seller.headers())
     again = await shop.http.post(RESOURCES, json=BODY, headers=seller.headers())
-    refused(again, 409, "resource_exists", resource_id=BODY["resource_id"])
-    refused(await shop.http.get(at, headers=other.headers()), 404, "not_found")
-    theirs = await shop.http.post(RESOURCES, json=BODY, headers=other.headers())
+    expect_refusal(again, 409, "resource_exists", resource_id=BODY["resource_id"])
+    expect_refusal(await shop.http.get(at, headers=other_tenant.headers()), 404, "not_found")
+    theirs = await shop.http.post(RESOURCES, json=BODY, headers=other_tenant.headers())
     assert (theirs.status_code, theirs.json()["id"] == first.json()["id"]) == (201, False)
-    refused(await shop.http.get(f"{RESOURCES}/none", headers=seller.headers()), 404, "not_found")
-    refused(await shop.http.get(at), 401, "invalid_api_key")
+    expect_refusal(await shop.http.get(f"{RESOURCES}/none", headers=seller.headers()), 404, "not_found")
+    expect_refusal(await shop.http.get(at), 401, "invalid_api_key")
 
 
 async def test_of_callers_at_once_one_gets_the_id(shop: Gateway, seller: Tenant) -> None:

@@ -20,7 +20,7 @@ from reference.store.deliveries import Deliveries, Event
 from reference.store.destinations import Destinations
 from reference.store.webhook_tables import events
 from reference.web.clock import WpClock
-from tests.reference.gateway.gateway_stack import Gateway, Tenant, gateway, refused
+from tests.reference.gateway.gateway_stack import Gateway, Tenant, expect_refusal, gateway
 
 URL = "http://127.0.0.1:9/hook"
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -34,11 +34,11 @@ async def ask(shop: Gateway, method: str, path: str, body: Any = None, key: str 
 
 async def add(shop: Gateway, seller: Tenant, url: str = URL, **members: Any) -> dict[str, Any]:
     """Add a destination."""
-    made: dict[str, Any] = await shop.internal("POST", f"/{seller.id}/webhooks", {"url": url, **members}, status=201)
-    return made
+    answer: dict[str, Any] = await shop.internal("POST", f"/{seller.id}/webhooks", {"url": url, **members}, status=201)
+    return answer
 
 
-async def listed(shop: Gateway, seller: Tenant) -> list[dict[str, Any]]:
+async def list_destinations(shop: Gateway, seller: Tenant) -> list[dict[str, Any]]:
     """Return a tenant's destinations."""
     found: list[dict[str, Any]] = (await shop.internal("GET", f"/{seller.id}"))["destinations"]
     return found
@@ -46,38 +46,38 @@ async def listed(shop: Gateway, seller: Tenant) -> list[dict[str, Any]]:
 
 async def test_a_destination_has_a_secret_that_is_shown_once(shop: Gateway, seller: Tenant) -> None:
     """Forty-three characters behind the prefix; the tenant's record shows all but it."""
-    made = await add(shop, seller)
-    assert set(made) == {"destination_id", "secret"}
-    assert re.fullmatch(r"weldw_[A-Za-z0-9_-]{43}", made["secret"])
-    (shown,) = await listed(shop, seller)
-    assert (shown["destination_id"], shown["url"], shown["events"]) == (
-        made["destination_id"],
+    answer = await add(shop, seller)
+    assert set(answer) == {"destination_id", "secret"}
+    assert re.fullmatch(r"weldw_[A-Za-z0-9_-]{43}", answer["secret"])
+    (entry,) = await list_destinations(shop, seller)
+    assert (entry["destination_id"], entry["url"], entry["events"]) == (
+        answer["destination_id"],
         URL,
         ["payment.confirmed"],
     )
-    assert shown["rotated_at"] is None
-    assert set(shown) == {"destination_id", "url", "events", "created_at", "rotated_at"}
+    assert entry["rotated_at"] is None
+    assert set(entry) == {"destination_id", "url", "events", "created_at", "rotated_at"}
 
 
 async def test_secrets_are_not_in_the_data_directory_in_clear(shop: Gateway, seller: Tenant) -> None:
     """Neither the first nor the one after rotation; in no file, and what is stored differs each time."""
-    made = await add(shop, seller)
-    where = f"/{seller.id}/webhooks/{made['destination_id']}/rotate"
+    answer = await add(shop, seller)
+    where = f"/{seller.id}/webhooks/{answer['destination_id']}/rotate"
     fresh = await shop.internal("POST", where, status=201)
-    assert fresh["secret"] != made["secret"]
+    assert fresh["secret"] != answer["secret"]
     assert set(fresh) == {"destination_id", "secret"}
-    assert (await listed(shop, seller))[0]["rotated_at"] is not None
+    assert (await list_destinations(shop, seller))[0]["rotated_at"] is not None
     files = [path for path in shop.settings.gateway_data_dir.rglob("*") if path.is_file()]
     assert {"gateway.sqlite3", "seal_key"} <= {path.name for path in files}
     for path in files:
-        for secret in (made["secret"], fresh["secret"]):
+        for secret in (answer["secret"], fresh["secret"]):
             assert secret.encode() not in path.read_bytes(), path.name
 
 
 async def test_a_destination_asks_for_types_of_events(shop: Gateway, seller: Tenant) -> None:
     """Named twice counts once; the order is of no matter."""
     await add(shop, seller, events=["payment.confirmed", "payment.cancelled", "payment.confirmed"])
-    assert (await listed(shop, seller))[0]["events"] == ["payment.cancelled", "payment.confirmed"]
+    assert (await list_destinations(shop, seller))[0]["events"] == ["payment.cancelled", "payment.confirmed"]
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ async def test_a_destination_asks_for_types_of_events(shop: Gateway, seller: Ten
 async def test_what_is_no_destination_is_unprocessable(shop: Gateway, seller: Tenant, body: Any) -> None:
     """422 with the place of the fault, and nothing is made."""
     answer = await ask(shop, "POST", f"/{seller.id}/webhooks", body)
-    refused(answer, 422, "validation_error")
+    expect_refusal(answer, 422, "validation_error")
     assert answer.json()["detail"][0]["loc"][:2] in (["body", "url"], ["body", "events"])
-    assert await listed(shop, seller) == []
+    assert await list_destinations(shop, seller) == []
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ async def test_addresses_that_are_not_public_are_refused(tmp_path: Path, url: st
     async with gateway(tmp_path, webhook_allow_loopback=False) as shop:
         seller = await shop.tenant("base_sepolia")
         answer = await ask(shop, "POST", f"/{seller.id}/webhooks", {"url": url})
-        refused(answer, 422, "validation_error")
+        expect_refusal(answer, 422, "validation_error")
         assert answer.json()["detail"][0]["loc"] == ["body", "url"]
-        assert await listed(shop, seller) == []
+        assert await list_destinations(shop, seller) == []
 
 
 async def test_a_public_address_is_taken_where_loopback_is_not(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ async def test_a_public_address_is_taken_where_loopback_is_not(tmp_path: Path) -
     async with gateway(tmp_path, webhook_allow_loopback=False) as shop:
         seller = await shop.tenant("base_sepolia")
         await add(shop, seller, "https://1.1.1.1:8443/h?x=1")
-        assert len(await listed(shop, seller)) == 1
+        assert len(await list_destinations(shop, seller)) == 1
 
 
 async def test_the_tenth_destination_is_refused(shop: Gateway, seller: Tenant) -> None:
@@ -131,39 +131,41 @@ async def test_the_tenth_destination_is_refused(shop: Gateway, seller: Tenant) -
     path = f"/{seller.id}/webhooks"
     answers = await asyncio.gather(*(ask(shop, "POST", path, {"url": URL}) for _ in range(12)))
     assert sorted(one.status_code for one in answers) == [201] * 9 + [422] * 3
-    refused(next(one for one in answers if one.status_code == 422), 422, "validation_error")
-    made = await listed(shop, seller)
-    assert len(made) == 9
-    await shop.internal("DELETE", f"{path}/{made[4]['destination_id']}", status=204)
+    expect_refusal(next(one for one in answers if one.status_code == 422), 422, "validation_error")
+    destinations = await list_destinations(shop, seller)
+    assert len(destinations) == 9
+    await shop.internal("DELETE", f"{path}/{destinations[4]['destination_id']}", status=204)
     await add(shop, seller)
-    refused(await ask(shop, "POST", path, {"url": URL}), 422, "validation_error")
+    expect_refusal(await ask(shop, "POST", path, {"url": URL}), 422, "validation_error")
     await add(shop, await shop.tenant("base_sepolia"))
 
 
 async def test_nobody_reaches_another_tenants_things(shop: Gateway, seller: Tenant) -> None:
     """Unknown tenants, destinations and deliveries, and those of others, are not there."""
-    other = await shop.tenant("base_sepolia")
+    other_tenant = await shop.tenant("base_sepolia")
     mine = (await add(shop, seller))["destination_id"]
     delivery = f"dlv_{uuid.uuid4().hex}_0"
     for method, path in (
         ("POST", f"/{NOBODY}/webhooks"),
         ("GET", f"/{NOBODY}/deliveries"),
-        ("POST", f"/{other.id}/webhooks/{mine}/rotate"),
-        ("DELETE", f"/{other.id}/webhooks/{mine}"),
+        ("POST", f"/{other_tenant.id}/webhooks/{mine}/rotate"),
+        ("DELETE", f"/{other_tenant.id}/webhooks/{mine}"),
         ("POST", f"/{seller.id}/webhooks/{NOBODY}/rotate"),
         ("DELETE", f"/{seller.id}/webhooks/{NOBODY}"),
         ("POST", f"/{seller.id}/deliveries/{delivery}/retry"),
         ("POST", f"/{NOBODY}/deliveries/{delivery}/retry"),
     ):
-        refused(await ask(shop, method, path, {"url": URL} if path.endswith("webhooks") else None), 404, "not_found")
-    assert len(await listed(shop, seller)) == 1
+        expect_refusal(
+            await ask(shop, method, path, {"url": URL} if path.endswith("webhooks") else None), 404, "not_found"
+        )
+    assert len(await list_destinations(shop, seller)) == 1
 
 
 async def test_these_calls_are_for_administrators_of_tenants(shop: Gateway, seller: Tenant) -> None:
     """A tenant's own key is not accepted."""
     for method, path in (("POST", "webhooks"), ("GET", "deliveries"), ("DELETE", f"webhooks/{NOBODY}")):
         answer = await ask(shop, method, f"/{seller.id}/{path}", {"url": URL}, key=seller.key)
-        refused(answer, 401, "invalid_api_key")
+        expect_refusal(answer, 401, "invalid_api_key")
 
 
 @pytest.mark.parametrize(

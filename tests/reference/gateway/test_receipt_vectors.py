@@ -36,11 +36,11 @@ async def test_both_verifiers_agree_on_every_vector_that_can_be_sent(shop: Gatew
         report = answer.json()
         offline = _offline(vector)
         hosted = {name: report.get(name) for name in offline}
-        expected = (vector.expected.valid, *vector.expected.codes)
+        expectation = (vector.expected.valid, *vector.expected.codes)
         if offline != hosted:
             disagreements.append(f"{vector.id}: hosted {hosted}, offline {offline}")
-        if (hosted["verified"], *filter(None, [hosted["error_code"]])) != expected:
-            disagreements.append(f"{vector.id}: hosted {hosted}, expected {expected}")
+        if (hosted["verified"], *filter(None, [hosted["error_code"]])) != expectation:
+            disagreements.append(f"{vector.id}: hosted {hosted}, expected {expectation}")
         if answer.status_code != (200 if vector.expected.valid else 422):
             disagreements.append(f"{vector.id}: status {answer.status_code}")
     assert disagreements == []

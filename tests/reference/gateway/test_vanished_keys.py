@@ -17,12 +17,12 @@ SCREENED = {"recipient_address": "screen-allow", "network": "base_sepolia"}
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def one(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GatewayProcess]:
     """A gateway on either database."""
-    named = request.param == "postgres"
-    settings = {"WP_GATEWAY_DB": request.getfixturevalue("postgres_database")} if named else {}
+    environment = request.param == "postgres"
+    settings = {"WP_GATEWAY_DB": request.getfixturevalue("postgres_database")} if environment else {}
     with ExitStack() as exits:
-        made = GatewayProcess(tmp_path, settings)
-        exits.callback(made.close)
-        yield made.start().ready()
+        process = GatewayProcess(tmp_path, settings)
+        exits.callback(process.close)
+        yield process.start().ready()
 
 
 @pytest.mark.parametrize(
@@ -33,22 +33,22 @@ def one(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GatewayProce
         ("admin_key", "WP_GATEWAY_DATA_DIR"),
     ],
 )
-def test_a_key_that_vanished_is_not_made_anew(one: GatewayProcess, name: str, setting: str) -> None:
+def test_a_key_that_vanished_is_not_made_anew(process: GatewayProcess, name: str, setting: str) -> None:
     """It goes on with the last good one; a start is refused, with what to do; with the file back all is as it was."""
-    published = one.http.get("/.well-known/jwks.json").json()
-    jws = one.http.post(SCREEN, json=SCREENED).json()["compliance_receipt_jws"]
-    path = one.data / name
-    kept = path.rename(path.with_suffix(".kept"))
-    assert one.http.get("/.well-known/jwks.json").json() == published
-    assert one.http.post(SCREEN, json=SCREENED).status_code == 200
-    health = one.http.get("/health")
+    key_set = process.http.get("/.well-known/jwks.json").json()
+    jws = process.http.post(SCREEN, json=SCREENED).json()["compliance_receipt_jws"]
+    path = process.data / name
+    moved_file = path.rename(path.with_suffix(".kept"))
+    assert process.http.get("/.well-known/jwks.json").json() == key_set
+    assert process.http.post(SCREEN, json=SCREENED).status_code == 200
+    health = process.http.get("/health")
     assert (health.status_code, health.json()["status"]) == (200, "degraded" if "signing" in name else "ok")
-    one.stop()
-    ended = one.command()
-    line = ended.stderr.strip().splitlines()[-1]
-    assert (ended.returncode, path.exists()) == (2, False), ended.stderr
+    process.stop()
+    result = process.command()
+    line = result.stderr.strip().splitlines()[-1]
+    assert (result.returncode, path.exists()) == (2, False), result.stderr
     assert (line.startswith(f"{setting}: {path} is gone"), "Put the file back" in line) == (True, True), line
-    kept.rename(path)
-    one.start().ready()
-    assert one.http.get("/.well-known/jwks.json").json() == published
-    assert one.http.post(VERIFY, json={"jws": jws}).json()["verified"] is True
+    moved_file.rename(path)
+    process.start().ready()
+    assert process.http.get("/.well-known/jwks.json").json() == key_set
+    assert process.http.post(VERIFY, json={"jws": jws}).json()["verified"] is True

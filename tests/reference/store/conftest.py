@@ -24,14 +24,14 @@ def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 async def database(dsn: str) -> AsyncIterator[Database]:
     """An empty database."""
-    opened = open_database(dsn)
-    yield opened
-    await opened.close()
+    new_database = open_database(dsn)
+    yield new_database
+    await new_database.close()
 
 
 @pytest.fixture
 async def ledger(database: Database) -> Redemptions:
     """The ledger, with its tables."""
-    made = Redemptions(database)
-    await made.prepare()
-    return made
+    store = Redemptions(database)
+    await store.prepare()
+    return store

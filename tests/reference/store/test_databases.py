@@ -35,7 +35,7 @@ async def things(database: Database) -> AsyncIterator[Database]:
     await database.close()
 
 
-async def seen(database: Database) -> list[tuple[int, int]]:
+async def read_things(database: Database) -> list[tuple[int, int]]:
     return [(key, count) for key, count in await database.rows(ALL)]
 
 
@@ -51,11 +51,11 @@ async def test_text_is_text_in_a_database_without_an_encoding(postgres_server: s
             database = open_database(make_url(postgres_server).set(database=name).render_as_string(hide_password=False))
             await database.create(words.metadata)
             await database.change(insert(words).values(word=bindparam("new")), new="Übergröße 標準")
-            found = await database.rows(select(words.c.word))
+            rows = await database.rows(select(words.c.word))
             await database.close()
         finally:
             connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(named))
-    assert [tuple(row) for row in found] == [("Übergröße 標準",)]
+    assert [tuple(row) for row in rows] == [("Übergröße 標準",)]
 
 
 async def test_an_index_with_a_condition_holds_for_what_meets_it_alone(database: Database) -> None:
@@ -73,81 +73,85 @@ async def test_an_index_with_a_condition_holds_for_what_meets_it_alone(database:
         await database.change(add, number=4, taker="Bob")
 
 
-async def test_a_refused_change_takes_no_other_with_it(things: Database) -> None:
+async def test_a_refused_change_takes_no_other_with_it(database_of_things: Database) -> None:
     """A hundred at once for ten keys: each key goes to one change, whichever changes share a commit."""
     outcomes = await asyncio.gather(
-        *(things.change(ADD, thing=n % 10, number=n) for n in range(100)), return_exceptions=True
+        *(database_of_things.change(ADD, thing=n % 10, number=n) for n in range(100)), return_exceptions=True
     )
     assert sorted(type(one).__name__ for one in outcomes) == ["Taken"] * 90 + ["int"] * 10
-    assert [key for key, _ in await seen(things)] == list(range(10))
+    assert [key for key, _ in await read_things(database_of_things)] == list(range(10))
 
 
-async def test_changes_that_belong_together_are_undone_together(things: Database) -> None:
+async def test_changes_that_belong_together_are_undone_together(database_of_things: Database) -> None:
     """The second is refused, so the first is not there; those asked for at the same time are."""
-    await things.change(ADD, thing=1, number=0)
+    await database_of_things.change(ADD, thing=1, number=0)
     both = [Change(ADD, {"thing": n, "number": 0}) for n in (2, 1)]
     outcomes = await asyncio.gather(
-        things.change(ADD, thing=3, number=0),
-        things.change_all(*both),
-        things.change(ADD, thing=4, number=0),
+        database_of_things.change(ADD, thing=3, number=0),
+        database_of_things.change_all(*both),
+        database_of_things.change(ADD, thing=4, number=0),
         return_exceptions=True,
     )
     assert [type(one) for one in outcomes] == [int, DuplicateKey, int]
-    assert await seen(things) == [(1, 0), (3, 0), (4, 0)]
+    assert await read_things(database_of_things) == [(1, 0), (3, 0), (4, 0)]
 
 
-async def test_what_shares_a_commit_with_a_refused_one_is_done_once(things: Database) -> None:
+async def test_what_shares_a_commit_with_a_refused_one_is_done_once(database_of_things: Database) -> None:
     """However often a transaction is repeated because of refused changes, each other change counts once."""
-    await things.change(ADD, thing=1, number=0)
-    refused = [Change(RAISE), Change(ADD, {"thing": 1, "number": 0})]
+    await database_of_things.change(ADD, thing=1, number=0)
+    refused_changes = [Change(RAISE), Change(ADD, {"thing": 1, "number": 0})]
     outcomes = await asyncio.gather(
-        things.change(RAISE),
-        things.change_all(*refused),
-        things.change_all(Change(RAISE), Change(RAISE)),
-        things.change_all(*refused),
+        database_of_things.change(RAISE),
+        database_of_things.change_all(*refused_changes),
+        database_of_things.change_all(Change(RAISE), Change(RAISE)),
+        database_of_things.change_all(*refused_changes),
         return_exceptions=True,
     )
     assert [1, DuplicateKey, [1, 1], DuplicateKey] == [
         type(one) if isinstance(one, DuplicateKey) else one for one in outcomes
     ]
-    assert await seen(things) == [(1, 3)]
+    assert await read_things(database_of_things) == [(1, 3)]
 
 
-async def test_what_is_taken_is_changed_for_whoever_found_it(things: Database, dsn: str) -> None:
+async def test_what_is_taken_is_changed_for_whoever_found_it(database_of_things: Database, dsn: str) -> None:
     """Ten at once by two connections, two rows each: every row is found by one of them, as it was before."""
     for key in range(9):
-        await things.change(ADD, thing=key, number=0)
-    other = open_database(dsn)
+        await database_of_things.change(ADD, thing=key, number=0)
+    second_database = open_database(dsn)
     try:
-        won = await asyncio.gather(*(one.take(FREE, TAKE, most=2, by=7) for _ in range(5) for one in (things, other)))
+        outcomes = await asyncio.gather(
+            *(one.take(FREE, TAKE, most=2, by=7) for _ in range(5) for one in (database_of_things, second_database))
+        )
     finally:
-        await other.close()
-    won += [await things.take(FREE, TAKE, most=9, by=7)]
-    assert sorted(tuple(row) for rows in won for row in rows) == [(key, 0) for key in range(9)]
-    assert await seen(things) == [(key, 7) for key in range(9)]
-    assert list(await things.take(FREE, TAKE, most=9, by=7)) == []
+        await second_database.close()
+    outcomes += [await database_of_things.take(FREE, TAKE, most=9, by=7)]
+    assert sorted(tuple(row) for rows in outcomes for row in rows) == [(key, 0) for key in range(9)]
+    assert await read_things(database_of_things) == [(key, 7) for key in range(9)]
+    assert list(await database_of_things.take(FREE, TAKE, most=9, by=7)) == []
 
 
-async def test_nothing_is_taken_where_one_change_is_refused(things: Database) -> None:
+async def test_nothing_is_taken_where_one_change_is_refused(database_of_things: Database) -> None:
     """The rows stay as they were, and may be taken again; what is asked for beside is done."""
     for key in (1, 2):
-        await things.change(ADD, thing=key, number=0)
+        await database_of_things.change(ADD, thing=key, number=0)
     moved = update(THINGS).where(THINGS.c.key == bindparam("row_key")).values(key=3)
     outcomes = await asyncio.gather(
-        things.take(FREE, moved, most=2), things.change(ADD, thing=4, number=1), return_exceptions=True
+        database_of_things.take(FREE, moved, most=2),
+        database_of_things.change(ADD, thing=4, number=1),
+        return_exceptions=True,
     )
     assert [type(one) for one in outcomes] == [DuplicateKey, int]
-    assert await seen(things) == [(1, 0), (2, 0), (4, 1)]
-    assert len(await things.take(FREE, TAKE, most=9, by=7)) == 2
+    assert await read_things(database_of_things) == [(1, 0), (2, 0), (4, 1)]
+    assert len(await database_of_things.take(FREE, TAKE, most=9, by=7)) == 2
 
 
-async def test_a_change_that_was_reported_is_read(things: Database) -> None:
+async def test_a_change_that_was_reported_is_read(database_of_things: Database) -> None:
     """Read your own writes, in however many tasks."""
-    await things.change(ADD, thing=1, number=0)
+    await database_of_things.change(ADD, thing=1, number=0)
 
     async def raise_and_read() -> int:
-        await things.change(RAISE)
-        rows: Sequence[tuple[int, int]] = await seen(things)
+        await database_of_things.change(RAISE)
+        rows: Sequence[tuple[int, int]] = await read_things(database_of_things)
         return rows[0][1]
 
     counts = await asyncio.gather(*(raise_and_read() for _ in range(20)))
@@ -155,33 +159,34 @@ async def test_a_change_that_was_reported_is_read(things: Database) -> None:
     assert max(counts) == 20
 
 
-async def test_a_statement_that_fails_is_the_caller_s_fault_alone(things: Database) -> None:
+async def test_a_statement_that_fails_is_the_caller_s_fault_alone(database_of_things: Database) -> None:
     """A table that is not there fails the change, and the next one works."""
     elsewhere = Table("nowhere", MetaData(), Column("key", Integer))
     with pytest.raises(DatabaseUnavailable):
-        await things.change(insert(elsewhere).values(key=1))
+        await database_of_things.change(insert(elsewhere).values(key=1))
     with pytest.raises(DatabaseUnavailable):
-        await things.rows(select(elsewhere.c.key))
-    assert await things.change(ADD, thing=1, number=0) == 1
+        await database_of_things.rows(select(elsewhere.c.key))
+    assert await database_of_things.change(ADD, thing=1, number=0) == 1
 
 
-async def test_who_stops_waiting_harms_nobody(things: Database) -> None:
+async def test_who_stops_waiting_harms_nobody(database_of_things: Database) -> None:
     """A cancelled change may have been made; the others are made and reported as done."""
-    tasks = [asyncio.create_task(things.change(ADD, thing=n, number=n)) for n in range(5)]
+    tasks = [asyncio.create_task(database_of_things.change(ADD, thing=n, number=n)) for n in range(5)]
     await asyncio.sleep(0)
     tasks[2].cancel()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert [one for n, one in enumerate(outcomes) if n != 2] == [1, 1, 1, 1]
-    assert {key for key, _ in await seen(things)} >= {0, 1, 3, 4}
+    assert {key for key, _ in await read_things(database_of_things)} >= {0, 1, 3, 4}
 
 
-async def test_two_processes_worth_of_writers_share_the_keys(things: Database, dsn: str) -> None:
+async def test_two_processes_worth_of_writers_share_the_keys(database_of_things: Database, dsn: str) -> None:
     """Two connections race for the same keys: one winner each."""
-    other = open_database(dsn)
+    second_database = open_database(dsn)
     try:
         outcomes = await asyncio.gather(
-            *(one.change(ADD, thing=n, number=0) for n in range(30) for one in (things, other)), return_exceptions=True
+            *(one.change(ADD, thing=n, number=0) for n in range(30) for one in (database_of_things, second_database)),
+            return_exceptions=True,
         )
     finally:
-        await other.close()
+        await second_database.close()
     assert sorted(type(one).__name__ for one in outcomes) == ["Taken"] * 30 + ["int"] * 30

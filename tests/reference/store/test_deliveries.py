@@ -37,9 +37,9 @@ class Box:
     deliveries: Deliveries
 
     async def add(self, *types: EventType, tenant_id: str = TENANT) -> Destination:
-        one = Destination(str(uuid.uuid4()), tenant_id, "https://a.test/h", NOW, None, types or (CONFIRMED,))
-        assert await self.destinations.add(one, b"sealed " + one.id.encode())
-        return one
+        destination = Destination(str(uuid.uuid4()), tenant_id, "https://a.test/h", NOW, None, types or (CONFIRMED,))
+        assert await self.destinations.add(destination, b"sealed " + destination.id.encode())
+        return destination
 
     async def tell(
         self, type_: EventType = CONFIRMED, link_id: str = "", tenant_id: str = TENANT, at: int = NOW
@@ -57,9 +57,9 @@ class Box:
 
 @pytest.fixture
 async def box(database: Database) -> Box:
-    made = Box(database, Destinations(database), Deliveries(database))
-    await made.destinations.prepare()
-    return made
+    new_box = Box(database, Destinations(database), Deliveries(database))
+    await new_box.destinations.prepare()
+    return new_box
 
 
 def attempt(number: int, outcome: Outcome, status: int | None = None, at: int = NOW) -> Attempt:
@@ -73,12 +73,12 @@ async def test_an_event_is_due_at_once_at_every_destination_that_asked_for_its_t
     event = await box.tell()
     assert {first.id, second.id} == set(await box.deliveries.due_destinations(now_ms=NOW * 1000))
     assert list(await box.deliveries.due_destinations(now_ms=NOW * 1000 - 1)) == []
-    assert [await box.is_due(one) for one in (first, second, third, foreign)] == [True, True, False, False]
+    assert [await box.is_due(claim) for claim in (first, second, third, foreign)] == [True, True, False, False]
     for destination in (first, second):
-        (one,) = await box.claim(destination)
-        assert (event.id, b'{"a":1}', 1, 0) == (one.event_id, one.body, one.number, one.failures)
-        assert (destination.id, b"sealed " + destination.id.encode()) == (one.destination_id, one.sealed_secret)
-        assert (one.url, one.started_ms, one.delivered_before) == ("https://a.test/h", NOW * 1000, False)
+        (claim,) = await box.claim(destination)
+        assert (event.id, b'{"a":1}', 1, 0) == (claim.event_id, claim.body, claim.number, claim.failures)
+        assert (destination.id, b"sealed " + destination.id.encode()) == (claim.destination_id, claim.sealed_secret)
+        assert (claim.url, claim.started_ms, claim.delivered_before) == ("https://a.test/h", NOW * 1000, False)
     assert await box.claim(third) + await box.claim(foreign) == []
 
 
@@ -99,17 +99,17 @@ async def test_one_of_many_workers_claims_an_attempt(box: Box) -> None:
     claims = await asyncio.gather(*(box.claim(destination) for _ in range(10)))
     assert sorted(map(len, claims)) == [0] * 9 + [1]
     assert not await box.is_due(destination)
-    ((claimed,),) = filter(None, claims)
-    assert [(claimed.id, 1)] == [(one.delivery_id, one.number) for one in await box.deliveries.in_flight()]
+    ((claim,),) = filter(None, claims)
+    assert [(claim.id, 1)] == [(one.delivery_id, one.number) for one in await box.deliveries.in_flight()]
 
 
 async def test_those_who_have_waited_longest_are_claimed_first(box: Box) -> None:
     """As many as are asked for, in the order in which they came to be due; what is not due yet is not claimed."""
     destination = await box.add()
-    told = [await box.tell(at=NOW + late) for late in (2, 0, 3, 1)]
-    asked = {"now_ms": NOW * 1000 + 2500, "most": 2}
-    claims = [await box.deliveries.claim(destination.id, **asked) for _ in range(3)]
-    assert [[told[1].id, told[3].id], [told[0].id], []] == [[one.event_id for one in won] for won in claims]
+    parts = [await box.tell(at=NOW + late) for late in (2, 0, 3, 1)]
+    values = {"now_ms": NOW * 1000 + 2500, "most": 2}
+    claims = [await box.deliveries.claim(destination.id, **values) for _ in range(3)]
+    assert [[parts[1].id, parts[3].id], [parts[0].id], []] == [[one.event_id for one in won] for won in claims]
 
 
 async def test_an_attempt_is_told_once(box: Box) -> None:
@@ -119,15 +119,19 @@ async def test_an_attempt_is_told_once(box: Box) -> None:
     (due,) = await box.claim(destination)
     unclaimed = attempt(2, Outcome.INTERRUPTED)
     await box.deliveries.finish(due.id, unclaimed, move=DeliveryMove.GIVEN_UP, failures=9, due_ms=None)
-    lost, late = attempt(1, Outcome.INTERRUPTED), attempt(1, Outcome.STATUS, 500)
-    await box.deliveries.finish(due.id, lost, move=DeliveryMove.FAILED, failures=0, due_ms=NOW * 1000)
+    lost_claim, late = attempt(1, Outcome.INTERRUPTED), attempt(1, Outcome.STATUS, 500)
+    await box.deliveries.finish(due.id, lost_claim, move=DeliveryMove.FAILED, failures=0, due_ms=NOW * 1000)
     await box.deliveries.finish(due.id, late, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
     (again,) = await box.claim(destination)
     assert (again.number, again.failures) == (2, 0)
-    done = attempt(2, Outcome.DELIVERED, 204)
-    await box.deliveries.finish(due.id, done, move=DeliveryMove.ARRIVED, failures=0, due_ms=None)
-    (listed,) = await box.deliveries.of_tenant(TENANT)
-    assert (DeliveryState.DELIVERED, NOW, (lost, done)) == (listed.state, listed.delivered_at, listed.attempts)
+    last_attempt = attempt(2, Outcome.DELIVERED, 204)
+    await box.deliveries.finish(due.id, last_attempt, move=DeliveryMove.ARRIVED, failures=0, due_ms=None)
+    (deliveries_listed,) = await box.deliveries.of_tenant(TENANT)
+    assert (DeliveryState.DELIVERED, NOW, (lost_claim, last_attempt)) == (
+        deliveries_listed.state,
+        deliveries_listed.delivered_at,
+        deliveries_listed.attempts,
+    )
     assert list(await box.deliveries.in_flight()) == []
 
 
@@ -139,13 +143,13 @@ async def test_what_failed_waits_for_its_time_and_may_be_asked_for_at_any(box: B
     later = (NOW + 30) * 1000
     assert await box.deliveries.retry(TENANT, due.id, now_ms=NOW * 1000)  # it is under way
     assert await box.claim(destination, NOW + 99) == []
-    failed = attempt(1, Outcome.TIMEOUT)
-    await box.deliveries.finish(due.id, failed, move=DeliveryMove.FAILED, failures=1, due_ms=later)
+    failed_attempt = attempt(1, Outcome.TIMEOUT)
+    await box.deliveries.finish(due.id, failed_attempt, move=DeliveryMove.FAILED, failures=1, due_ms=later)
     assert await box.claim(destination, NOW + 29) == []
     (again,) = await box.claim(destination, NOW + 30)
     assert (again.number, again.failures, again.delivered_before) == (2, 1, False)
-    done = attempt(2, Outcome.DELIVERED, 200)
-    await box.deliveries.finish(due.id, done, move=DeliveryMove.ARRIVED, failures=1, due_ms=None)
+    last_attempt = attempt(2, Outcome.DELIVERED, 200)
+    await box.deliveries.finish(due.id, last_attempt, move=DeliveryMove.ARRIVED, failures=1, due_ms=None)
     assert not await box.deliveries.retry(OTHER, due.id, now_ms=NOW * 1000)
     assert not await box.deliveries.retry(TENANT, "dlv_none", now_ms=NOW * 1000)
     assert await box.deliveries.retry(TENANT, due.id, now_ms=NOW * 1000)
@@ -155,18 +159,22 @@ async def test_what_failed_waits_for_its_time_and_may_be_asked_for_at_any(box: B
 
 async def test_places_are_nine_also_for_those_who_come_together(box: Box) -> None:
     """Twelve at once: nine get in, a place that is given back is taken again, other tenants do not count."""
-    made = [Destination(str(uuid.uuid4()), TENANT, "https://a.test/", NOW, None, (CONFIRMED,)) for _ in range(12)]
-    added = await asyncio.gather(*(box.destinations.add(one, b"s") for one in made))
-    listed = await box.destinations.of_tenant(TENANT)
-    assert MOST_DESTINATIONS == sum(added) == len(listed)
-    assert {one.id for one, is_in in zip(made, added, strict=True) if is_in} == {one.id for one in listed}
+    destinations = [
+        Destination(str(uuid.uuid4()), TENANT, "https://a.test/", NOW, None, (CONFIRMED,)) for _ in range(12)
+    ]
+    added = await asyncio.gather(*(box.destinations.add(one, b"s") for one in destinations))
+    deliveries_listed = await box.destinations.of_tenant(TENANT)
+    assert MOST_DESTINATIONS == sum(added) == len(deliveries_listed)
+    assert {one.id for one, is_in in zip(destinations, added, strict=True) if is_in} == {
+        one.id for one in deliveries_listed
+    }
     await box.add(tenant_id=OTHER)
-    (kept,) = await box.destinations.of_tenant(OTHER)
-    assert await box.destinations.delete(OTHER, kept.id)
-    gone = listed[0]
-    assert not await box.destinations.delete(OTHER, gone.id)
-    assert await box.destinations.delete(TENANT, gone.id)
-    left_out, still_out, _ = (one for one, is_in in zip(made, added, strict=True) if not is_in)
+    (kept_destination,) = await box.destinations.of_tenant(OTHER)
+    assert await box.destinations.delete(OTHER, kept_destination.id)
+    deleted_destination = deliveries_listed[0]
+    assert not await box.destinations.delete(OTHER, deleted_destination.id)
+    assert await box.destinations.delete(TENANT, deleted_destination.id)
+    left_out, still_out, _ = (one for one, is_in in zip(destinations, added, strict=True) if not is_in)
     assert await box.destinations.add(left_out, b"s")
     assert not await box.destinations.add(still_out, b"s")
 
@@ -188,27 +196,30 @@ async def test_a_deleted_destination_gets_nothing_more(box: Box) -> None:
     await box.destinations.delete(TENANT, destination.id)
     await box.tell()
     assert await box.claim(destination) == []
-    (listed,) = await box.deliveries.of_tenant(TENANT)
-    assert (DeliveryState.DROPPED, destination.url) == (listed.state, listed.url)
-    assert not await box.deliveries.retry(TENANT, listed.id, now_ms=NOW * 1000)
+    (deliveries_listed,) = await box.deliveries.of_tenant(TENANT)
+    assert (DeliveryState.DROPPED, destination.url) == (deliveries_listed.state, deliveries_listed.url)
+    assert not await box.deliveries.retry(TENANT, deliveries_listed.id, now_ms=NOW * 1000)
 
 
 async def test_what_fails_after_its_destination_is_deleted_is_dropped_when_it_is_due(box: Box) -> None:
     """No worker claims it; deliveries of an existing destination and those not yet due are not dropped."""
-    gone, there = await box.add(), await box.add()
+    deleted_destination, there = await box.add(), await box.add()
     await box.tell()
-    (under_way,) = await box.claim(gone)
-    await box.destinations.delete(TENANT, gone.id)
-    failed, later = attempt(1, Outcome.STATUS, 500), (NOW + 30) * 1000
-    await box.deliveries.finish(under_way.id, failed, move=DeliveryMove.FAILED, failures=1, due_ms=later)
+    (under_way,) = await box.claim(deleted_destination)
+    await box.destinations.delete(TENANT, deleted_destination.id)
+    failed_attempt, later = attempt(1, Outcome.STATUS, 500), (NOW + 30) * 1000
+    await box.deliveries.finish(under_way.id, failed_attempt, move=DeliveryMove.FAILED, failures=1, due_ms=later)
     states = []
     for now in (NOW + 29, NOW + 30):
-        for destination in (gone, there):
+        for destination in (deleted_destination, there):
             await box.deliveries.drop(destination.id, now_ms=now * 1000)
         states.append({one.destination_id: one.state for one in await box.deliveries.of_tenant(TENANT)})
-        assert await box.claim(gone, now) == []
+        assert await box.claim(deleted_destination, now) == []
     pending, dropped = DeliveryState.PENDING, DeliveryState.DROPPED
-    assert [{gone.id: pending, there.id: pending}, {gone.id: dropped, there.id: pending}] == states
+    assert [
+        {deleted_destination.id: pending, there.id: pending},
+        {deleted_destination.id: dropped, there.id: pending},
+    ] == states
 
 
 async def test_a_new_secret_signs_at_once_what_waits(box: Box) -> None:
@@ -219,8 +230,8 @@ async def test_a_new_secret_signs_at_once_what_waits(box: Box) -> None:
     assert await box.destinations.rotate(TENANT, destination.id, b"new", now=NOW + 5)
     (due,) = await box.claim(destination)
     assert due.sealed_secret == b"new"
-    (shown,) = await box.destinations.of_tenant(TENANT)
-    assert (shown.rotated_at, shown.types) == (NOW + 5, (CANCELLED, CONFIRMED))
+    (entry,) = await box.destinations.of_tenant(TENANT)
+    assert (entry.rotated_at, entry.types) == (NOW + 5, (CANCELLED, CONFIRMED))
 
 
 def test_statements_follow_from_the_table_of_states() -> None:
@@ -237,12 +248,14 @@ async def counts(database: Database) -> tuple[int, int, int]:
     return tuple(int(rows[0][0]) for rows in found)  # type: ignore[return-value]
 
 
-async def finished(box: Box, destination: Destination, move: DeliveryMove, *, at: int = NOW, failures: int = 0) -> None:
+async def finish_attempt(
+    box: Box, destination: Destination, move: DeliveryMove, *, at: int = NOW, failures: int = 0
+) -> None:
     """Make the attempts that are due for a destination, and let them end."""
     ended = Outcome.DELIVERED if move is DeliveryMove.ARRIVED else Outcome.STATUS
-    for one in await box.claim(destination, at):
-        attempt = Attempt(one.number, at * 1000, at * 1000, ended, 200)
-        await box.deliveries.finish(one.id, attempt, move=move, failures=failures, due_ms=None)
+    for claim in await box.claim(destination, at):
+        attempt = Attempt(claim.number, at * 1000, at * 1000, ended, 200)
+        await box.deliveries.finish(claim.id, attempt, move=move, failures=failures, due_ms=None)
 
 
 async def test_old_events_are_forgotten_with_all_that_is_theirs(box: Box) -> None:
@@ -251,7 +264,7 @@ async def test_old_events_are_forgotten_with_all_that_is_theirs(box: Box) -> Non
     destination = await box.add()
     for age in range(1, 6):
         await box.tell(at=NOW - age)
-    await finished(box, destination, DeliveryMove.ARRIVED)
+    await finish_attempt(box, destination, DeliveryMove.ARRIVED)
     assert await counts(box.database) == (6, 5, 5)
     assert await box.deliveries.forget(before=NOW - 2, most=9) == 1  # the others were delivered later than that
     assert await box.deliveries.forget(before=NOW + 1, most=2) == 2
@@ -265,10 +278,10 @@ async def test_what_is_not_delivered_is_never_forgotten(box: Box) -> None:
     """Pending, being sent, a dead letter, or one of two destinations: the whole event stays."""
     first = await box.add()
     dead = await box.tell()
-    await finished(box, first, DeliveryMove.GIVEN_UP, failures=6)
+    await finish_attempt(box, first, DeliveryMove.GIVEN_UP, failures=6)
     second = await box.add()
     await box.tell()
-    await finished(box, first, DeliveryMove.ARRIVED)
+    await finish_attempt(box, first, DeliveryMove.ARRIVED)
     await box.tell()
     assert len(await box.claim(first)) == 1
     before = await counts(box.database)
@@ -277,7 +290,7 @@ async def test_what_is_not_delivered_is_never_forgotten(box: Box) -> None:
     assert await box.is_due(second)
     (delivery,) = [one for one in await box.deliveries.of_tenant(TENANT) if one.event_id == dead.id]
     assert await box.deliveries.retry(TENANT, delivery.id, now_ms=NOW * 1000)
-    await finished(box, first, DeliveryMove.ARRIVED)
+    await finish_attempt(box, first, DeliveryMove.ARRIVED)
     assert await box.deliveries.forget(before=NOW + 10**6, most=9) == 1
     assert dead.id not in {one.event_id for one in await box.deliveries.of_tenant(TENANT)}
 
@@ -297,10 +310,10 @@ async def test_what_is_sent_again_while_others_are_forgotten_keeps_its_event(box
     destination = await box.add()
     for _ in range(8):
         await box.tell()
-    await finished(box, destination, DeliveryMove.ARRIVED)
-    listed = await box.deliveries.of_tenant(TENANT)
-    asked = [box.deliveries.retry(TENANT, one.id, now_ms=NOW * 1000) for one in listed]
+    await finish_attempt(box, destination, DeliveryMove.ARRIVED)
+    deliveries_listed = await box.deliveries.of_tenant(TENANT)
+    asked = [box.deliveries.retry(TENANT, one.id, now_ms=NOW * 1000) for one in deliveries_listed]
     done = await asyncio.gather(*asked, box.deliveries.forget(before=NOW + 1, most=9))
-    claimed = await box.claim(destination)
-    assert len(claimed) == sum(one is True for one in done[:-1])
-    assert (await counts(box.database))[:2] == (len(claimed), len(claimed))
+    claim = await box.claim(destination)
+    assert len(claim) == sum(one is True for one in done[:-1])
+    assert (await counts(box.database))[:2] == (len(claim), len(claim))

@@ -21,21 +21,23 @@ LANE = "algorand_mainnet"
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     """An empty database."""
-    named = request.param == "postgres"
-    opened = open_database(request.getfixturevalue("postgres_database") if named else sqlite_dsn(tmp_path / "one"))
-    yield opened
-    await opened.close()
+    environment = request.param == "postgres"
+    new_database = open_database(
+        request.getfixturevalue("postgres_database") if environment else sqlite_dsn(tmp_path / "one")
+    )
+    yield new_database
+    await new_database.close()
 
 
 @pytest.fixture
 async def ledger(database: Database) -> Redemptions:
     """A ledger on it."""
-    made = Redemptions(database)
-    await made.prepare()
-    return made
+    store = Redemptions(database)
+    await store.prepare()
+    return store
 
 
-async def claimed(ledger: Redemptions, number: int, *, expires_at: int = 100) -> Redemption:
+async def insert_claim(ledger: Redemptions, number: int, *, expires_at: int = 100) -> Redemption:
     """Make a claim and give its lease back."""
     new = NewClaim(f"token{number}", f"key{number}", "hash", "service", LANE, "tx", "1", "payee", expires_at)
     row = await ledger.claim(new, worker="w", now=1, order=number)
@@ -45,7 +47,7 @@ async def claimed(ledger: Redemptions, number: int, *, expires_at: int = 100) ->
 
 async def test_a_kept_claim_is_not_forgotten_and_one_that_was_let_go_is(ledger: Redemptions) -> None:
     """The time in which no look met a node is given back: the window goes on where it stood."""
-    plain, kept = await claimed(ledger, 1), await claimed(ledger, 2)
+    plain, kept = await insert_claim(ledger, 1), await insert_claim(ledger, 2)
     for _ in range(2):  # a second look that meets no node changes nothing
         await ledger.keep(kept, now=90)
     await ledger.forget(unpaid_before=5000, answers_before=0)
@@ -66,7 +68,7 @@ async def test_a_kept_claim_is_not_forgotten_and_one_that_was_let_go_is(ledger: 
 
 async def test_kept_claims_take_turns_and_leave_no_trace(ledger: Redemptions) -> None:
     """The longest waiting first, so many at once; what was paid or dropped is no longer among them."""
-    rows = [await claimed(ledger, number) for number in range(4)]
+    rows = [await insert_claim(ledger, number) for number in range(4)]
     for at, row in enumerate(rows):
         await ledger.keep(row, now=10 + at)
     assert [row.id for row in await ledger.list_kept_due(LANE, now=12, most=2)] == [rows[0].id, rows[1].id]

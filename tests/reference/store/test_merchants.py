@@ -55,7 +55,7 @@ async def test_two_who_save_at_once_leave_what_one_of_them_saved(merchants: Merc
     assert (found.name, found.addresses) in saved
 
 
-async def paid(database: Database, tenant: str, number: int, network: str, amount: int, seen_at: int) -> Payment:
+async def add_payment(database: Database, tenant: str, number: int, network: str, amount: int, seen_at: int) -> Payment:
     """Make a link and the payment that paid it."""
     links, payments = Links(database, ServiceWord()), Payments(database)
     link = Link(
@@ -75,9 +75,9 @@ async def test_a_tenant_sees_its_own_payments_alone(database: Database) -> None:
     """In a list, one by one, and in the totals; what the chain has undone counts for nothing."""
     await Links(database, ServiceWord()).prepare()
     takings = ReceivedPayments(database)
-    mine = [await paid(database, "a", number, ALGORAND, 10**15 + number, NOW + number) for number in range(3)]
-    mine.append(await paid(database, "a", 3, BASE, 7, NOW + 3))
-    other = await paid(database, "b", 9, BASE, 1_000, NOW)
+    mine = [await add_payment(database, "a", number, ALGORAND, 10**15 + number, NOW + number) for number in range(3)]
+    mine.append(await add_payment(database, "a", 3, BASE, 7, NOW + 3))
+    other = await add_payment(database, "b", 9, BASE, 1_000, NOW)
     first = await takings.list_page("a", most=3)
     second = await takings.list_page("a", most=3, after=first[-1].payment.id)
     assert [one.payment for one in (*first, *second)] == mine[::-1]

@@ -23,7 +23,7 @@ AGES = (0, 1, 1, 1, 2, 3, 3)
 LINK = Link("l", "t-1", "t", "base_sepolia", 8_410_000, "0x1", "Order", None, "0" * 64, NOW, NOW + 60)
 
 
-async def walked(listed: Any, name: str, size: int, **options: Any) -> list[list[str]]:
+async def walk_pages(listed: Any, name: str, size: int, **options: Any) -> list[list[str]]:
     """Return the ids of each page."""
     pages: list[list[str]] = []
     after: str | None = None
@@ -35,7 +35,7 @@ async def walked(listed: Any, name: str, size: int, **options: Any) -> list[list
         after = pages[-1][-1]
 
 
-def ordered(prefix: str) -> list[str]:
+def order_ids(prefix: str) -> list[str]:
     """Return the ids in their order: by age, the newest first, then by id."""
     return [f"{prefix}-{number}" for number, _ in sorted(enumerate(AGES), key=lambda one: (-one[1], one[0]))]
 
@@ -48,8 +48,8 @@ async def test_tenants(database: Database, size: int) -> None:
     for number, age in enumerate(AGES):
         one = Tenant(f"t-{number}", "shop", "trial", "trial", NOW + age, NOW + 99)
         await tenants.add(one, ApiKey(f"k-{number}", one.id, "test", f"{number:064x}", NOW))
-    pages = await walked(tenants.list_page, "id", size)
-    assert [one for page in pages for one in page] == ordered("t")
+    pages = await walk_pages(tenants.list_page, "id", size)
+    assert [one for page in pages for one in page] == order_ids("t")
     assert {len(page) for page in pages[:-1]} <= {size}
     assert await tenants.list_page(most=5, after="nobody") == []
 
@@ -63,8 +63,8 @@ async def test_links_with_what_became_of_them(database: Database) -> None:
             place = f"{tenant}:{number}" if tenant == "t-2" else f"l-{number}"
             made = replace(LINK, id=place, tenant_id=tenant, token=place, created_at=NOW + age)
             await database.change_all(links.build_insert(made))
-    pages = await walked(lambda **asked: links.of_tenant("t-1", **asked), "id", 3)
-    assert [one for page in pages for one in page] == ordered("l")
+    pages = await walk_pages(lambda **asked: links.of_tenant("t-1", **asked), "id", 3)
+    assert [one for page in pages for one in page] == order_ids("l")
     paid = Payment("p-1", "l-0", "t-1", LINK.network, "0xa", 0, PaymentState.PAID, 2**70, "0x2", NOW, NOW, NOW + 5)
     ending = links.build_end("l-0", LinkEnding.PAYMENT_FINAL, now=NOW, watched_until=NOW)
     await database.change_all(payments.build_insert(paid, recheck_at=None), *ending)
@@ -89,11 +89,11 @@ async def test_deliveries_with_their_attempts(database: Database) -> None:
             event = Event(f"evt_{tenant}{number}", tenant, f"{tenant}{number}", types[0], NOW + age, b"{}")
             await database.change_all(*deliveries.build_event(event))
     far = (NOW + 99) * 1000
-    for claimed in await deliveries.claim("d-t-1", now_ms=far, most=99):
+    for claim in await deliveries.claim("d-t-1", now_ms=far, most=99):
         told = Attempt(1, far, far + 1, Outcome.STATUS, 500)
-        await deliveries.finish(claimed.id, told, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
+        await deliveries.finish(claim.id, told, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
     found = list(await deliveries.of_tenant("t-1"))
-    pages = await walked(lambda **asked: deliveries.of_tenant("t-1", **asked), "id", 2)
+    pages = await walk_pages(lambda **asked: deliveries.of_tenant("t-1", **asked), "id", 2)
     assert [one for page in pages for one in page] == [one.id for one in found]
     assert len(found) == len(AGES)
     further = await deliveries.of_tenant("t-1", most=2, after=found[1].id)

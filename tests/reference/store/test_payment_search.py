@@ -32,15 +32,19 @@ async def stocked(database: Database) -> Database:
             link = replace(
                 LINK, id=f"link-{name}", tenant_id=tenant, token=f"Token{name}", pay_to=f"0xShop{name}", label=label
             )
-            paid = replace(PAID, id=f"pay-{name}", link_id=link.id, tenant_id=tenant, tx_id=f"0xTx{name}")
-            paid = replace(paid, payer=f"0xPayer{name}", block_time=NOW + number * 100, seen_at=NOW + number * 100 + 5)
-            await database.change_all(links.build_insert(link), payments.build_insert(paid, recheck_at=None))
-            late = replace(paid, id=f"late-{name}", tx_id=f"0xLate{name}", state=PaymentState.LATE)
+            payments_by_link = replace(PAID, id=f"pay-{name}", link_id=link.id, tenant_id=tenant, tx_id=f"0xTx{name}")
+            payments_by_link = replace(
+                payments_by_link, payer=f"0xPayer{name}", block_time=NOW + number * 100, seen_at=NOW + number * 100 + 5
+            )
+            await database.change_all(
+                links.build_insert(link), payments.build_insert(payments_by_link, recheck_at=None)
+            )
+            late = replace(payments_by_link, id=f"late-{name}", tx_id=f"0xLate{name}", state=PaymentState.LATE)
             assert await payments.note(late)
     return database
 
 
-async def found(database: Database, search: PaymentSearch) -> tuple[list[int], list[int]]:
+async def search_payments(database: Database, search: PaymentSearch) -> tuple[list[int], list[int]]:
     """Return the numbers of the paid and of the late payments that a search of the first tenant finds."""
     paid = [one.payment for one in await ReceivedPayments(database).list_page("t-1", most=50, search=search)]
     late = [one.payment for one in await Payments(database).list_unmatched("t-1", PaymentState.LATE, search=search)]
@@ -73,26 +77,26 @@ def _numbers(payments: Sequence[Payment]) -> list[int]:
         ("?", []),
     ],
 )
-async def test_a_text_is_looked_for_as_it_is(stocked: Database, text: str, numbers: list[int]) -> None:
+async def test_a_text_is_looked_for_as_it_is(stocked_database: Database, text: str, numbers: list[int]) -> None:
     """In label, ids, addresses, transactions and memos; wildcards, quotes and parameters are text like any other."""
-    assert await found(stocked, PaymentSearch(text=text, memo=text)) == (numbers, numbers)
+    assert await search_payments(stocked_database, PaymentSearch(text=text, memo=text)) == (numbers, numbers)
 
 
-async def test_a_payment_is_found_by_its_id_and_transaction(stocked: Database) -> None:
+async def test_a_payment_is_found_by_its_id_and_transaction(stocked_database: Database) -> None:
     """Each by its own; the link's nonce, which is the memo of an EVM transfer, finds both."""
-    assert await found(stocked, PaymentSearch(text="pay-t-1-1", memo="")) == ([1], [])
-    assert await found(stocked, PaymentSearch(text="0xlatet-1-1", memo="x")) == ([], [1])
+    assert await search_payments(stocked_database, PaymentSearch(text="pay-t-1-1", memo="")) == ([1], [])
+    assert await search_payments(stocked_database, PaymentSearch(text="0xlatet-1-1", memo="x")) == ([], [1])
     nonce = nonce_of(ServiceWord().memo("Tokent-1-2"))
-    assert await found(stocked, PaymentSearch(text=nonce.upper().replace("0X", "0x"))) == ([2], [2])
+    assert await search_payments(stocked_database, PaymentSearch(text=nonce.upper().replace("0X", "0x"))) == ([2], [2])
 
 
-async def test_the_transaction_that_gave_money_back_finds_its_payment(stocked: Database) -> None:
+async def test_the_transaction_that_gave_money_back_finds_its_payment(stocked_database: Database) -> None:
     """It is one of the transactions of a payment that counted for no link."""
-    payments = Payments(stocked)
+    payments = Payments(stocked_database)
     payment = await payments.find_unmatched("late-t-1-2")
     assert payment is not None
     assert await payments.record_refund(payment, "0xBack", now=NOW)
-    assert await found(stocked, PaymentSearch(text="0xback", memo="0xback")) == ([], [2])
+    assert await search_payments(stocked_database, PaymentSearch(text="0xback", memo="0xback")) == ([], [2])
 
 
 @pytest.mark.parametrize(
@@ -106,18 +110,20 @@ async def test_the_transaction_that_gave_money_back_finds_its_payment(stocked: D
     ],
 )
 async def test_days_select_by_the_time_of_the_block(
-    stocked: Database, since: int | None, until: int | None, numbers: list[int]
+    stocked_database: Database, since: int | None, until: int | None, numbers: list[int]
 ) -> None:
     """The first moment belongs to them, the last does not; a text and days select together."""
-    assert await found(stocked, PaymentSearch(since=since, until=until)) == (numbers, numbers)
+    assert await search_payments(stocked_database, PaymentSearch(since=since, until=until)) == (numbers, numbers)
     both = PaymentSearch(text="order", memo="order", since=since, until=until)
-    assert (await found(stocked, both))[0] == [one for one in numbers if one != 1]
+    assert (await search_payments(stocked_database, both))[0] == [one for one in numbers if one != 1]
 
 
-async def test_a_search_reads_a_limited_part_and_continues(stocked: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_search_reads_a_limited_part_and_continues(
+    stocked_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two rows at a time: the third payment is found behind the second, and then nothing is left to read."""
     monkeypatch.setattr(takings_module, "SCAN_ROWS", 2)
-    takings, search = ReceivedPayments(stocked), PaymentSearch(text="100%", memo="100%")
+    takings, search = ReceivedPayments(stocked_database), PaymentSearch(text="100%", memo="100%")
     assert list(await takings.list_page("t-1", most=50, search=search)) == []
     last = await takings.last_scanned("t-1", after=None, search=search)
     assert last == "pay-t-1-1"

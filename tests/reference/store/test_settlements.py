@@ -34,7 +34,7 @@ SENT = Settlement(
 )
 
 
-def sent(number: int, **changes: Any) -> Settlement:
+def build_settlement(number: int, **changes: Any) -> Settlement:
     """Return the `number`-th settlement of as many tokens."""
     return replace(SENT, nonce=number, token=f"token-{number}", payment_key=f"key-{number}", **changes)
 
@@ -57,20 +57,20 @@ async def test_what_is_reserved_is_found_as_it_was(settlements: Settlements) -> 
 
 async def test_a_nonce_is_taken_once(settlements: Settlements) -> None:
     """Of one account on one chain; another's are its own."""
-    await settlements.reserve(sent(0))
+    await settlements.reserve(build_settlement(0))
     with pytest.raises(NonceTaken):
-        await settlements.reserve(replace(sent(1), nonce=0))
-    await settlements.reserve(replace(sent(1), nonce=0, settler="0xAnother"))
-    await settlements.reserve(replace(sent(2), nonce=0, caip2="eip155:84532"))
+        await settlements.reserve(replace(build_settlement(1), nonce=0))
+    await settlements.reserve(replace(build_settlement(1), nonce=0, settler="0xAnother"))
+    await settlements.reserve(replace(build_settlement(2), nonce=0, caip2="eip155:84532"))
 
 
 async def test_a_token_has_one_settlement_on_its_way(settlements: Settlements) -> None:
     """A second one may follow when the first is closed."""
-    await settlements.reserve(sent(0))
-    again = replace(sent(1), token="token-0")
+    await settlements.reserve(build_settlement(0))
+    again = replace(build_settlement(1), token="token-0")
     with pytest.raises(TokenTaken):
         await settlements.reserve(again)
-    assert await settlements.close(sent(0), Fate.FAILED, now=1_001)
+    assert await settlements.close(build_settlement(0), Fate.FAILED, now=1_001)
     await settlements.reserve(again)
     assert await settlements.open_for("token-0") == again
 
@@ -80,8 +80,8 @@ async def test_free_nonces_leave_none_out(settlements: Settlements) -> None:
     assert await settlements.free_nonce(BASE, SETTLER, at_least=0) == 0
     assert await settlements.free_nonce(BASE, SETTLER, at_least=7) == 7
     for number in (0, 1, 2, 4):
-        await settlements.reserve(sent(number))
-    await settlements.close(sent(0), Fate.SETTLED, now=1_001)
+        await settlements.reserve(build_settlement(number))
+    await settlements.close(build_settlement(0), Fate.SETTLED, now=1_001)
     free = [await settlements.free_nonce(BASE, SETTLER, at_least=least) for least in (0, 2, 3, 4, 9)]
     assert free == [3, 3, 3, 5, 9]
     assert await settlements.free_nonce(BASE, "0xAnother", at_least=0) == 0
@@ -97,7 +97,7 @@ async def test_workers_at_once_share_nonces_without_a_gap(dsn: str, ledger: Rede
         while True:
             nonce = await mine.free_nonce(BASE, SETTLER, at_least=5)
             try:
-                await mine.reserve(replace(sent(number), nonce=nonce))
+                await mine.reserve(replace(build_settlement(number), nonce=nonce))
             except NonceTaken:
                 continue
             return nonce
@@ -116,7 +116,10 @@ async def test_two_at_once_for_one_token_are_one(dsn: str, ledger: Redemptions) 
     databases = [open_database(dsn) for _ in range(2)]
     try:
         outcomes = await asyncio.gather(
-            *(Settlements(database).reserve(replace(sent(at), token="token")) for at, database in enumerate(databases)),
+            *(
+                Settlements(database).reserve(replace(build_settlement(at), token="token"))
+                for at, database in enumerate(databases)
+            ),
             return_exceptions=True,
         )
     finally:
@@ -142,10 +145,10 @@ async def test_a_replacement_is_one_worker_s(settlements: Settlements) -> None:
 async def test_what_is_closed_stays_as_it_is(settlements: Settlements) -> None:
     """It is on its way no more, cannot be replaced or closed again, and is found among its account's nonces."""
     for number in range(4):
-        await settlements.reserve(sent(number))
-    assert await settlements.close(sent(1), Fate.SETTLED, now=1_001)
-    assert not await settlements.close(sent(1), Fate.FAILED, now=1_002)
-    assert not await settlements.replace(sent(1), raw=b"", tx_id="0x01", fee=1, tip=1, now=1_003)
+        await settlements.reserve(build_settlement(number))
+    assert await settlements.close(build_settlement(1), Fate.SETTLED, now=1_001)
+    assert not await settlements.close(build_settlement(1), Fate.FAILED, now=1_002)
+    assert not await settlements.replace(build_settlement(1), raw=b"", tx_id="0x01", fee=1, tip=1, now=1_003)
     assert [one.nonce for one in await settlements.open_on(BASE)] == [0, 2, 3]
     between = await settlements.between(BASE, SETTLER, 1, 2)
     assert [(one.nonce, one.fate) for one in between] == [(1, Fate.SETTLED), (2, Fate.OPEN)]
@@ -156,11 +159,11 @@ async def test_failures_of_a_payer_are_counted_for_their_time(settlements: Settl
     """Only those that moved nothing, of this payer, on this chain, since then."""
     fates = (Fate.FAILED, Fate.FAILED, Fate.OVERTAKEN, Fate.SETTLED, Fate.VOID)
     for number, fate in enumerate(fates):
-        await settlements.reserve(sent(number))
-        await settlements.close(sent(number), fate, now=1_000 + number)
-    await settlements.reserve(sent(5, payer="0xother"))
-    await settlements.close(sent(5), Fate.FAILED, now=1_000)
-    await settlements.reserve(sent(6))
+        await settlements.reserve(build_settlement(number))
+        await settlements.close(build_settlement(number), fate, now=1_000 + number)
+    await settlements.reserve(build_settlement(5, payer="0xother"))
+    await settlements.close(build_settlement(5), Fate.FAILED, now=1_000)
+    await settlements.reserve(build_settlement(6))
     counted = [await settlements.failures(BASE, "0xpayer", since=since) for since in (999, 1_000, 1_001)]
     assert counted == [2, 1, 0]
     assert await settlements.failures("eip155:84532", "0xpayer", since=0) == 0
@@ -169,8 +172,8 @@ async def test_failures_of_a_payer_are_counted_for_their_time(settlements: Settl
 async def test_failures_of_all_payers_are_counted_by_chain(settlements: Settlements) -> None:
     """Of their time; who has moved money before is known, also where a third party sent it."""
     for number, fate in enumerate((Fate.FAILED, Fate.FAILED, Fate.SETTLED, Fate.VOID, Fate.OVERTAKEN)):
-        await settlements.reserve(sent(number, payer=f"0x{number}"))
-        await settlements.close(sent(number), fate, now=1_000 + number)
+        await settlements.reserve(build_settlement(number, payer=f"0x{number}"))
+        await settlements.close(build_settlement(number), fate, now=1_000 + number)
     assert [await settlements.all_failures(since=since) for since in (999, 1_000, 1_001)] == [{BASE: 2}, {BASE: 1}, {}]
     known = [number for number in range(6) if await settlements.has_settled(BASE, f"0x{number}")]
     assert known == [2, 4]
@@ -179,18 +182,18 @@ async def test_failures_of_all_payers_are_counted_by_chain(settlements: Settleme
 
 async def test_what_was_closed_may_be_on_its_way_again(settlements: Settlements) -> None:
     """After a reorganisation; not beside another one of its token, and not when it was reopened already."""
-    await settlements.reserve(sent(0))
-    await settlements.close(sent(0), Fate.SETTLED, now=1_001)
-    closed = replace(sent(0), fate=Fate.SETTLED)
+    await settlements.reserve(build_settlement(0))
+    await settlements.close(build_settlement(0), Fate.SETTLED, now=1_001)
+    closed = replace(build_settlement(0), fate=Fate.SETTLED)
     assert await settlements.reopen(closed)
     assert not await settlements.reopen(closed)
-    assert await settlements.open_for("token-0") == sent(0)
-    await settlements.close(sent(0), Fate.FAILED, now=1_002)
-    await settlements.reserve(replace(sent(1), token="token-0"))
-    assert not await settlements.reopen(replace(sent(0), fate=Fate.FAILED))
+    assert await settlements.open_for("token-0") == build_settlement(0)
+    await settlements.close(build_settlement(0), Fate.FAILED, now=1_002)
+    await settlements.reserve(replace(build_settlement(1), token="token-0"))
+    assert not await settlements.reopen(replace(build_settlement(0), fate=Fate.FAILED))
 
 
-async def claimed(ledger: Redemptions) -> Redemption:
+async def insert_claim(ledger: Redemptions) -> Redemption:
     """Claim what the settlement pays for, with its request."""
     rest = ("sha256:r", "service", "base_mainnet", "", "10000", "0xpayee", 2_000)
     new = NewClaim(SENT.token, SENT.payment_key, *rest)
@@ -201,7 +204,7 @@ async def claimed(ledger: Redemptions) -> Redemption:
 
 async def test_a_claim_is_held_only_with_a_nonce(ledger: Redemptions, settlements: Settlements) -> None:
     """Both are one change: who finds a nonce taken has held nothing."""
-    claim = await claimed(ledger)
+    claim = await insert_claim(ledger)
     await settlements.reserve(replace(SENT, token="other"))
     with pytest.raises(NonceTaken):
         await settlements.reserve(SENT, build_hold(claim.id, until=3_000))
@@ -218,7 +221,7 @@ async def test_a_settlement_is_closed_with_its_claim_or_not_at_all(
     database: Database, ledger: Redemptions, settlements: Settlements, worker: str
 ) -> None:
     """The worker that marks the claim as paid closes it in the same change; one without the lease changes nothing."""
-    claim = await claimed(ledger)
+    claim = await insert_claim(ledger)
     await settlements.reserve(SENT, build_hold(claim.id, until=3_000))
     close, answer = build_close(SENT, Fate.SETTLED, now=1_001), Answer(b"{}", "told", "attested")
     payment = Payment("0xpayer", "0xhash")
@@ -233,7 +236,7 @@ async def test_a_claim_whose_settlement_is_on_its_way_is_not_forgotten(
     ledger: Redemptions, settlements: Settlements
 ) -> None:
     """Only the chain can say that nothing moved (5.8): until its settlement is closed the claim stays for ever."""
-    claim = await claimed(ledger)
+    claim = await insert_claim(ledger)
     await settlements.reserve(SENT, build_hold(claim.id, until=3_000))
     await ledger.forget(unpaid_before=9_999, answers_before=9_999)
     assert await ledger.get(claim.id) is not None

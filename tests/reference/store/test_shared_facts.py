@@ -40,9 +40,9 @@ async def test_workers_that_end_together_state_a_fact_anew(dsn: str, ledger: Red
     try:
         for name in map(str, range(20)):
             await asyncio.gather(
-                *(SharedFacts(one, facts).replace(name, str(place)) for place, one in enumerate(workers))
+                *(SharedFacts(process, facts).replace(name, str(place)) for place, process in enumerate(workers))
             )
             assert await SharedFacts(workers[0], facts).get(name) in set("0123")
     finally:
-        for one in workers:
-            await one.close()
+        for process in workers:
+            await process.close()

@@ -44,13 +44,13 @@ def test_the_writer_s_commits_are_durable(path: Path) -> None:
     writer.close()
 
 
-async def test_those_who_wait_share_a_commit(things: SqliteDatabase, path: Path) -> None:
+async def test_those_who_wait_share_a_commit(database_of_things: SqliteDatabase, path: Path) -> None:
     """Fifty changes asked for in one turn of the loop are one transaction, seen from outside all at once."""
     beside = sqlite3.connect(path)
     versions = set()
 
     async def add(key: int) -> None:
-        await things.change(ADD, thing=key)
+        await database_of_things.change(ADD, thing=key)
         versions.add(beside.execute("PRAGMA data_version").fetchone()[0])
 
     beside.execute("PRAGMA data_version").fetchone()
@@ -59,37 +59,37 @@ async def test_those_who_wait_share_a_commit(things: SqliteDatabase, path: Path)
     assert len(versions) == 1
 
 
-async def test_reads_do_not_wait_for_a_writer(things: SqliteDatabase, path: Path) -> None:
+async def test_reads_do_not_wait_for_a_writer(database_of_things: SqliteDatabase, path: Path) -> None:
     """While another process holds the file for writing, what is committed is read."""
-    await things.change(ADD, thing=1)
+    await database_of_things.change(ADD, thing=1)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     other.execute("INSERT INTO things VALUES (2)")
-    assert await things.rows(ALL) == [(1,)]
+    assert await database_of_things.rows(ALL) == [(1,)]
     other.execute("COMMIT")
-    assert await things.rows(ALL) == [(1,), (2,)]
+    assert await database_of_things.rows(ALL) == [(1,), (2,)]
     other.close()
 
 
-async def test_a_change_waits_for_another_writer(things: SqliteDatabase, path: Path) -> None:
+async def test_a_change_waits_for_another_writer(database_of_things: SqliteDatabase, path: Path) -> None:
     """Another process writes first; the loop goes on meanwhile."""
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    waiting = asyncio.create_task(things.change(ADD, thing=1))
+    tasks = asyncio.create_task(database_of_things.change(ADD, thing=1))
     await asyncio.sleep(0.1)
-    assert not waiting.done()
+    assert not tasks.done()
     other.execute("COMMIT")
-    assert await waiting == 1
+    assert await tasks == 1
     other.close()
 
 
-async def test_a_value_that_fits_nowhere_is_its_sender_s_fault_alone(things: SqliteDatabase) -> None:
+async def test_a_value_that_fits_nowhere_is_its_sender_s_fault_alone(database_of_things: SqliteDatabase) -> None:
     """An integer beyond 64 bits is refused; the change beside it is made."""
     outcomes = await asyncio.gather(
-        things.change(ADD, thing=2**70), things.change(ADD, thing=5), return_exceptions=True
+        database_of_things.change(ADD, thing=2**70), database_of_things.change(ADD, thing=5), return_exceptions=True
     )
     assert [type(one) for one in outcomes] == [OverflowError, int]
-    assert await things.rows(ALL) == [(5,)]
+    assert await database_of_things.rows(ALL) == [(5,)]
 
 
 async def test_a_file_that_cannot_be_opened_is_said_to_be_away(tmp_path: Path) -> None:
@@ -119,16 +119,16 @@ async def test_what_is_asked_for_while_it_closes_is_done_too(path: Path) -> None
     """A task that outlives its service does not delay the end, and its change is made."""
     first = SqliteDatabase(str(path))
     await first.create(THINGS.metadata)
-    held = sqlite3.connect(path, isolation_level=None)
-    held.execute("BEGIN IMMEDIATE")  # so that the writer is not through with the first when the last comes
+    lock = sqlite3.connect(path, isolation_level=None)
+    lock.execute("BEGIN IMMEDIATE")  # so that the writer is not through with the first when the last comes
     early = asyncio.create_task(first.change(ADD, thing=1))
     await asyncio.sleep(0)
     closing = asyncio.create_task(first.close())
     await asyncio.sleep(0)
     late = [asyncio.create_task(first.change(ADD, thing=number)) for number in (2, 3)]
     await asyncio.sleep(0.1)
-    held.execute("ROLLBACK")
-    held.close()
+    lock.execute("ROLLBACK")
+    lock.close()
     async with asyncio.timeout(60):
         assert await asyncio.gather(closing, early, *late) == [None, 1, 1, 1]
     second = SqliteDatabase(str(path))
@@ -136,9 +136,9 @@ async def test_what_is_asked_for_while_it_closes_is_done_too(path: Path) -> None
     await second.close()
 
 
-async def test_a_file_that_is_made_is_its_owners_alone(path: Path, things: SqliteDatabase) -> None:
+async def test_a_file_that_is_made_is_its_owners_alone(path: Path, database_of_things: SqliteDatabase) -> None:
     """No other user can read a new file, its write-ahead log or that log's index."""
-    await things.change(ADD, thing=1)
+    await database_of_things.change(ADD, thing=1)
     made = sorted(path.parent.glob(f"{path.name}*"))
     assert [one.name.removeprefix(path.name) for one in made] == ["", "-shm", "-wal"]
     assert {stat.S_IMODE(one.stat().st_mode) for one in made} == {0o600}

@@ -30,18 +30,18 @@ Lock = Callable[[], AbstractContextManager[None]]
 @pytest.fixture
 async def things(dsn: str) -> AsyncIterator[Database]:
     """A database with a table of things, whose statements may take half a second."""
-    opened = open_database(dsn, SECONDS)
-    await opened.create(THINGS.metadata)
-    yield opened
-    await opened.close()
+    new_database = open_database(dsn, SECONDS)
+    await new_database.create(THINGS.metadata)
+    yield new_database
+    await new_database.close()
 
 
 @pytest.fixture
 async def patient(dsn: str) -> AsyncIterator[Database]:
     """The same database for who has time."""
-    opened = open_database(dsn, PATIENCE)
-    yield opened
-    await opened.close()
+    new_database = open_database(dsn, PATIENCE)
+    yield new_database
+    await new_database.close()
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def lock(dsn: str) -> Lock:
     """Keeps everybody else from writing things."""
 
     @contextmanager
-    def locked() -> Iterator[None]:
+    def hold_lock() -> Iterator[None]:
         url = make_url(dsn)
         if url.get_backend_name() == "sqlite":
             other = sqlite3.connect(str(url.database), isolation_level=None)
@@ -62,16 +62,16 @@ def lock(dsn: str) -> Lock:
                 connection.execute("LOCK TABLE things IN SHARE MODE")
                 yield
 
-    return locked
+    return hold_lock
 
 
-async def test_a_locked_database_is_told_in_time(things: Database, patient: Database, lock: Lock) -> None:
+async def test_a_locked_database_is_told_in_time(database_of_things: Database, patient: Database, lock: Lock) -> None:
     """Alone, together with others, in a transaction of several: an error while the lock is held, success after it."""
     with lock():
         async with asyncio.timeout(PATIENCE):
             outcomes = await asyncio.gather(
-                *(things.change(ADD, thing=number) for number in range(5)),
-                things.change_all(Change(ADD, {"thing": 8}), Change(ADD, {"thing": 9})),
+                *(database_of_things.change(ADD, thing=number) for number in range(5)),
+                database_of_things.change_all(Change(ADD, {"thing": 8}), Change(ADD, {"thing": 9})),
                 return_exceptions=True,
             )
     assert [type(one) for one in outcomes] == [DatabaseUnavailable] * 6
@@ -79,31 +79,33 @@ async def test_a_locked_database_is_told_in_time(things: Database, patient: Data
     assert (7,) in await patient.rows(ALL)  # of the others, whatever reached the server just before the lock was gone
 
 
-async def test_a_short_lock_is_waited_for(things: Database, patient: Database, lock: Lock) -> None:
+async def test_a_short_lock_is_waited_for(database_of_things: Database, patient: Database, lock: Lock) -> None:
     """Who has patience is served when the lock is gone."""
-    del things  # whose table it is
+    del database_of_things  # whose table it is
     with lock():
-        waiting = asyncio.create_task(patient.change(ADD, thing=1))
+        tasks = asyncio.create_task(patient.change(ADD, thing=1))
         await asyncio.sleep(2 * SECONDS)
-        assert not waiting.done()
-    assert await waiting == 1
+        assert not tasks.done()
+    assert await tasks == 1
     assert await patient.rows(ALL) == [(1,)]
 
 
-async def test_tables_are_made_however_long_another_worker_takes(dsn: str, things: Database, lock: Lock) -> None:
+async def test_tables_are_made_however_long_another_worker_takes(
+    dsn: str, database_of_things: Database, lock: Lock
+) -> None:
     """Workers that start together make the tables one after another, and no client waits for an answer yet."""
     further = MetaData()
     Table("further", further, Column("key", Integer, primary_key=True))
     Table("things", further, Column("key", Integer, primary_key=True))
     if make_url(dsn).get_backend_name() == "sqlite":
         with lock():
-            making = asyncio.create_task(things.create(further))
+            making = asyncio.create_task(database_of_things.create(further))
             await asyncio.sleep(3 * SECONDS)
             assert not making.done()
     else:
         with psycopg.connect(dsn) as other, other.transaction():
             other.execute("SELECT pg_advisory_xact_lock(%s)", [0x7765_6C64])
-            making = asyncio.create_task(things.create(further))
+            making = asyncio.create_task(database_of_things.create(further))
             await asyncio.sleep(3 * SECONDS)
             assert not making.done()
     await making
@@ -116,18 +118,18 @@ async def test_a_server_that_stands_still_is_told_in_time(postgres_database: str
         tempfile.TemporaryDirectory(prefix="weldproof-", dir="/tmp") as folder,
         stalling_relay(postgres_database, Path(folder)) as relay,
     ):
-        things = open_database(relay.address, SECONDS)
-        await things.create(THINGS.metadata)
+        database_of_things = open_database(relay.address, SECONDS)
+        await database_of_things.create(THINGS.metadata)
         relay.flowing.clear()
         async with asyncio.timeout(PATIENCE):
-            outcomes = await asyncio.gather(*(things.rows(ALL) for _ in range(40)), return_exceptions=True)
+            outcomes = await asyncio.gather(*(database_of_things.rows(ALL) for _ in range(40)), return_exceptions=True)
         assert [type(one) for one in outcomes] == [DatabaseUnavailable] * 40
         relay.flowing.set()
         async with asyncio.timeout(PATIENCE):
             while True:
                 try:
-                    assert await things.rows(ALL) == []
+                    assert await database_of_things.rows(ALL) == []
                     break
                 except DatabaseUnavailable:
                     await asyncio.sleep(0.1)
-        await things.close()
+        await database_of_things.close()

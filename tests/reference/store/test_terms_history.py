@@ -49,17 +49,17 @@ async def test_services_have_terms_of_their_own(generations: Generations) -> Non
 async def test_workers_that_start_at_once_agree(generations: Generations) -> None:
     """The same terms put in force by many workers in one second are in force from that second."""
     await asyncio.gather(*(generations.put_in_force({"service": (OLD,)}, now=100) for _ in range(8)))
-    known = await generations.load_since(since=0)
-    assert any(one.terms == OLD and one.since == 100 and one.until is None for one in known)
+    history = await generations.load_since(since=0)
+    assert any(one.terms == OLD and one.since == 100 and one.until is None for one in history)
 
 
 async def test_two_changes_in_one_second_are_both_in_force(generations: Generations) -> None:
     """Tokens that were issued in the very second of a change stay redeemable, whichever terms they are of."""
     for terms in (OLD, NEW, OLD):
         await generations.put_in_force({"service": (terms,)}, now=100)
-    known = await generations.load_since(since=0)
-    assert all(any(one.terms == terms and one.in_force(100) for one in known) for terms in (OLD, NEW))
-    assert any(one.terms == OLD and one.until is None for one in known)
+    history = await generations.load_since(since=0)
+    assert all(any(one.terms == terms and one.in_force(100) for one in history) for terms in (OLD, NEW))
+    assert any(one.terms == OLD and one.until is None for one in history)
 
 
 async def test_the_last_to_put_terms_in_force_decides(generations: Generations) -> None:
@@ -71,8 +71,8 @@ async def test_the_last_to_put_terms_in_force_decides(generations: Generations) 
     await generations.put_in_force({"service": (OLD,)}, now=150)
     assert not await generations.is_superseded({"service": (OLD,)})
     assert await generations.is_superseded({"service": (NEW,)})
-    known = await generations.load_since(since=0)
-    assert all(any(one.terms == terms and one.in_force(200) for one in known) for terms in (OLD, NEW))
+    history = await generations.load_since(since=0)
+    assert all(any(one.terms == terms and one.in_force(200) for one in history) for terms in (OLD, NEW))
 
 
 async def test_workers_of_different_terms_that_start_at_once(database: Database, generations: Generations) -> None:
@@ -81,9 +81,9 @@ async def test_workers_of_different_terms_that_start_at_once(database: Database,
     await asyncio.gather(*(Generations(database).put_in_force({"service": (one,)}, now=100) for one in offers))
     standing = [not await generations.is_superseded({"service": (one,)}) for one in offers]
     assert standing.count(True) == 1
-    known = await generations.load_since(since=0)
-    assert {one.terms for one in known} == set(offers)
-    assert [one.terms for one in known if one.until is None] == [offers[standing.index(True)]]
+    history = await generations.load_since(since=0)
+    assert {one.terms for one in history} == set(offers)
+    assert [one.terms for one in history if one.until is None] == [offers[standing.index(True)]]
 
 
 async def test_other_services_and_lanes_supersede_nobody(generations: Generations) -> None:
@@ -102,8 +102,8 @@ async def test_what_was_read_lately_is_at_hand_for_a_second(
     monkeypatch.setattr("reference.store.terms_history.time", SimpleNamespace(monotonic=lambda: now[0]))
     await generations.put_in_force({"service": (OLD,)}, now=100)
     assert generations.get_cached(since=200) == ()
-    known = await generations.load_since(since=200)
+    history = await generations.load_since(since=200)
     now[0] += 0.9
-    assert [generations.get_cached(since=since) for since in (199, 200, 300)] == [(), known, known]
+    assert [generations.get_cached(since=since) for since in (199, 200, 300)] == [(), history, history]
     now[0] += 0.1
     assert generations.get_cached(since=200) == ()

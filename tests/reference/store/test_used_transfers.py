@@ -24,7 +24,7 @@ CLAIM = NewClaim("token", "chain|tx", "sha256:r", "service", NETWORK, "tx", "100
 PAID = LinkPayment("p", "link", "tenant", NETWORK, "tx", 2, PaymentState.PAID, 1, "PAYER", 1_000, 2**40)
 
 
-async def claimed(ledger: Redemptions, number: int = 0) -> Redemption:
+async def insert_claim(ledger: Redemptions, number: int = 0) -> Redemption:
     """Return a claim row."""
     new = replace(CLAIM, token=f"t{number}", payment_key=f"chain|tx{number}")
     row = await ledger.claim(new, worker="w", now=1_000, order=number)
@@ -32,11 +32,11 @@ async def claimed(ledger: Redemptions, number: int = 0) -> Redemption:
     return row
 
 
-async def listed(database: Database) -> list[tuple[object, ...]]:
+async def list_used(database: Database) -> list[tuple[object, ...]]:
     """Return what is used, by place."""
     columns = used_transfers.c
-    found = await database.rows(select(columns.tx_id, columns.ordinal, columns.used_by).order_by(columns.ordinal))
-    return [tuple(row) for row in found]
+    rows = await database.rows(select(columns.tx_id, columns.ordinal, columns.used_by).order_by(columns.ordinal))
+    return [tuple(row) for row in rows]
 
 
 async def test_a_transfer_is_used_by_a_call_or_a_link(database: Database, ledger: Redemptions) -> None:
@@ -51,26 +51,26 @@ async def test_a_transfer_is_used_by_a_call_or_a_link(database: Database, ledger
         return True
 
     async def call() -> bool:
-        row = await claimed(ledger)
+        row = await insert_claim(ledger)
         return await ledger.mark_paid(row, Payment("P", "tx", ordinal=2), worker="w", now=1_001) is not None
 
-    won = await asyncio.gather(call(), *map(link, range(8)))
-    assert sum(won) == 1
+    outcomes = await asyncio.gather(call(), *map(link, range(8)))
+    assert sum(outcomes) == 1
     await database.change_all(build_use(NETWORK, "tx", 3, UsedBy.LINK, "link", now=1_000))
-    assert [row[:2] for row in await listed(database)] == [("tx", 2), ("tx", 3)]
+    assert [row[:2] for row in await list_used(database)] == [("tx", 2), ("tx", 3)]
 
 
 async def test_a_claim_that_is_not_marked_uses_nothing(database: Database, ledger: Redemptions) -> None:
     """What another worker holds, or another payment has bought, leaves the transfer free."""
-    row, rival = await claimed(ledger), await claimed(ledger, 1)
+    row, rival = await insert_claim(ledger), await insert_claim(ledger, 1)
     assert await ledger.mark_paid(row, Payment("P", "tx", ordinal=2), worker="another", now=1_001) is None
-    assert await listed(database) == []
+    assert await list_used(database) == []
     assert await ledger.mark_paid(row, Payment("P", "tx", ordinal=2), worker="w", now=1_001) is not None
     assert await ledger.mark_paid(rival, Payment("P", "tx", ordinal=2), worker="w", now=1_001) is None
     after = await ledger.get(rival.id)
     assert after is not None
     assert after.paid_at is None
-    assert await listed(database) == [("tx", 2, "call")]
+    assert await list_used(database) == [("tx", 2, "call")]
     assert await unavailable_to_links(database, NETWORK, "tx") == [2]
 
 
@@ -80,45 +80,49 @@ async def test_what_was_sold_before_is_listed_once(database: Database, ledger: R
     await links.prepare()
     for number in range(3):
         payment = Payment("P", f"tx{number}", f"chain|{number}|1" if number == 2 else None)
-        assert await ledger.mark_paid(await claimed(ledger, number), payment, worker="w", now=1_001) is not None
-    await claimed(ledger, 3)
-    noted = Payments(database)
+        assert await ledger.mark_paid(await insert_claim(ledger, number), payment, worker="w", now=1_001) is not None
+    await insert_claim(ledger, 3)
+    payments_store = Payments(database)
     late = replace(PAID, id="q", state=PaymentState.LATE, ordinal=4)
-    await database.change_all(noted.build_insert(PAID, recheck_at=None), noted.build_insert(late, recheck_at=None))
+    await database.change_all(
+        payments_store.build_insert(PAID, recheck_at=None), payments_store.build_insert(late, recheck_at=None)
+    )
     await database.change(delete(used_transfers))
     await asyncio.gather(
         *(one.prepare() for one in (ledger, links, Redemptions(database), Links(database, ServiceWord())))
     )
-    expected = [("tx0", SOME_TRANSFER, "call"), ("tx1", SOME_TRANSFER, "call"), ("tx", 2, "link")]
-    assert sorted(map(str, await listed(database))) == sorted(map(str, expected))
+    expectation = [("tx0", SOME_TRANSFER, "call"), ("tx1", SOME_TRANSFER, "call"), ("tx", 2, "link")]
+    assert sorted(map(str, await list_used(database))) == sorted(map(str, expectation))
 
 
 async def test_what_is_listed_is_not_listed_again(database: Database, ledger: Redemptions) -> None:
     """A start finds what was sold since the table is kept in it, by its own place."""
     await Links(database, ServiceWord()).prepare()
     assert (
-        await ledger.mark_paid(await claimed(ledger), Payment("P", "tx", ordinal=2), worker="w", now=1_001) is not None
+        await ledger.mark_paid(await insert_claim(ledger), Payment("P", "tx", ordinal=2), worker="w", now=1_001)
+        is not None
     )
     await ledger.prepare()
-    assert await listed(database) == [("tx", 2, "call")]
+    assert await list_used(database) == [("tx", 2, "call")]
 
 
 async def test_a_late_transfer_that_bought_a_call_is_nobody_s(database: Database, ledger: Redemptions) -> None:
     """It is not listed among those that a tenant may give back."""
     await Links(database, ServiceWord()).prepare()
-    noted = Payments(database)
-    await noted.note(replace(PAID, state=PaymentState.LATE))
-    assert len(await noted.of_tenant("tenant", "late")) == 1
+    payments_store = Payments(database)
+    await payments_store.note(replace(PAID, state=PaymentState.LATE))
+    assert len(await payments_store.of_tenant("tenant", "late")) == 1
     assert (
-        await ledger.mark_paid(await claimed(ledger), Payment("P", "tx", ordinal=2), worker="w", now=1_001) is not None
+        await ledger.mark_paid(await insert_claim(ledger), Payment("P", "tx", ordinal=2), worker="w", now=1_001)
+        is not None
     )
-    assert await noted.of_tenant("tenant", "late") == []
+    assert await payments_store.of_tenant("tenant", "late") == []
     assert len(await database.rows(select(payments.c.id))) == 1
 
 
 @pytest.mark.parametrize("ordinal", [1, 3])
 async def test_another_place_is_another_transfer(database: Database, ledger: Redemptions, ordinal: int) -> None:
     """A link takes what stands beside the transfer that bought a call."""
-    row = await claimed(ledger)
+    row = await insert_claim(ledger)
     assert await ledger.mark_paid(row, Payment("P", "tx", ordinal=2), worker="w", now=1_001) is not None
     await database.change_all(build_use(NETWORK, "tx", ordinal, UsedBy.LINK, "link", now=1_000))

@@ -50,25 +50,25 @@ class Desk:
 
     async def destination(self, url: str, *types: EventType) -> Destination:
         """Add a destination; its secret is in `secrets`."""
-        made = Destination(str(uuid.uuid4()), TENANT, url, START, None, types or (EventType.PAYMENT_CONFIRMED,))
-        self.secrets[made.id] = f"weldw_{made.id}"
-        sealed = SEAL.seal(self.secrets[made.id].encode(), webhook_place(made.id))
-        assert await self.destinations.add(made, sealed)
-        return made
+        destination = Destination(str(uuid.uuid4()), TENANT, url, START, None, types or (EventType.PAYMENT_CONFIRMED,))
+        self.secrets[destination.id] = f"weldw_{destination.id}"
+        sealed_secret = SEAL.seal(self.secrets[destination.id].encode(), webhook_place(destination.id))
+        assert await self.destinations.add(destination, sealed_secret)
+        return destination
 
     async def event(self, **members: Any) -> Event:
         """Write an event."""
         event_id = f"evt_{uuid.uuid4()}"
         body = orjson.dumps({"id": event_id, **members})
-        made = Event(event_id, TENANT, str(uuid.uuid4()), EventType.PAYMENT_CONFIRMED, int(self.now), body)
-        await self.database.change_all(*self.deliveries.build_event(made))
-        return made
+        event = Event(event_id, TENANT, str(uuid.uuid4()), EventType.PAYMENT_CONFIRMED, int(self.now), body)
+        await self.database.change_all(*self.deliveries.build_event(event))
+        return event
 
     async def sender(self, check: AddressCheck | None = None, *, seconds: float = 30, v2: bool = False) -> Sender:
         """Return what sends."""
-        judged = check or AddressCheck(allow_loopback=True)
-        session = await self.exits.enter_async_context(open_session(ServiceWord(), judged))
-        return Sender(session, judged, self.clock, ServiceWord(), seconds=seconds, with_v2=v2)
+        address_check = check or AddressCheck(allow_loopback=True)
+        session = await self.exits.enter_async_context(open_session(ServiceWord(), address_check))
+        return Sender(session, address_check, self.clock, ServiceWord(), seconds=seconds, with_v2=v2)
 
     async def worker(self, pace: Pace = QUICK, database: Database | None = None, **options: Any) -> Dispatcher:
         """Return a worker that does not run yet."""
@@ -76,7 +76,7 @@ class Desk:
         outbox = self.deliveries if database is None else Deliveries(database)
         return Dispatcher(outbox, sender, SEAL, self.clock, DEFAULT_SCHEDULE, pace)
 
-    async def run(self, worker: Dispatcher) -> asyncio.Task[None]:
+    async def start_worker(self, worker: Dispatcher) -> asyncio.Task[None]:
         """Let a worker run until the test is over."""
         task = asyncio.create_task(worker.run_until_cancelled())
 
@@ -88,29 +88,29 @@ class Desk:
         self.exits.push_async_callback(end)
         return task
 
-    async def started(self, **options: Any) -> asyncio.Task[None]:
+    async def start(self, **options: Any) -> asyncio.Task[None]:
         """Let a new worker run until the test is over."""
-        return await self.run(await self.worker(**options))
+        return await self.start_worker(await self.worker(**options))
 
-    def another(self) -> Database:
+    def open_another(self) -> Database:
         """Return the database as another process sees it."""
-        opened = open_database(self.dsn)
-        self.exits.push_async_callback(opened.close)
-        return opened
+        new_database = open_database(self.dsn)
+        self.exits.push_async_callback(new_database.close)
+        return new_database
 
     async def until(self, holds: Callable[[list[Delivery]], bool], seconds: float = 120) -> list[Delivery]:
         """Return the deliveries, once they are as they should be."""
-        found: list[Delivery] = []
+        entries: list[Delivery] = []
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while True:
-                    found = list(await self.deliveries.of_tenant(TENANT))
-                    if holds(found):
-                        return found
+                    entries = list(await self.deliveries.of_tenant(TENANT))
+                    if holds(entries):
+                        return entries
                     await asyncio.sleep(0.01)
-        raise AssertionError(f"it did not come to that: {found}")
+        raise AssertionError(f"it did not come to that: {entries}")
 
-    async def told(self, attempts: int) -> Delivery:
+    async def until_attempts(self, attempts: int) -> Delivery:
         """Return the only delivery, once so many of its attempts are over and none is under way."""
 
         def over(found: list[Delivery]) -> bool:
@@ -123,9 +123,9 @@ class Desk:
 async def desk(database: Database, dsn: str) -> AsyncIterator[Desk]:
     """An outbox with its tables."""
     async with AsyncExitStack() as exits:
-        made = Desk(dsn, database, exits)
-        await made.destinations.prepare()
-        yield made
+        new_desk = Desk(dsn, database, exits)
+        await new_desk.destinations.prepare()
+        yield new_desk
 
 
 @pytest.fixture
@@ -140,14 +140,14 @@ def dsn(tmp_path: Path, request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def database(dsn: str) -> AsyncIterator[Database]:
     """That database."""
-    opened = open_database(dsn)
-    yield opened
-    await opened.close()
+    new_database = open_database(dsn)
+    yield new_database
+    await new_database.close()
 
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
     """A receiver that answers 200."""
-    made = await Receiver().open()
-    yield made
-    await made.close()
+    new_receiver = await Receiver().open()
+    yield new_receiver
+    await new_receiver.close()

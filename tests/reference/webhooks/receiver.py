@@ -19,7 +19,7 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True)
-class Got:
+class ReceivedRequest:
     """One request."""
 
     method: str
@@ -35,7 +35,7 @@ class Got:
     @property
     def time(self) -> int:
         """The signed time."""
-        return int(self._signed()[1])
+        return int(self._match_signature()[1])
 
     def json(self) -> Any:
         """Return the body."""
@@ -43,14 +43,14 @@ class Got:
 
     def is_signed_by(self, secret: str) -> bool:
         """Whether v1 is right for a secret."""
-        found = self._signed()
-        wanted = hmac.new(secret.encode(), found[1].encode() + b"." + self.body, hashlib.sha256).hexdigest()
-        return wanted == found[2]
+        match = self._match_signature()
+        expected_digest = hmac.new(secret.encode(), match[1].encode() + b"." + self.body, hashlib.sha256).hexdigest()
+        return expected_digest == match[2]
 
-    def _signed(self) -> re.Match[str]:
-        found = re.fullmatch(r"t=([0-9]+),v1=([0-9a-f]{64})(,v2=[0-9a-f]{96})?", self.headers[SIGNATURE])
-        assert found is not None, self.headers[SIGNATURE]
-        return found
+    def _match_signature(self) -> re.Match[str]:
+        match = re.fullmatch(r"t=([0-9]+),v1=([0-9a-f]{64})(,v2=[0-9a-f]{96})?", self.headers[SIGNATURE])
+        assert match is not None, self.headers[SIGNATURE]
+        return match
 
 
 async def ok(request: web.Request) -> web.StreamResponse:
@@ -80,7 +80,7 @@ class Receiver:
     """
 
     answer: Answer = ok
-    got: list[Got] = field(default_factory=list)
+    got: list[ReceivedRequest] = field(default_factory=list)
     port: int = 0
     release: asyncio.Event = field(default_factory=asyncio.Event)
     _came: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -110,7 +110,7 @@ class Receiver:
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        self.got.append(Got(request.method, request.path_qs, dict(request.headers), body))
+        self.got.append(ReceivedRequest(request.method, request.path_qs, dict(request.headers), body))
         async with self._came:
             self._came.notify_all()
         return await self.answer(request)
@@ -120,7 +120,7 @@ class Receiver:
         await self.release.wait()
         return await ok(request)
 
-    async def until(self, count: int, seconds: float = 120) -> list[Got]:
+    async def until(self, count: int, seconds: float = 120) -> list[ReceivedRequest]:
         """Wait until so many requests came."""
         async with asyncio.timeout(seconds), self._came:
             await self._came.wait_for(lambda: len(self.got) >= count)

@@ -42,10 +42,10 @@ class DoomedOutbox(Deliveries):
     """Kills its process around the transactions of several attempts."""
 
     async def claim(self, destination_id: str, *, now_ms: int, most: int) -> list[ClaimedAttempt]:
-        claimed = await super().claim(destination_id, now_ms=now_ms, most=most)
+        claim = await super().claim(destination_id, now_ms=now_ms, most=most)
         if WHEN == "claimed":
             die()
-        return claimed
+        return claim
 
     async def finish(self, *told: Any, **after: Any) -> None:
         if WHEN == "noting":

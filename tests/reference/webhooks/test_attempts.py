@@ -17,27 +17,31 @@ async def test_a_delivery_is_a_signed_post_of_the_events_bytes(desk: Desk, recei
     """Path and query as configured, media type, User-Agent, Host, one signature that verifies."""
     destination = await desk.destination(receiver.url)
     event = await desk.event(label="Käse")
-    await desk.started()
-    told = await desk.told(1)
-    (got,) = receiver.got
-    assert (got.method, got.path, got.body) == ("POST", "/hook?a=%20b", event.body)
-    wanted = {"Content-Type": "application/json", "User-Agent": "Weldproof/1", "Host": f"127.0.0.1:{receiver.port}"}
-    assert wanted == {name: got.headers[name] for name in wanted}
-    assert got.is_signed_by(desk.secrets[destination.id])
-    assert got.time == START
-    assert not got.is_signed_by("weldw_other")
-    assert ",v2=" not in got.headers[SIGNATURE]
-    assert (told.state, told.delivered_at, told.due_ms) == (DeliveryState.DELIVERED, START, None)
-    assert [(one.number, one.outcome, one.status) for one in told.attempts] == [(1, Outcome.DELIVERED, 200)]
+    await desk.start()
+    delivery = await desk.until_attempts(1)
+    (request,) = receiver.got
+    assert (request.method, request.path, request.body) == ("POST", "/hook?a=%20b", event.body)
+    expected_values = {
+        "Content-Type": "application/json",
+        "User-Agent": "Weldproof/1",
+        "Host": f"127.0.0.1:{receiver.port}",
+    }
+    assert expected_values == {name: request.headers[name] for name in expected_values}
+    assert request.is_signed_by(desk.secrets[destination.id])
+    assert request.time == START
+    assert not request.is_signed_by("weldw_other")
+    assert ",v2=" not in request.headers[SIGNATURE]
+    assert (delivery.state, delivery.delivered_at, delivery.due_ms) == (DeliveryState.DELIVERED, START, None)
+    assert [(one.number, one.outcome, one.status) for one in delivery.attempts] == [(1, Outcome.DELIVERED, 200)]
 
 
 async def test_v2_follows_when_it_is_switched_on(desk: Desk, receiver: Receiver) -> None:
     """Behind v1, in the same header."""
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started(v2=True)
-    (got,) = await receiver.until(1)
-    assert ",v2=" in got.headers[SIGNATURE]
+    await desk.start(v2=True)
+    (request,) = await receiver.until(1)
+    assert ",v2=" in request.headers[SIGNATURE]
 
 
 async def test_stripes_verifier_accepts_a_delivery_and_refuses_a_changed_one(desk: Desk, receiver: Receiver) -> None:
@@ -46,11 +50,11 @@ async def test_stripes_verifier_accepts_a_delivery_and_refuses_a_changed_one(des
 
     destination = await desk.destination(receiver.url)
     await desk.event(object="event")
-    await desk.started()
-    (got,) = await receiver.until(1)
-    secret, header = desk.secrets[destination.id], got.headers[SIGNATURE]
-    assert stripe.WebhookSignature.verify_header(got.body.decode(), header, secret)
-    for body, key in ((got.body + b" ", secret), (got.body, secret + "x")):
+    await desk.start()
+    (request,) = await receiver.until(1)
+    secret, header = desk.secrets[destination.id], request.headers[SIGNATURE]
+    assert stripe.WebhookSignature.verify_header(request.body.decode(), header, secret)
+    for body, key in ((request.body + b" ", secret), (request.body, secret + "x")):
         with pytest.raises(stripe.SignatureVerificationError):
             stripe.WebhookSignature.verify_header(body.decode(), header, key)
 
@@ -61,8 +65,8 @@ async def test_every_2xx_delivers(desk: Desk, receiver: Receiver, code: int) -> 
     receiver.answer = status(code)
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started()
-    assert (await desk.told(1)).state is DeliveryState.DELIVERED
+    await desk.start()
+    assert (await desk.until_attempts(1)).state is DeliveryState.DELIVERED
 
 
 async def no_body(request: web.Request) -> web.StreamResponse:
@@ -84,10 +88,10 @@ async def test_every_other_answer_is_a_failed_attempt(desk: Desk, receiver: Rece
     receiver.answer, outcome, code = FAILURES[name]
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started()
-    told = await desk.told(1)
-    assert (told.attempts[0].outcome, told.attempts[0].status) == (outcome, code)
-    assert (told.state, told.due_ms) == (DeliveryState.PENDING, told.attempts[0].ended_ms + 30_000)
+    await desk.start()
+    delivery = await desk.until_attempts(1)
+    assert (delivery.attempts[0].outcome, delivery.attempts[0].status) == (outcome, code)
+    assert (delivery.state, delivery.due_ms) == (DeliveryState.PENDING, delivery.attempts[0].ended_ms + 30_000)
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
@@ -98,11 +102,11 @@ async def test_a_redirect_is_not_followed(desk: Desk, receiver: Receiver, code: 
         receiver.answer = status(code, Location=elsewhere.url)
         await desk.destination(receiver.url)
         await desk.event()
-        await desk.started()
-        told = await desk.told(1)
+        await desk.start()
+        delivery = await desk.until_attempts(1)
     finally:
         await elsewhere.close()
-    assert (told.attempts[0].outcome, told.attempts[0].status) == (Outcome.STATUS, code)
+    assert (delivery.attempts[0].outcome, delivery.attempts[0].status) == (Outcome.STATUS, code)
     assert not elsewhere.got
     assert len(receiver.got) == 1
 
@@ -112,9 +116,9 @@ async def test_an_attempt_times_out(desk: Desk, receiver: Receiver) -> None:
     receiver.answer = receiver.hang
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started(seconds=0.2)
-    told = await desk.told(1)
-    assert (told.attempts[0].outcome, told.state) == (Outcome.TIMEOUT, DeliveryState.PENDING)
+    await desk.start(seconds=0.2)
+    delivery = await desk.until_attempts(1)
+    assert (delivery.attempts[0].outcome, delivery.state) == (Outcome.TIMEOUT, DeliveryState.PENDING)
 
 
 async def test_a_port_where_nobody_listens_is_a_failed_attempt(desk: Desk) -> None:
@@ -122,8 +126,8 @@ async def test_a_port_where_nobody_listens_is_a_failed_attempt(desk: Desk) -> No
     with reserved_port() as port:
         await desk.destination(f"http://127.0.0.1:{port}/")
         await desk.event()
-        await desk.started()
-        assert (await desk.told(1)).attempts[0].outcome is Outcome.CONNECTION
+        await desk.start()
+        assert (await desk.until_attempts(1)).attempts[0].outcome is Outcome.CONNECTION
 
 
 async def test_no_more_of_an_answer_is_read_than_4_kib(desk: Desk, receiver: Receiver) -> None:
@@ -145,8 +149,8 @@ async def test_no_more_of_an_answer_is_read_than_4_kib(desk: Desk, receiver: Rec
     receiver.answer = endless
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started()
-    assert (await desk.told(1)).attempts[0].outcome is Outcome.DELIVERED
+    await desk.start()
+    assert (await desk.until_attempts(1)).attempts[0].outcome is Outcome.DELIVERED
     await receiver.release.wait()
     assert written < 16 * 2**20  # what sockets hold, not what was offered
 
@@ -163,8 +167,8 @@ async def test_a_body_that_does_not_come_is_no_timeout(desk: Desk, receiver: Rec
     receiver.answer = stalls
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started(seconds=3)
-    assert (await desk.told(1)).attempts[0].outcome is Outcome.DELIVERED
+    await desk.start(seconds=3)
+    assert (await desk.until_attempts(1)).attempts[0].outcome is Outcome.DELIVERED
 
 
 async def test_no_proxy_of_the_environment_is_used(
@@ -177,24 +181,24 @@ async def test_no_proxy_of_the_environment_is_used(
     monkeypatch.delenv("NO_PROXY", raising=False)
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started()
-    assert (await desk.told(1)).state is DeliveryState.DELIVERED
+    await desk.start()
+    assert (await desk.until_attempts(1)).state is DeliveryState.DELIVERED
 
 
 async def test_a_secret_that_cannot_be_opened_sends_nothing(desk: Desk, receiver: Receiver) -> None:
     """Another seal key, or a secret sealed for another destination: the attempt failed, unsigned."""
-    one, other = await desk.destination(receiver.url), await desk.destination(receiver.url)
-    (sealed,) = await desk.database.rows(_sealed(), destination=other.id)
-    await desk.destinations.rotate(one.tenant_id, one.id, bytes(sealed[0]), now=START)
-    await desk.destinations.delete(other.tenant_id, other.id)
+    one, other_destination = await desk.destination(receiver.url), await desk.destination(receiver.url)
+    (sealed_secret,) = await desk.database.rows(_sealed_secret(), destination=other_destination.id)
+    await desk.destinations.rotate(one.tenant_id, one.id, bytes(sealed_secret[0]), now=START)
+    await desk.destinations.delete(other_destination.tenant_id, other_destination.id)
     await desk.event()
-    await desk.started()
-    told = await desk.told(1)
-    assert told.attempts[0].outcome is Outcome.UNSIGNED
+    await desk.start()
+    delivery = await desk.until_attempts(1)
+    assert delivery.attempts[0].outcome is Outcome.UNSIGNED
     assert not receiver.got
 
 
-def _sealed() -> Any:
+def _sealed_secret() -> Any:
     from sqlalchemy import bindparam, select
 
     from reference.store.webhook_tables import destinations

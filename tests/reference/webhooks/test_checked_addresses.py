@@ -78,7 +78,7 @@ async def test_a_name_that_nobody_knows_is_refused() -> None:
             await AddressCheck(allow_loopback=False).check_url(f"https://{spelling}/")
 
 
-async def sent(desk: Desk, check: AddressCheck, url: str, trusted: ssl.SSLContext | None = None) -> Outcome:
+async def send_checked(desk: Desk, check: AddressCheck, url: str, trusted: ssl.SSLContext | None = None) -> Outcome:
     """Make one attempt and return what came of it."""
     session = await desk.exits.enter_async_context(open_session(ServiceWord(), check, trusted))
     sender = Sender(session, check, desk.clock, ServiceWord(), seconds=5, with_v2=False)
@@ -93,7 +93,7 @@ async def test_a_name_that_has_moved_to_a_private_address_is_refused_at_the_atte
     check = AddressCheck(allow_loopback=False, lookup=names)
     url = f"https://{NAME}:{receiver.port}/"
     await check.check_url(url)
-    assert await sent(desk, check, url) is Outcome.ADDRESS
+    assert await send_checked(desk, check, url) is Outcome.ADDRESS
     assert not receiver.got
 
 
@@ -101,7 +101,7 @@ async def test_a_name_that_moves_between_check_and_connection_is_refused(desk: D
     """The connection's own lookup is judged too, so that the name cannot be rebound in between."""
     names = Names([["1.1.1.1"], ["127.0.0.1"]])
     check = AddressCheck(allow_loopback=False, lookup=names)
-    assert await sent(desk, check, f"https://{NAME}:{receiver.port}/") is Outcome.ADDRESS
+    assert await send_checked(desk, check, f"https://{NAME}:{receiver.port}/") is Outcome.ADDRESS
     assert len(names.asked) == 2
     assert not receiver.got
 
@@ -110,7 +110,7 @@ async def test_a_literal_address_is_judged_at_the_attempt_too(desk: Desk, receiv
     """No resolver is asked about it, and still no connection is made."""
     check = AddressCheck(allow_loopback=False)
     for url in (f"https://127.0.0.1:{receiver.port}/", f"https://[::ffff:127.0.0.1]:{receiver.port}/", receiver.url):
-        assert await sent(desk, check, url) is Outcome.ADDRESS
+        assert await send_checked(desk, check, url) is Outcome.ADDRESS
     assert not receiver.got
 
 
@@ -142,16 +142,16 @@ def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext
 
 async def test_name_certificate_and_host_are_the_destinations_own(desk: Desk, tmp_path: Path) -> None:
     """Connected to by its address, the receiver is asked for by name in SNI and Host, and must prove that name."""
-    server, trusted = certificate(tmp_path, NAME)
-    asked: list[str | None] = []
-    server.sni_callback = lambda _, name, __: asked.append(name)
+    server, trusted_keys_file = certificate(tmp_path, NAME)
+    calls: list[str | None] = []
+    server.sni_callback = lambda _, name, __: calls.append(name)
     receiver = await Receiver().open(server)
     check = AddressCheck(allow_loopback=True, lookup=Names([["127.0.0.1"]]))
-    assert await sent(desk, check, f"https://{NAME}:{receiver.port}/h", trusted) is Outcome.DELIVERED
-    assert asked == [NAME]
+    assert await send_checked(desk, check, f"https://{NAME}:{receiver.port}/h", trusted_keys_file) is Outcome.DELIVERED
+    assert calls == [NAME]
     assert receiver.got[0].headers["Host"] == f"{NAME}:{receiver.port}"
-    other = f"https://other.example.test:{receiver.port}/h"
-    assert await sent(desk, check, other, trusted) is Outcome.CONNECTION
-    assert await sent(desk, check, f"https://{NAME}:{receiver.port}/h") is Outcome.CONNECTION  # not trusted
+    other_url = f"https://other.example.test:{receiver.port}/h"
+    assert await send_checked(desk, check, other_url, trusted_keys_file) is Outcome.CONNECTION
+    assert await send_checked(desk, check, f"https://{NAME}:{receiver.port}/h") is Outcome.CONNECTION  # not trusted
     assert len(receiver.got) == 1
     await receiver.close()

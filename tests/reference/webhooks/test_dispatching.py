@@ -23,18 +23,18 @@ async def test_six_attempts_by_the_clock_and_then_a_dead_letter(desk: Desk, rece
     destination = await desk.destination(receiver.url)
     event = await desk.event()
     worker = await desk.worker()
-    await desk.run(worker)
+    await desk.start_worker(worker)
     times = [START]
     for number, wait in enumerate(DEFAULT_SCHEDULE, start=1):
-        told = await desk.told(number)
+        delivery = await desk.until_attempts(number)
         desk.now += wait - 0.5
         await worker.look()
         assert len(receiver.got) == number, "it was tried again too early"
-        assert told.due_ms == (times[-1] + wait) * 1000
+        assert delivery.due_ms == (times[-1] + wait) * 1000
         desk.now += 0.5
         times.append(int(desk.now))
-    told = await desk.told(6)
-    assert (told.state, told.due_ms) == (DeliveryState.DEAD, None)
+    delivery = await desk.until_attempts(6)
+    assert (delivery.state, delivery.due_ms) == (DeliveryState.DEAD, None)
     desk.now += 10 * 86400
     await worker.look()
     assert [got.time for got in receiver.got] == times
@@ -50,12 +50,12 @@ async def test_a_receiver_that_recovers_gets_the_event_once_more_and_never_again
     await desk.destination(receiver.url)
     await desk.event()
     worker = await desk.worker()
-    await desk.run(worker)
-    await desk.told(1)
+    await desk.start_worker(worker)
+    await desk.until_attempts(1)
     receiver.answer = ok
     desk.now += 30
-    told = await desk.told(2)
-    assert told.state is DeliveryState.DELIVERED
+    delivery = await desk.until_attempts(2)
+    assert delivery.state is DeliveryState.DELIVERED
     desk.now += 86400
     await worker.look()
     assert len(receiver.got) == 2
@@ -66,18 +66,18 @@ async def test_a_dead_letter_and_a_delivered_event_are_sent_again_on_demand(desk
     receiver.answer = status(500)
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started()
+    await desk.start()
     for number, wait in enumerate((*DEFAULT_SCHEDULE, 0), start=1):
-        told = await desk.told(number)
+        delivery = await desk.until_attempts(number)
         desk.now += wait
-    assert await desk.deliveries.retry(TENANT, told.id, now_ms=desk.clock.now_ms())
-    assert (await desk.told(7)).state is DeliveryState.DEAD
+    assert await desk.deliveries.retry(TENANT, delivery.id, now_ms=desk.clock.now_ms())
+    assert (await desk.until_attempts(7)).state is DeliveryState.DEAD
     receiver.answer = ok
-    assert await desk.deliveries.retry(TENANT, told.id, now_ms=desk.clock.now_ms())
-    assert (await desk.told(8)).state is DeliveryState.DELIVERED
+    assert await desk.deliveries.retry(TENANT, delivery.id, now_ms=desk.clock.now_ms())
+    assert (await desk.until_attempts(8)).state is DeliveryState.DELIVERED
     receiver.answer = status(500)
-    assert await desk.deliveries.retry(TENANT, told.id, now_ms=desk.clock.now_ms())
-    last = await desk.told(9)
+    assert await desk.deliveries.retry(TENANT, delivery.id, now_ms=desk.clock.now_ms())
+    last = await desk.until_attempts(9)
     assert (last.state, last.due_ms) == (DeliveryState.DELIVERED, None)
     assert len({got.event_id for got in receiver.got}) == 1
 
@@ -87,12 +87,12 @@ async def test_the_new_secret_signs_the_next_attempt(desk: Desk, receiver: Recei
     receiver.answer = status(500)
     destination = await desk.destination(receiver.url)
     await desk.event()
-    await desk.started()
-    await desk.told(1)
-    sealed = SEAL.seal(b"weldw_new", b"webhook:" + destination.id.encode())
-    assert await desk.destinations.rotate(TENANT, destination.id, sealed, now=START)
+    await desk.start()
+    await desk.until_attempts(1)
+    sealed_secret = SEAL.seal(b"weldw_new", b"webhook:" + destination.id.encode())
+    assert await desk.destinations.rotate(TENANT, destination.id, sealed_secret, now=START)
     desk.now += 30
-    await desk.told(2)
+    await desk.until_attempts(2)
     first, second = receiver.got
     assert first.is_signed_by(desk.secrets[destination.id])
     assert second.is_signed_by("weldw_new")
@@ -106,13 +106,13 @@ async def test_destinations_do_not_wait_for_each_other(desk: Desk, receiver: Rec
     await desk.destination(slow.url)
     for _ in range(40):
         await desk.event()
-    await desk.started()
+    await desk.start()
     await slow.until(16)
     await desk.destination(receiver.url)
     began = time.monotonic()
     event = await desk.event()
-    (got,) = await receiver.until(1)
-    assert got.event_id == event.id
+    (request,) = await receiver.until(1)
+    assert request.event_id == event.id
     assert time.monotonic() - began < 20
     assert len(slow.got) == 16
     await slow.close()
@@ -122,17 +122,17 @@ async def test_each_destination_gets_the_event_under_its_own_secret(desk: Desk) 
     """Nine of them, one of which fails alone."""
     receivers = [await Receiver().open() for _ in range(9)]
     receivers[3].answer = status(500)
-    made = [await desk.destination(one.url) for one in receivers]
+    destinations = [await desk.destination(each_receiver.url) for each_receiver in receivers]
     event = await desk.event()
-    await desk.started()
-    found = await desk.until(lambda all_: len(all_) == 9 and all(one.attempts for one in all_))
-    for one, destination in zip(receivers, made, strict=True):
-        (got,) = one.got
-        assert got.event_id == event.id
-        assert [got.is_signed_by(desk.secrets[other.id]) for other in made].count(True) == 1
-        assert got.is_signed_by(desk.secrets[destination.id])
-        await one.close()
-    states = [one.state for one in found]
+    await desk.start()
+    deliveries = await desk.until(lambda all_: len(all_) == 9 and all(each_receiver.attempts for each_receiver in all_))
+    for each_receiver, destination in zip(receivers, destinations, strict=True):
+        (request,) = each_receiver.got
+        assert request.event_id == event.id
+        assert [request.is_signed_by(desk.secrets[other.id]) for other in destinations].count(True) == 1
+        assert request.is_signed_by(desk.secrets[destination.id])
+        await each_receiver.close()
+    states = [each_receiver.state for each_receiver in deliveries]
     assert (states.count(DeliveryState.DELIVERED), states.count(DeliveryState.PENDING)) == (8, 1)
 
 
@@ -146,11 +146,11 @@ async def test_a_destination_that_is_deleted_while_it_fails_gets_nothing_more(de
     receiver.answer = fail_later
     destination = await desk.destination(receiver.url)
     await desk.event()
-    await desk.started()
+    await desk.start()
     await receiver.until(1)
     await desk.destinations.delete(TENANT, destination.id)
     receiver.release.set()
-    await desk.told(1)
+    await desk.until_attempts(1)
     desk.now += 30
     await desk.until(lambda found: found[0].state is DeliveryState.DROPPED)
     assert len(receiver.got) == 1
@@ -161,15 +161,15 @@ async def test_a_worker_that_is_stopped_gives_back_what_is_under_way(desk: Desk,
     receiver.answer = receiver.hang
     await desk.destination(receiver.url)
     await desk.event()
-    task = await desk.started()
+    task = await desk.start()
     await receiver.until(1)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    told = await desk.told(1)
-    assert (told.state, told.attempts[0].outcome) == (DeliveryState.PENDING, Outcome.INTERRUPTED)
+    delivery = await desk.until_attempts(1)
+    assert (delivery.state, delivery.attempts[0].outcome) == (DeliveryState.PENDING, Outcome.INTERRUPTED)
     receiver.answer = ok
-    await desk.started()
-    again = await desk.told(2)
+    await desk.start()
+    again = await desk.until_attempts(2)
     assert (again.state, again.attempts[1].number) == (DeliveryState.DELIVERED, 2)
 
 
@@ -181,10 +181,10 @@ class Late:
         self.taken, self.go_on = asyncio.Event(), asyncio.Event()
 
     async def take(self, found: Any, change: Any, /, **values: Any) -> Sequence[Any]:
-        taken: Sequence[Any] = await self._real.take(found, change, **values)
+        rows: Sequence[Any] = await self._real.take(found, change, **values)
         self.taken.set()
         await self.go_on.wait()
-        return taken
+        return rows
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
@@ -196,7 +196,7 @@ async def test_a_worker_that_is_stopped_while_it_claims_gives_back_what_it_gets(
     for _ in range(3):
         await desk.event()
     late: Any = Late(desk.database)
-    task = await desk.started(database=late)
+    task = await desk.start(database=late)
     await late.taken.wait()
     task.cancel()
     await asyncio.sleep(2 * QUICK.grace)
@@ -205,9 +205,13 @@ async def test_a_worker_that_is_stopped_while_it_claims_gives_back_what_it_gets(
     await asyncio.gather(task, return_exceptions=True)
     assert receiver.got == []
     assert list(await desk.deliveries.in_flight()) == []
-    for one in await desk.deliveries.of_tenant(TENANT):
-        outcomes = [attempt.outcome for attempt in one.attempts]
-        assert (one.state, one.due_ms, outcomes) == (DeliveryState.PENDING, START * 1000, [Outcome.INTERRUPTED])
+    for delivery in await desk.deliveries.of_tenant(TENANT):
+        outcomes = [attempt.outcome for attempt in delivery.attempts]
+        assert (delivery.state, delivery.due_ms, outcomes) == (
+            DeliveryState.PENDING,
+            START * 1000,
+            [Outcome.INTERRUPTED],
+        )
 
 
 class Faltering:
@@ -224,8 +228,8 @@ class Faltering:
     async def rows(self, statement: Any, /, **values: Any) -> Sequence[Any]:
         if self._fails():
             raise DatabaseUnavailable("away")
-        found: Sequence[Any] = await self._real.rows(statement, **values)
-        return found
+        rows: Sequence[Any] = await self._real.rows(statement, **values)
+        return rows
 
     async def change(self, statement: Any, /, **values: Any) -> int:
         if self._fails():
@@ -235,14 +239,14 @@ class Faltering:
     async def take(self, found: Any, change: Any, /, **values: Any) -> Sequence[Any]:
         if self._fails():
             raise DatabaseUnavailable("away")
-        taken: Sequence[Any] = await self._real.take(found, change, **values)
-        return taken
+        rows: Sequence[Any] = await self._real.take(found, change, **values)
+        return rows
 
     async def change_all(self, *changes: Any) -> Sequence[int]:
         if self._fails():
             raise DatabaseUnavailable("away")
-        found: Sequence[int] = await self._real.change_all(*changes)
-        return found
+        counts: Sequence[int] = await self._real.change_all(*changes)
+        return counts
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
@@ -253,7 +257,7 @@ async def test_a_database_that_comes_and_goes_loses_nothing(desk: Desk, receiver
     await desk.destination(receiver.url)
     events = [await desk.event() for _ in range(10)]
     faltering: Any = Faltering(desk.database, 60)
-    await desk.started(database=faltering)
+    await desk.start(database=faltering)
     await desk.until(lambda found: all(one.state is DeliveryState.DELIVERED for one in found))
     assert sorted(got.event_id for got in receiver.got) == sorted(one.id for one in events)
 
@@ -264,8 +268,8 @@ async def test_what_is_listed_is_what_was_sent(desk: Desk, receiver: Receiver) -
     first = await desk.event()
     desk.now += 1
     second = await desk.event()
-    found = await Deliveries(desk.database).of_tenant(TENANT)
-    assert [one.event_id for one in found] == [second.id, first.id]
+    deliveries = await Deliveries(desk.database).of_tenant(TENANT)
+    assert [one.event_id for one in deliveries] == [second.id, first.id]
     assert list(await Deliveries(desk.database).of_tenant("somebody")) == []
 
 
@@ -281,6 +285,6 @@ async def test_nothing_is_signed_at_a_time_that_is_in_doubt(desk: Desk, receiver
     await asyncio.sleep(0.1)
     assert receiver.got == []
     desk.clock.confirm()
-    await desk.run(worker)
-    (got,) = await receiver.until(1)
-    assert got.is_signed_by(desk.secrets[destination.id])
+    await desk.start_worker(worker)
+    (request,) = await receiver.until(1)
+    assert request.is_signed_by(desk.secrets[destination.id])

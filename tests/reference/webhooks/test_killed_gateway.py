@@ -30,9 +30,9 @@ PATIENCE_SECONDS = 600.0
 @pytest.fixture(scope="module")
 def chain() -> Iterator[SimulatedChain]:
     """A simulated Algorand."""
-    made = SimulatedChain(block_seconds=0.3)
-    yield made
-    made.stop()
+    new_chain = SimulatedChain(block_seconds=0.3)
+    yield new_chain
+    new_chain.stop()
 
 
 @pytest.fixture
@@ -48,11 +48,11 @@ def shop(chain: SimulatedChain, tmp_path: Path) -> Iterator[GatewayProcess]:
         "WP_WEBHOOK_TIMEOUT": "3",
         "WP_WEBHOOK_SCHEDULE": ",".join(["1"] * 20),  # a receiver that is held up is no dead letter
     }
-    made = GatewayProcess(tmp_path, settings)
-    yield made
-    if made.running:
-        made.stop()
-    made.close()
+    process = GatewayProcess(tmp_path, settings)
+    yield process
+    if process.running:
+        process.stop()
+    process.close()
 
 
 @pytest.fixture
@@ -63,9 +63,9 @@ async def receiver() -> AsyncIterator[Receiver]:
         await asyncio.sleep(0.1)
         return await ok(request)
 
-    made = await Receiver(answer=slow).open()
-    yield made
-    await made.close()
+    new_receiver = await Receiver(answer=slow).open()
+    yield new_receiver
+    await new_receiver.close()
 
 
 class Seller:
@@ -76,8 +76,8 @@ class Seller:
         chain.control("fund", address=self.address, amount="1000000")
         opt_in(chain.client, key, USDC)
         self.shop = shop
-        made = shop.internal("POST", "", {"name": "shop"})
-        self.id, self.key = made["tenant_id"], made["api_key"]
+        answer = shop.internal("POST", "", {"name": "shop"})
+        self.id, self.key = answer["tenant_id"], answer["api_key"]
         shop.internal("PUT", f"/{self.id}/networks", {NETWORK: {"payout_address": self.address}})
         shop.internal("POST", f"/{self.id}/webhooks", {"url": url})
 
@@ -85,16 +85,16 @@ class Seller:
         """Make a link."""
         headers = {"Authorization": f"Bearer {self.key}", "X-Tenant-Id": self.id}
         body = {"amount": 0.01, "currency": "USD", "label": f"Order {number}"}
-        made: dict[str, Any] = self.shop.http.post("/v1/payment-links", json=body, headers=headers).json()
-        return made
+        answer: dict[str, Any] = self.shop.http.post("/v1/payment-links", json=body, headers=headers).json()
+        return answer
 
     def deliveries(self) -> list[dict[str, Any]]:
         """Return the deliveries, none while the gateway is away."""
         try:
-            found: list[dict[str, Any]] = self.shop.internal("GET", f"/{self.id}/deliveries")["deliveries"]
+            deliveries: list[dict[str, Any]] = self.shop.internal("GET", f"/{self.id}/deliveries")["deliveries"]
         except httpx.TransportError:
             return []
-        return found
+        return deliveries
 
 
 def killed_and_started(shop: GatewayProcess) -> None:
@@ -120,22 +120,22 @@ async def test_two_hundred_payments_while_the_gateway_is_killed_three_times(
     for number, link in enumerate(links):
         params = await asyncio.to_thread(chain.client.suggested_params)  # good for a thousand rounds and no longer
         note = f"weldproof:{link['token']}".encode()
-        made = AssetTransferTxn(payer.address, params, seller.address, 10_000, USDC, note=note)
-        await asyncio.to_thread(payer.send, made, wait=False)
+        transfer = AssetTransferTxn(payer.address, params, seller.address, 10_000, USDC, note=note)
+        await asyncio.to_thread(payer.send, transfer, wait=False)
         if number % (PAYMENTS // KILLS) == PAYMENTS // KILLS - 1:
             await receiver.until(number // 2, PATIENCE_SECONDS)
             await asyncio.to_thread(killed_and_started, shop)
     deadline = time.monotonic() + PATIENCE_SECONDS
-    found: list[dict[str, Any]] = []
-    while time.monotonic() < deadline and [one["state"] for one in found] != ["delivered"] * PAYMENTS:
+    entries: list[dict[str, Any]] = []
+    while time.monotonic() < deadline and [one["state"] for one in entries] != ["delivered"] * PAYMENTS:
         await asyncio.sleep(0.5)
-        found = await asyncio.to_thread(seller.deliveries)
-    assert Counter(one["state"] for one in found) == {"delivered": PAYMENTS}
-    paid = (await asyncio.to_thread(shop.internal, "GET", f"/{seller.id}/payments?state=paid"))["payments"]
-    assert {one["link_id"] for one in paid} == {link["id"] for link in links}
-    assert len({one["tx_id"] for one in paid}) == PAYMENTS
+        entries = await asyncio.to_thread(seller.deliveries)
+    assert Counter(one["state"] for one in entries) == {"delivered": PAYMENTS}
+    paid_link = (await asyncio.to_thread(shop.internal, "GET", f"/{seller.id}/payments?state=paid"))["payments"]
+    assert {one["link_id"] for one in paid_link} == {link["id"] for link in links}
+    assert len({one["tx_id"] for one in paid_link}) == PAYMENTS
     told = {(got.event_id, got.json()["data"]["payment_link_token"]) for got in receiver.got}
     assert len(told) == len({event_id for event_id, _ in told}) == PAYMENTS
     assert {token for _, token in told} == {link["token"] for link in links}
-    assert {event_id for event_id, _ in told} == {one["event_id"] for one in found}
+    assert {event_id for event_id, _ in told} == {one["event_id"] for one in entries}
     assert {len({got.body for got in receiver.got if got.event_id == event_id}) for event_id, _ in told} == {1}

@@ -28,8 +28,8 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
 async def subscribe(shop: Shop, tenant: Tenant, receiver: Receiver, *types: str) -> str:
     """Add a destination and return its secret."""
     body = {"url": receiver.url, **({"events": list(types)} if types else {})}
-    made = await shop.internal("POST", f"/{tenant.id}/webhooks", body, status=201)
-    return str(made["secret"])
+    answer = await shop.internal("POST", f"/{tenant.id}/webhooks", body, status=201)
+    return str(answer["secret"])
 
 
 async def show(shop: Shop, link: dict[str, Any], network: str, number: int, **pays: Any) -> Any:
@@ -48,10 +48,10 @@ async def test_a_confirmed_payment_is_told(shop: Shop, receiver: Receiver, netwo
     answer, tx_id = await show(shop, link, network, 1, values=(AMOUNT + 5,))
     began = time.monotonic()
     assert answer.status_code == 200
-    (got,) = await receiver.until(1)
+    (request,) = await receiver.until(1)
     assert time.monotonic() - began < 25  # the second attempt would come 30 s after the first
-    assert got.is_signed_by(secret)
-    event = got.json()
+    assert request.is_signed_by(secret)
+    event = request.json()
     assert (event["type"], event["api_version"]) == ("payment.confirmed", "1")
     assert before <= event["created"] <= int(time.time())
     data = event["data"]
@@ -70,9 +70,9 @@ async def until_delivered(shop: Shop, tenant: Tenant, attempts: int = 1) -> list
     """Return a tenant's deliveries, once each has so many attempts behind it."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        found: list[dict[str, Any]] = (await shop.internal("GET", f"/{tenant.id}/deliveries"))["deliveries"]
-        if found and all(len(one["attempts"]) == attempts and one["state"] != "sending" for one in found):
-            return found
+        deliveries: list[dict[str, Any]] = (await shop.internal("GET", f"/{tenant.id}/deliveries"))["deliveries"]
+        if deliveries and all(len(one["attempts"]) == attempts and one["state"] != "sending" for one in deliveries):
+            return deliveries
     raise AssertionError("nothing was delivered")
 
 
@@ -85,11 +85,11 @@ async def test_the_watcher_tells_too_and_nobody_tells_twice(shop: Shop, receiver
     await receiver.until(1)
     again = await shop.post(link, "/verify", {"tx_id": tx_id})
     assert again.status_code == 200  # the stored attestation, and no second event
-    other = await shop.on("algorand_testnet", tenant)
-    await show(shop, other, "algorand_testnet", 2)
+    other_link = await shop.on("algorand_testnet", tenant)
+    await show(shop, other_link, "algorand_testnet", 2)
     await receiver.until(2)
     await until_delivered(shop, tenant)
-    assert [got.json()["data"]["payment_link_token"] for got in receiver.got] == [link["token"], other["token"]]
+    assert [got.json()["data"]["payment_link_token"] for got in receiver.got] == [link["token"], other_link["token"]]
     assert len({got.event_id for got in receiver.got}) == 2
 
 
@@ -120,9 +120,9 @@ async def test_a_cancellation_is_told_to_those_who_asked(shop: Shop, receiver: R
     link = await shop.on("algorand_testnet", tenant)
     body = {"cancel_secret": link["cancel_secret"]} if way == "cancel" else {}
     assert (await shop.post(link, f"/{way}", body)).status_code == 200
-    (got,) = await receiver.until(1)
-    assert got.is_signed_by(secret)
-    event = got.json()
+    (request,) = await receiver.until(1)
+    assert request.is_signed_by(secret)
+    event = request.json()
     assert event["type"] == "payment.cancelled"
     assert (event["data"]["tx_id"], event["data"]["payer_address"]) == (None, None)
     assert event["data"]["payment_link_token"] == link["token"]
@@ -145,6 +145,6 @@ async def test_a_delivery_is_sent_again_when_the_tenant_asks(shop: Shop, receive
     await receiver.until(2)
     await until_delivered(shop, tenant, 2)
     assert len({got.body for got in receiver.got}) == 1
-    (shown,) = (await shop.internal("GET", f"/{tenant.id}"))["destinations"]
-    await shop.internal("DELETE", f"/{tenant.id}/webhooks/{shown['destination_id']}", status=204)
+    (answer,) = (await shop.internal("GET", f"/{tenant.id}"))["destinations"]
+    await shop.internal("DELETE", f"/{tenant.id}/webhooks/{answer['destination_id']}", status=204)
     await shop.internal("POST", path, status=404)

@@ -29,16 +29,18 @@ both_databases = pytest.mark.parametrize(
 async def test_three_workers_deliver_each_event_once_to_each_destination(desk: Desk) -> None:
     """Forty events for three destinations, over three connections to one database."""
     receivers = [await Receiver().open() for _ in range(3)]
-    for one in receivers:
-        await desk.destination(one.url)
-    for database in (desk.database, desk.another(), desk.another()):
-        await desk.started(database=database)
+    for each_receiver in receivers:
+        await desk.destination(each_receiver.url)
+    for database in (desk.database, desk.open_another(), desk.open_another()):
+        await desk.start(database=database)
     events = [await desk.event() for _ in range(40)]
-    found = await desk.until(lambda all_: len(all_) == 120 and all(one.state == "delivered" for one in all_))
-    for one in receivers:
-        assert Counter(got.event_id for got in one.got) == Counter(event.id for event in events)
-        await one.close()
-    assert all([attempt.number for attempt in one.attempts] == [1] for one in found)
+    deliveries = await desk.until(
+        lambda all_: len(all_) == 120 and all(each_receiver.state == "delivered" for each_receiver in all_)
+    )
+    for each_receiver in receivers:
+        assert Counter(got.event_id for got in each_receiver.got) == Counter(event.id for event in events)
+        await each_receiver.close()
+    assert all([attempt.number for attempt in each_receiver.attempts] == [1] for each_receiver in deliveries)
 
 
 @both_databases
@@ -49,18 +51,18 @@ async def test_nobody_takes_back_what_a_live_worker_holds_for_less_than_the_leas
     receiver.answer = receiver.hang
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started()
+    await desk.start()
     await receiver.until(1)
-    onlooker = await desk.worker(database=desk.another())
+    onlooker = await desk.worker(database=desk.open_another())
     for _ in range(5):
         await onlooker.look()
     receiver.release.set()
-    told = await desk.told(1)
-    assert told.attempts[0].outcome is Outcome.DELIVERED
+    delivery = await desk.until_attempts(1)
+    assert delivery.attempts[0].outcome is Outcome.DELIVERED
     assert len(receiver.got) == 1
 
 
-async def killed(desk: Desk, when: str) -> None:
+async def run_killed_worker(desk: Desk, when: str) -> None:
     """Let a worker claim what is due and be killed by SIGKILL before or after it sends."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(DOOMED), desk.dsn, str(START), when, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}
@@ -73,13 +75,13 @@ async def test_a_claim_of_a_killed_worker_is_taken_back(desk: Desk, receiver: Re
     """Between claim and send, or between send and note: the next worker sends the same event, by its own attempt."""
     await desk.destination(receiver.url)
     event = await desk.event()
-    await killed(desk, when)
+    await run_killed_worker(desk, when)
     assert len(receiver.got) == sent
     assert [one.number for one in await desk.deliveries.in_flight()] == [1]
-    await desk.started(pace=IMPATIENT)
-    told = await desk.told(2)
-    assert [one.outcome for one in told.attempts] == [Outcome.INTERRUPTED, Outcome.DELIVERED]
-    assert told.state is DeliveryState.DELIVERED
+    await desk.start(pace=IMPATIENT)
+    delivery = await desk.until_attempts(2)
+    assert [one.outcome for one in delivery.attempts] == [Outcome.INTERRUPTED, Outcome.DELIVERED]
+    assert delivery.state is DeliveryState.DELIVERED
     assert [got.event_id for got in receiver.got] == [event.id] * (sent + 1)
 
 
@@ -90,34 +92,38 @@ async def test_a_kill_between_many_claims_and_their_notes_loses_and_doubles_noth
     """Claims and notes go to the disk together: what is noted is never sent again, and all the rest is, once."""
     await desk.destination(receiver.url)
     events = {(await desk.event()).id for _ in range(12)}
-    await killed(desk, when)
+    await run_killed_worker(desk, when)
     before = Counter(got.event_id for got in receiver.got)
-    claims = {one.delivery_id for one in await desk.deliveries.in_flight()}
-    sent_before = {one.event_id for one in await desk.deliveries.of_tenant(TENANT) if one.state == "delivered"}
+    claims = {delivery.delivery_id for delivery in await desk.deliveries.in_flight()}
+    sent_before = {
+        delivery.event_id for delivery in await desk.deliveries.of_tenant(TENANT) if delivery.state == "delivered"
+    }
 
     assert (len(claims) + len(sent_before), max(before.values(), default=0) <= 1) == (12, True)
     assert (when == "noted") == bool(sent_before)
     assert sent_before <= before.keys()
-    await desk.started(pace=IMPATIENT)
-    found = await desk.until(lambda all_: len(all_) == 12 and all(one.state == "delivered" for one in all_))
+    await desk.start(pace=IMPATIENT)
+    deliveries = await desk.until(
+        lambda all_: len(all_) == 12 and all(delivery.state == "delivered" for delivery in all_)
+    )
     now = Counter(got.event_id for got in receiver.got)
     assert (now - before) == Counter(events - sent_before)
     assert now.keys() == events
-    for one in found:
-        outcomes = [attempt.outcome for attempt in one.attempts]
-        lost = [] if one.event_id in sent_before else [Outcome.INTERRUPTED]
+    for delivery in deliveries:
+        outcomes = [attempt.outcome for attempt in delivery.attempts]
+        lost = [] if delivery.event_id in sent_before else [Outcome.INTERRUPTED]
         assert outcomes == [*lost, Outcome.DELIVERED]
 
 
 @both_databases
 async def test_what_two_workers_want_is_claimed_by_one_of_them(desk: Desk, receiver: Receiver) -> None:
     """Several at once: each attempt has one owner, and a worker that finds one taken gets the others."""
-    there = await desk.destination(receiver.url)
+    destination = await desk.destination(receiver.url)
     for _ in range(9):
         await desk.event()
-    workers = [desk.deliveries, Deliveries(desk.another())]
-    claims = await asyncio.gather(*(one.claim(there.id, now_ms=START * 1000, most=6) for one in workers))
-    claims += [await workers[0].claim(there.id, now_ms=START * 1000, most=6)]
+    workers = [desk.deliveries, Deliveries(desk.open_another())]
+    claims = await asyncio.gather(*(one.claim(destination.id, now_ms=START * 1000, most=6) for one in workers))
+    claims += [await workers[0].claim(destination.id, now_ms=START * 1000, most=6)]
 
     assert {one.id for one in await desk.deliveries.of_tenant(TENANT)} == {one.id for won in claims for one in won}
     assert (sum(map(len, claims)), max(map(len, claims))) == (9, 6)
@@ -128,19 +134,19 @@ async def test_of_what_was_claimed_together_only_what_stands_still_is_taken_back
     desk: Desk, receiver: Receiver
 ) -> None:
     """The result of one of twelve is never recorded: the others are, and only that one is attempted again."""
-    there = await desk.destination(receiver.url)
+    destination = await desk.destination(receiver.url)
     for _ in range(12):
         await desk.event()
-    lost, *others = await desk.deliveries.claim(there.id, now_ms=START * 1000, most=12)
+    lost_claim, *others = await desk.deliveries.claim(destination.id, now_ms=START * 1000, most=12)
     for one in others:
         told = Attempt(1, one.started_ms, one.started_ms + 1, Outcome.DELIVERED, 200)
         await desk.deliveries.finish(one.id, told, move=DeliveryMove.ARRIVED, failures=0, due_ms=None)
-    await desk.started(pace=IMPATIENT)
-    found = await desk.until(lambda all_: all(one.state == "delivered" for one in all_))
-    outcomes = {one.id: [attempt.outcome for attempt in one.attempts] for one in found}
-    assert outcomes.pop(lost.id) == [Outcome.INTERRUPTED, Outcome.DELIVERED]
+    await desk.start(pace=IMPATIENT)
+    deliveries = await desk.until(lambda all_: all(one.state == "delivered" for one in all_))
+    outcomes = {one.id: [attempt.outcome for attempt in one.attempts] for one in deliveries}
+    assert outcomes.pop(lost_claim.id) == [Outcome.INTERRUPTED, Outcome.DELIVERED]
     assert list(outcomes.values()) == [[Outcome.DELIVERED]] * 11
-    assert [got.event_id for got in receiver.got] == [lost.event_id]
+    assert [got.event_id for got in receiver.got] == [lost_claim.event_id]
 
 
 async def test_the_lease_runs_by_monotonic_time(desk: Desk, receiver: Receiver) -> None:
@@ -148,12 +154,12 @@ async def test_the_lease_runs_by_monotonic_time(desk: Desk, receiver: Receiver) 
     receiver.answer = receiver.hang
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started()
+    await desk.start()
     await receiver.until(1)
-    onlooker = await desk.worker(database=desk.another())
+    onlooker = await desk.worker(database=desk.open_another())
     await onlooker.look()
     desk.now += 86400
     await onlooker.look()
     assert len(await desk.deliveries.in_flight()) == 1
     receiver.release.set()
-    assert (await desk.told(1)).state is DeliveryState.DELIVERED
+    assert (await desk.until_attempts(1)).state is DeliveryState.DELIVERED

@@ -43,7 +43,7 @@ class Shop(Gateway):
 
     async def on(self, network: str, tenant: Tenant, **members: Any) -> dict[str, Any]:
         """Make a link on a network."""
-        return await self.made(tenant, preferred_network=network, **members)
+        return await self.make_link(tenant, preferred_network=network, **members)
 
     def pass_time(self, seconds: int) -> None:
         """Move the gateway's clock and the chains' blocks on."""
@@ -68,7 +68,7 @@ async def checkout_shop(
     """
     clock_file = folder / "clock"
     clock_file.write_text("0", "ascii")
-    given = GatewaySettings(
+    settings_of_shop = GatewaySettings(
         **{
             "gateway_data_dir": folder / "data",
             "clock_offset_file": clock_file,
@@ -78,7 +78,9 @@ async def checkout_shop(
         }
     )
     chains = {key: ScriptedChain(key, now=now - 600 * (key == trailing)) for key in PAYOUTS}
-    async with open_gateway_with_lanes(given, {key: chain.lane for key, chain in chains.items()}, beside) as app:
+    async with open_gateway_with_lanes(
+        settings_of_shop, {key: chain.lane for key, chain in chains.items()}, beside
+    ) as app:
         transport = httpx.ASGITransport(app=app, client=("127.0.0.1", 1))
         async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
-            yield Shop(http, given, clock_file, chains=chains)
+            yield Shop(http, settings_of_shop, clock_file, chains=chains)

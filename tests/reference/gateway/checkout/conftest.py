@@ -107,17 +107,17 @@ both_databases = pytest.mark.parametrize(
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     """An empty database: SQLite, or the kind that the test names."""
     sqlite = getattr(request, "param", "sqlite") == "sqlite"
-    opened = open_database(
+    new_database = open_database(
         sqlite_dsn(tmp_path / "gateway.sqlite3") if sqlite else request.getfixturevalue("postgres_database")
     )
-    yield opened
-    await opened.close()
+    yield new_database
+    await new_database.close()
 
 
 @pytest.fixture
 async def bench(database: Database) -> Bench:
     """A checkout."""
-    made = Bench(database, GatewaySettings(late_watch_seconds=1_000, chain_poll_seconds=3600))
-    await made.settling.links.prepare()
+    new_bench = Bench(database, GatewaySettings(late_watch_seconds=1_000, chain_poll_seconds=3600))
+    await new_bench.settling.links.prepare()
     await Destinations(database).prepare()
-    return made
+    return new_bench

@@ -84,19 +84,21 @@ class ScriptedChain:
         asset = NETWORKS[self.network].asset_id
         receiver = associated_account(payout, asset) if self.kind == "solana" else payout.lower()
         receiver = payout if self.kind == "algorand" else receiver
-        moved = tuple(
+        transfers = tuple(
             Transfer(1 + 2 * place, asset.lower() if self.kind == "base" else asset, payer, receiver, value)
             for place, value in enumerate(values or (AMOUNT,))
         )
-        told = ObservedTransaction(TxStatus.CONFIRMED, final=True, block_time=self.now, sender=payer, transfers=moved)
+        transaction = ObservedTransaction(
+            TxStatus.CONFIRMED, final=True, block_time=self.now, sender=payer, transfers=transfers
+        )
         if self.kind == "algorand":
-            told = replace(told, note=memos[0].encode() if memos else b"")
+            transaction = replace(transaction, note=memos[0].encode() if memos else b"")
         elif self.kind == "solana":
-            told = replace(told, memos=tuple(memo.encode() for memo in memos))
+            transaction = replace(transaction, memos=tuple(memo.encode() for memo in memos))
         else:
             uses = tuple(AuthorizationUsed(2 * n, asset.lower(), payer, nonce_of(memo)) for n, memo in enumerate(memos))
-            told = replace(told, authorizations_used=uses)
-        return replace(told, **members)
+            transaction = replace(transaction, authorizations_used=uses)
+        return replace(transaction, **members)
 
     def mine(self, number: int | None = None, seen: ObservedTransaction | None = None) -> str:
         """Put a transaction, or nothing, into a new block and return its id."""
@@ -149,10 +151,10 @@ class ScriptedLane:
             raise ChainUnavailable("the node cannot tell of it")
         if tx_id in self.chain.pool:
             return replace(self.chain.pool[tx_id], status=TxStatus.PENDING, final=False, block_time=0)
-        placed = self.chain.placed.get(tx_id)
-        if placed is None or tx_id in self.chain.deaf:
+        placement = self.chain.placed.get(tx_id)
+        if placement is None or tx_id in self.chain.deaf:
             return ABSENT
-        return replace(placed.seen, final=placed.position <= self.chain.final and placed.seen.final)
+        return replace(placement.seen, final=placement.position <= self.chain.final and placement.seen.final)
 
     async def read_head(self) -> Head:
         self._ask()
@@ -167,7 +169,7 @@ class ScriptedLane:
     async def find(self, address: str, after: int, head: Head) -> SearchResult:
         self._ask()
         last = min(head.position, after + self.chain.reach)
-        told = tuple(
+        candidates = tuple(
             Candidate(tx_id, one.position)
             for tx_id, one in sorted(self.chain.placed.items(), key=lambda item: item[1].position)
             if after < one.position <= last
@@ -175,7 +177,7 @@ class ScriptedLane:
             and address == PAYOUTS[self.chain.network]
             and self._moves_usdc(one.seen)
         )
-        return SearchResult(told, min(last, head.final), last == head.position)
+        return SearchResult(candidates, min(last, head.final), last == head.position)
 
     def _moves_usdc(self, seen: ObservedTransaction) -> bool:
         asset = NETWORKS[self.chain.network].asset_id.lower()

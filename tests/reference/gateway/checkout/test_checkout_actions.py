@@ -15,7 +15,7 @@ from reference.protocol.observed_transaction import ObservedTransaction, TxStatu
 from reference.protocol.service_word import ServiceWord
 from reference.web import keyring
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
-from tests.reference.gateway.gateway_stack import PAYOUTS, Tenant, refused
+from tests.reference.gateway.gateway_stack import PAYOUTS, Tenant, expect_refusal
 
 ALGORAND, BASE, SOLANA = "algorand_testnet", "base_sepolia", "solana_devnet"
 
@@ -58,8 +58,8 @@ async def test_a_payment_that_is_shown_pays_at_once(shop: Shop, seller: Tenant, 
         "settlement_attestation": claims,
         "settlement_attestation_jws": told["settlement_attestation_jws"],
     }
-    (listed,) = (await shop.internal("GET", f"/{seller.id}/payments?state=paid"))["payments"]
-    assert tx_id == listed["tx_id"]
+    (payment_entry,) = (await shop.internal("GET", f"/{seller.id}/payments?state=paid"))["payments"]
+    assert tx_id == payment_entry["tx_id"]
 
 
 async def test_reasons(shop: Shop, seller: Tenant) -> None:
@@ -67,25 +67,25 @@ async def test_reasons(shop: Shop, seller: Tenant) -> None:
     link, chain = await shop.on(SOLANA, seller), shop.chains[SOLANA]
     memo = shop.memo(link)
     right = chain.transfer((memo,))
-    (moved,) = right.transfers
+    (transfers,) = right.transfers
     wrong = {
         "tx_not_confirmed": replace(right, final=False),
         "tx_failed": replace(right, status=TxStatus.FAILED),
-        "wrong_asset": replace(right, transfers=(replace(moved, asset="x"),)),
-        "wrong_recipient": replace(right, transfers=(replace(moved, receiver="x"),)),
-        "wrong_amount": replace(right, transfers=(replace(moved, value=8_409_999),)),
+        "wrong_asset": replace(right, transfers=(replace(transfers, asset="x"),)),
+        "wrong_recipient": replace(right, transfers=(replace(transfers, receiver="x"),)),
+        "wrong_amount": replace(right, transfers=(replace(transfers, value=8_409_999),)),
         "memo_mismatch": replace(right, memos=()),
         "late_payment": replace(right, block_time=right.block_time + 100_000),
     }
     for number, (reason, seen) in enumerate(wrong.items(), 1):
         answer = await shop.post(link, "/verify", {"tx_id": chain.mine(number, seen)})
-        refused(answer, 422, "payment_not_verified", reason=reason)
+        expect_refusal(answer, 422, "payment_not_verified", reason=reason)
     for unknown in (chain.tx_id(20), "A" * 52, "not-an-id-at-all", "0" * 128):
         answer = await shop.post(link, "/verify", {"tx_id": unknown})
-        refused(answer, 422, "payment_not_verified", reason="tx_not_found")
+        expect_refusal(answer, 422, "payment_not_verified", reason="tx_not_found")
     for chain_name in ("base_sepolia", "solana_mainnet", "Solana", ""):
         answer = await shop.post(link, "/verify", {"tx_id": chain.pay(9, memo), "chain": chain_name})
-        refused(answer, 422, "payment_not_verified", reason="wrong_chain")
+        expect_refusal(answer, 422, "payment_not_verified", reason="wrong_chain")
     assert (await shop.status(link))["status"] == "active"
     for number, spelling in enumerate(
         ("solana_devnet", "solana-devnet", "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1"), 10
@@ -109,27 +109,27 @@ async def test_the_payout_address_pays_nobody(shop: Shop, seller: Tenant) -> Non
     link, chain = await shop.on(SOLANA, seller), shop.chains[SOLANA]
     right = chain.transfer((shop.memo(link),))
     own = replace(right, transfers=(replace(right.transfers[0], sender=PAYOUTS[SOLANA]),))
-    refused(await shop.post(link, "/verify", {"tx_id": chain.mine(1, own)}), 403, "self_payment_blocked")
+    expect_refusal(await shop.post(link, "/verify", {"tx_id": chain.mine(1, own)}), 403, "self_payment_blocked")
 
 
-async def test_a_transfer_that_was_used(shop: Shop, seller: Tenant, other: Tenant) -> None:
+async def test_a_transfer_that_was_used(shop: Shop, seller: Tenant, other_tenant: Tenant) -> None:
     """Under three memos one transfer pays one link: to the tenant's other link it is used, to another's a replay."""
-    first, second, strange = [await shop.on(SOLANA, one) for one in (seller, seller, other)]
+    first, second, strange = [await shop.on(SOLANA, one) for one in (seller, seller, other_tenant)]
     tx_id = shop.chains[SOLANA].pay(1, *map(shop.memo, (first, second, strange)))
     assert (await shop.post(first, "/verify", {"tx_id": tx_id})).status_code == 200
     answer = await shop.post(second, "/verify", {"tx_id": tx_id})
-    refused(answer, 422, "payment_not_verified", reason="transfer_used")
-    refused(await shop.post(strange, "/verify", {"tx_id": tx_id}), 422, "cross_tenant_replay")
+    expect_refusal(answer, 422, "payment_not_verified", reason="transfer_used")
+    expect_refusal(await shop.post(strange, "/verify", {"tx_id": tx_id}), 422, "cross_tenant_replay")
 
 
-async def test_transfers_used_by_both_are_used(shop: Shop, seller: Tenant, other: Tenant) -> None:
+async def test_transfers_used_by_both_are_used(shop: Shop, seller: Tenant, other_tenant: Tenant) -> None:
     """Only when every fitting transfer paid other tenants' links is it a replay across tenants."""
-    mine, strange, late = [await shop.on(SOLANA, one) for one in (seller, other, seller)]
+    mine, strange, late = [await shop.on(SOLANA, one) for one in (seller, other_tenant, seller)]
     tx_id = shop.chains[SOLANA].pay(1, *map(shop.memo, (mine, strange, late)), values=(8_410_000, 8_410_000))
     for link in (mine, strange):
         assert (await shop.post(link, "/verify", {"tx_id": tx_id})).status_code == 200
     answer = await shop.post(late, "/verify", {"tx_id": tx_id})
-    refused(answer, 422, "payment_not_verified", reason="transfer_used")
+    expect_refusal(answer, 422, "payment_not_verified", reason="transfer_used")
 
 
 async def test_a_chain_that_is_away_is_told(shop: Shop, seller: Tenant) -> None:
@@ -138,7 +138,7 @@ async def test_a_chain_that_is_away_is_told(shop: Shop, seller: Tenant) -> None:
     shop.chains[ALGORAND].away = True
     for below, body in (("/verify", {"tx_id": "A" * 52}), ("/abandon", None)):
         answer = await shop.post(link, below, body)
-        refused(answer, 503, "chain_unavailable")
+        expect_refusal(answer, 503, "chain_unavailable")
         assert answer.headers["Retry-After"] == "5"
     assert (await shop.status(link))["status"] == "active"
     assert (await shop.post(link, "/cancel", {"cancel_secret": link["cancel_secret"]})).status_code == 200
@@ -150,9 +150,9 @@ async def test_a_paid_link_is_over(shop: Shop, seller: Tenant) -> None:
     tx_id = chain.pay(1, shop.memo(link))
     assert (await shop.post(link, "/verify", {"tx_id": tx_id})).status_code == 200
     for below, body in every_action(link, chain.pay(2, shop.memo(link))):
-        refused(await shop.post(link, below, body), 409, "payment_link_already_paid", tx_id=tx_id)
+        expect_refusal(await shop.post(link, below, body), 409, "payment_link_already_paid", tx_id=tx_id)
     wrong_chain = {"tx_id": tx_id, "chain": SOLANA}
-    refused(await shop.post(link, "/verify", wrong_chain), 409, "payment_link_already_paid", tx_id=tx_id)
+    expect_refusal(await shop.post(link, "/verify", wrong_chain), 409, "payment_link_already_paid", tx_id=tx_id)
 
 
 @pytest.mark.parametrize("network", [ALGORAND, BASE, SOLANA])
@@ -186,9 +186,9 @@ async def test_an_expired_link_is_over(shop: Shop, seller: Tenant) -> None:
     """Verify, cancel and abandon say when it expired."""
     link = await shop.on(ALGORAND, seller, expires_in_seconds=60)
     shop.pass_time(75)
-    refused(await shop.post(link, "/abandon"), 410, "payment_link_expired", expires_at=link["expires_at"])
+    expect_refusal(await shop.post(link, "/abandon"), 410, "payment_link_expired", expires_at=link["expires_at"])
     for below, body in every_action(link):
-        refused(await shop.post(link, below, body), 410, "payment_link_expired", expires_at=link["expires_at"])
+        expect_refusal(await shop.post(link, below, body), 410, "payment_link_expired", expires_at=link["expires_at"])
     assert (await shop.status(link))["status"] == "expired"
 
 
@@ -206,13 +206,13 @@ async def test_cancelling(shop: Shop, seller: Tenant) -> None:
     """Only the tenant's secret cancels; a cancelled link is over for verify and cancel, and abandoned already."""
     link = await shop.on(ALGORAND, seller)
     for secret in ("", "x", link["cancel_secret"][:-1], link["cancel_secret"] + "x", "Ω"):
-        refused(await shop.post(link, "/cancel", {"cancel_secret": secret}), 403, "invalid_cancel_secret")
+        expect_refusal(await shop.post(link, "/cancel", {"cancel_secret": secret}), 403, "invalid_cancel_secret")
     assert (await shop.status(link))["status"] == "active"
     answer = await shop.post(link, "/cancel", {"cancel_secret": link["cancel_secret"]})
     assert (answer.status_code, answer.json()) == (200, {"status": "cancelled"})
     verify, cancel, abandon = every_action(link)
     for below, body in (verify, cancel):
-        refused(await shop.post(link, below, body), 410, "payment_link_cancelled")
+        expect_refusal(await shop.post(link, below, body), 410, "payment_link_cancelled")
     assert (await shop.post(link, abandon[0])).json() == {"status": "cancelled"}
 
 
@@ -223,23 +223,23 @@ async def test_abandoning(shop: Shop, seller: Tenant) -> None:
         for _ in range(2):
             answer = await shop.post(link, "/abandon", body)
             assert (answer.status_code, answer.json()) == (200, {"status": "cancelled"})
-    refused(await shop.post(await shop.on(ALGORAND, seller), "/abandon", []), 422, "validation_error")
+    expect_refusal(await shop.post(await shop.on(ALGORAND, seller), "/abandon", []), 422, "validation_error")
 
 
 async def test_nobody_walks_away_from_a_payment_on_its_way(shop: Shop, seller: Tenant) -> None:
     """While a matching transaction waits in a pool, or for finality, the link cannot be abandoned."""
     link, chain = await shop.on(ALGORAND, seller), shop.chains[ALGORAND]
     chain.pool[chain.tx_id(1)] = chain.transfer((shop.memo(link),))
-    refused(await shop.post(link, "/abandon"), 409, "payment_pending", tx_id=chain.tx_id(1))
+    expect_refusal(await shop.post(link, "/abandon"), 409, "payment_pending", tx_id=chain.tx_id(1))
     chain.pool.clear()
     assert (await shop.post(link, "/abandon")).status_code == 200
     slow, chain = await shop.on(BASE, seller), shop.chains[BASE]
     chain.confirmations = 3
     tx_id = chain.pay(1, shop.memo(slow))
-    refused(await shop.post(slow, "/abandon"), 409, "payment_pending", tx_id=tx_id)
+    expect_refusal(await shop.post(slow, "/abandon"), 409, "payment_pending", tx_id=tx_id)
     chain.mine()
     chain.mine()
-    refused(await shop.post(slow, "/abandon"), 409, "payment_link_already_paid", tx_id=tx_id)
+    expect_refusal(await shop.post(slow, "/abandon"), 409, "payment_link_already_paid", tx_id=tx_id)
 
 
 @pytest.mark.parametrize("network", [BASE, SOLANA])
@@ -250,10 +250,12 @@ async def test_a_payment_that_was_shown_holds_its_link_where_no_pool_is_listed(
     link, chain = await shop.on(network, seller), shop.chains[network]
     tx_id = chain.tx_id(1)
     chain.pool[tx_id], chain.lists_pool = ObservedTransaction(TxStatus.PENDING), False
-    shown = await shop.post(link, "/verify", {"tx_id": tx_id})
-    refused(shown, 422, "payment_not_verified", reason="tx_not_confirmed")
-    refused(await shop.post(link, "/verify", {"tx_id": tx_id}), 422, "payment_not_verified", reason="tx_not_confirmed")
-    refused(await shop.post(link, "/abandon"), 409, "payment_pending", tx_id=tx_id)
+    answer = await shop.post(link, "/verify", {"tx_id": tx_id})
+    expect_refusal(answer, 422, "payment_not_verified", reason="tx_not_confirmed")
+    expect_refusal(
+        await shop.post(link, "/verify", {"tx_id": tx_id}), 422, "payment_not_verified", reason="tx_not_confirmed"
+    )
+    expect_refusal(await shop.post(link, "/abandon"), 409, "payment_pending", tx_id=tx_id)
     assert (await shop.status(link))["status"] == "active"
     chain.pool.clear()
     assert (await shop.post(link, "/abandon")).json() == {"status": "cancelled"}
@@ -264,10 +266,12 @@ async def test_a_payment_that_was_shown_too_early_pays_when_its_link_is_abandone
     link, chain = await shop.on(BASE, seller), shop.chains[BASE]
     tx_id = chain.tx_id(1)
     chain.pool[tx_id], chain.lists_pool = ObservedTransaction(TxStatus.PENDING), False
-    refused(await shop.post(link, "/verify", {"tx_id": tx_id}), 422, "payment_not_verified", reason="tx_not_confirmed")
+    expect_refusal(
+        await shop.post(link, "/verify", {"tx_id": tx_id}), 422, "payment_not_verified", reason="tx_not_confirmed"
+    )
     chain.pool.clear()
     chain.hidden.add(chain.pay(1, shop.memo(link)))
-    refused(await shop.post(link, "/abandon"), 409, "payment_link_already_paid", tx_id=tx_id)
+    expect_refusal(await shop.post(link, "/abandon"), 409, "payment_link_already_paid", tx_id=tx_id)
 
 
 async def test_bodies_that_do_not_fit(tmp_path: Path) -> None:
@@ -281,21 +285,21 @@ async def _refuses_bodies_that_do_not_fit(shop: Shop) -> None:
     link = await shop.on(ALGORAND, await shop.tenant())
     wrong: tuple[object, ...] = ("short", "x" * 129, 7, None, [], {})
     for tx_id in wrong:
-        refused(await shop.post(link, "/verify", {"tx_id": tx_id}), 422, "validation_error")
-    refused(await shop.post(link, "/verify", {}), 422, "validation_error")
-    refused(await shop.post(link, "/verify", {"tx_id": "x" * 20, "chain": 7}), 422, "validation_error")
-    refused(await shop.post(link, "/cancel", {"cancel_secret": 7}), 422, "validation_error")
-    refused(await shop.post(link, "/cancel"), 400, "invalid_request")
+        expect_refusal(await shop.post(link, "/verify", {"tx_id": tx_id}), 422, "validation_error")
+    expect_refusal(await shop.post(link, "/verify", {}), 422, "validation_error")
+    expect_refusal(await shop.post(link, "/verify", {"tx_id": "x" * 20, "chain": 7}), 422, "validation_error")
+    expect_refusal(await shop.post(link, "/cancel", {"cancel_secret": 7}), 422, "validation_error")
+    expect_refusal(await shop.post(link, "/cancel"), 400, "invalid_request")
     form = {"content": b"tx_id=x", "headers": {"Content-Type": "application/x-www-form-urlencoded"}}
     for below in ("/verify", "/cancel", "/abandon"):
-        refused(await shop.post(link, below, **form), 415, "unsupported_media_type")
+        expect_refusal(await shop.post(link, below, **form), 415, "unsupported_media_type")
         broken = {"content": b"{", "headers": {"Content-Type": "application/json"}}
-        refused(await shop.post(link, below, **broken), 400, "invalid_request")
+        expect_refusal(await shop.post(link, below, **broken), 400, "invalid_request")
     assert shop.chains[ALGORAND].asked <= 1
     assert (await shop.status(link))["status"] == "active"
 
 
-async def test_late_payments_are_listed_to_the_tenant(shop: Shop, seller: Tenant, other: Tenant) -> None:
+async def test_late_payments_are_listed_to_the_tenant(shop: Shop, seller: Tenant, other_tenant: Tenant) -> None:
     """A payment for a link that is over is in its tenant's list only."""
     link = await shop.on(SOLANA, seller, expires_in_seconds=60)
     await shop.post(link, "/cancel", {"cancel_secret": link["cancel_secret"]})
@@ -304,4 +308,4 @@ async def test_late_payments_are_listed_to_the_tenant(shop: Shop, seller: Tenant
     await shop.post(waiting, "/abandon")  # a look at the address
     (late,) = (await shop.internal("GET", f"/{seller.id}/payments?state=late"))["payments"]
     assert tx_id == late["tx_id"]
-    assert await shop.internal("GET", f"/{other.id}/payments?state=late") == {"payments": []}
+    assert await shop.internal("GET", f"/{other_tenant.id}/payments?state=late") == {"payments": []}

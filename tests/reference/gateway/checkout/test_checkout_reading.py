@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from reference.web.clock import WpClock
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
-from tests.reference.gateway.gateway_stack import PAYOUTS, Tenant, refused
+from tests.reference.gateway.gateway_stack import PAYOUTS, Tenant, expect_refusal
 
 ALGORAND, BASE, SOLANA = "algorand_testnet", "base_sepolia", "solana_devnet"
 
@@ -32,16 +32,16 @@ async def seller(shop: Shop) -> Tenant:
 
 
 def read(png: bytes) -> str:
-    (found,) = zxingcpp.read_barcodes(
+    (barcode,) = zxingcpp.read_barcodes(
         Image.open(BytesIO(png)), formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode)
     )
-    return str(found.text)
+    return str(barcode.text)
 
 
-def one(page: LexborHTMLParser, selector: str) -> LexborNode:
+def find_node(page: LexborHTMLParser, selector: str) -> LexborNode:
     """Return the element that a page has once."""
-    (found,) = page.css(selector)
-    return found
+    (node,) = page.css(selector)
+    return node
 
 
 @pytest.mark.parametrize("network", [ALGORAND, BASE, SOLANA, "algorand_mainnet", "base_mainnet"])
@@ -54,19 +54,19 @@ async def test_an_active_page_shows_what_to_pay(shop: Shop, network: str) -> Non
     page = LexborHTMLParser(answer.text)
 
     def text(selector: str) -> str:
-        return one(page, selector).text().strip()
+        return find_node(page, selector).text().strip()
 
     assert (text("#addr"), text("#memo")) == (PAYOUTS[network], shop.memo(link))
-    assert (text("#amount"), one(page, "#amount").attributes["data-microunits"]) == ("8.41 USDC", "8410000")
-    assert (text("#state"), one(page, "#state").attributes["data-state"]) == ("Waiting for payment", "active")
-    assert one(page, "#expires time").attributes["datetime"] == link["expires_at"]
-    assert one(page, "#qr").attributes["src"] == f"/checkout/{link['token']}/qr"
+    assert (text("#amount"), find_node(page, "#amount").attributes["data-microunits"]) == ("8.41 USDC", "8410000")
+    assert (text("#state"), find_node(page, "#state").attributes["data-state"]) == ("Waiting for payment", "active")
+    assert find_node(page, "#expires time").attributes["datetime"] == link["expires_at"]
+    assert find_node(page, "#qr").attributes["src"] == f"/checkout/{link['token']}/qr"
     assert text("h1") == 'Tea & "Cake" <1>'
     assert "Paid" not in answer.text
-    assert one(page, "noscript meta[http-equiv=refresh]").attributes["content"] == "5"
+    assert find_node(page, "noscript meta[http-equiv=refresh]").attributes["content"] == "5"
     code = await shop.get(link, "/qr")
     assert (code.status_code, code.headers["content-type"]) == (200, "image/png")
-    assert read(code.content) == one(page, "#qr").attributes["data-payload"]
+    assert read(code.content) == find_node(page, "#qr").attributes["data-payload"]
     assert (page.css_first(".badge") is None) == live
 
 
@@ -89,7 +89,7 @@ async def test_files_of_the_page(shop: Shop) -> None:
     assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
     assert "max-age" in answer.headers["cache-control"]
     for name in ("page.py", "..%2fpage.py", "checkout.html", ""):
-        refused(await shop.http.get(f"/checkout/assets/{name}"), 404, "not_found")
+        expect_refusal(await shop.http.get(f"/checkout/assets/{name}"), 404, "not_found")
 
 
 @pytest.mark.parametrize("end", ["cancelled", "expired", "paid"])
@@ -106,12 +106,12 @@ async def test_a_page_that_is_over_asks_for_nothing(shop: Shop, seller: Tenant, 
         await shop.post(link, "/abandon")
     answer = await shop.get(link)
     page = LexborHTMLParser(answer.text)
-    assert (answer.status_code, one(page, "#state").text()) == (200, end.capitalize())
-    assert one(page, "#state").attributes["data-state"] == end
+    assert (answer.status_code, find_node(page, "#state").text()) == (200, end.capitalize())
+    assert find_node(page, "#state").attributes["data-state"] == end
     assert page.css("#addr, #memo, #qr, #expires") == []
     assert PAYOUTS[ALGORAND] not in answer.text
     assert shop.memo(link) not in answer.text
-    refused(await shop.get(link, "/qr"), 404, "not_found")
+    expect_refusal(await shop.get(link, "/qr"), 404, "not_found")
     refresh = page.css_first("noscript meta[http-equiv=refresh]")
     assert (None if refresh is None else refresh.attributes["content"]) == (
         "3;url=https://shop.example/?a=1&b=2" if end == "paid" else None
@@ -124,26 +124,26 @@ async def test_after_the_expiry_no_address_is_shown(shop: Shop, seller: Tenant) 
     shop.pass_time(61)
     answer = await shop.get(link)
     page = LexborHTMLParser(answer.text)
-    assert one(page, "#state").attributes["data-state"] == "active"
+    assert find_node(page, "#state").attributes["data-state"] == "active"
     assert page.css("#addr, #memo, #qr") == []
     assert PAYOUTS[ALGORAND] not in answer.text
-    refused(await shop.get(link, "/qr"), 404, "not_found")
+    expect_refusal(await shop.get(link, "/qr"), 404, "not_found")
 
 
 async def test_an_unknown_token(shop: Shop) -> None:
     """No page, no code, no action, no stream: 404 everywhere."""
     for token in ("A" * 22, "x", "..", "%00", "%F0%9F%98%80", "'; drop table gateway_links; --"):
         for below in ("", "/status", "/events", "/qr"):
-            refused(await shop.http.get(f"/checkout/{token}{below}"), 404, "not_found")
+            expect_refusal(await shop.http.get(f"/checkout/{token}{below}"), 404, "not_found")
         for below in ("/verify", "/cancel", "/abandon"):
-            refused(await shop.http.post(f"/checkout/{token}{below}", json={}), 404, "not_found")
+            expect_refusal(await shop.http.post(f"/checkout/{token}{below}", json={}), 404, "not_found")
 
 
 async def test_wrong_methods(shop: Shop, seller: Tenant) -> None:
     """A known path with another method names the right one; HEAD goes where GET goes, also on the stream."""
     link = await shop.on(ALGORAND, seller)
-    refused(await shop.http.post(f"/checkout/{link['token']}"), 405, "method_not_allowed")
-    refused(await shop.http.get(f"/checkout/{link['token']}/verify"), 405, "method_not_allowed")
+    expect_refusal(await shop.http.post(f"/checkout/{link['token']}"), 405, "method_not_allowed")
+    expect_refusal(await shop.http.get(f"/checkout/{link['token']}/verify"), 405, "method_not_allowed")
     for below in ("", "/status", "/events", "/qr"):
         answer = await shop.http.head(f"/checkout/{link['token']}{below}")
         assert (answer.status_code, answer.content) == (200, b"")
@@ -166,8 +166,8 @@ async def test_events_of_a_link_that_is_over_are_one(shop: Shop, seller: Tenant)
     link = await shop.on(ALGORAND, seller)
     await shop.post(link, "/cancel", {"cancel_secret": link["cancel_secret"]})
     answer = await shop.get(link, "/events")
-    expected = {"status": "cancelled", "redirect_url": None, "tx_id": None}
-    assert answer.text == f"event: status\ndata: {orjson.dumps(expected).decode()}\n\n"
+    expectation = {"status": "cancelled", "redirect_url": None, "tx_id": None}
+    assert answer.text == f"event: status\ndata: {orjson.dumps(expectation).decode()}\n\n"
 
 
 async def test_the_code_says_what_is_asked_only_where_that_is_on(shop: Shop, seller: Tenant, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ async def test_the_code_says_what_is_asked_only_where_that_is_on(shop: Shop, sel
         for text in ("hello", "ü" * 256, "x" * 512):
             assert read((await told.get(link, "/qr", params={"data": text})).content) == text
         for text in ("", "x" * 513, "ü" * 257):
-            refused(await told.get(link, "/qr", params={"data": text}), 422, "validation_error")
+            expect_refusal(await told.get(link, "/qr", params={"data": text}), 422, "validation_error")
         assert read((await told.get(link, "/qr")).content).startswith("algorand://")
 
 
@@ -191,15 +191,15 @@ async def test_a_token_has_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(WpClock, "seconds", lambda clock: began + 0.5 + clock._read_offset())
     async with checkout_shop(tmp_path, now=began, rate_limits=True) as shop:
         seller = await shop.tenant()
-        one, other = await shop.on(ALGORAND, seller), await shop.on(ALGORAND, seller)
+        first_link, other_link = await shop.on(ALGORAND, seller), await shop.on(ALGORAND, seller)
         for left in range(59, -1, -1):
-            answer = await shop.get(one, "/status")
+            answer = await shop.get(first_link, "/status")
             assert (answer.status_code, answer.headers["X-RateLimit-Remaining"]) == (200, str(left))
-        answer = await shop.get(one)
-        refused(answer, 429, "rate_limited")
+        answer = await shop.get(first_link)
+        expect_refusal(answer, 429, "rate_limited")
         assert int(answer.headers["Retry-After"]) >= 1
-        assert (await shop.get(other, "/status")).status_code == 200
+        assert (await shop.get(other_link, "/status")).status_code == 200
         shop.advance(2)
-        assert (await shop.get(one, "/status")).status_code == 200
+        assert (await shop.get(first_link, "/status")).status_code == 200
         codes = [(await shop.http.get(f"/checkout/{'x' * 22}/status")).status_code for _ in range(31)]
         assert (set(codes[:20]), codes[-1]) == ({404}, 429)

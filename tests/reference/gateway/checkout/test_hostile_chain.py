@@ -30,22 +30,22 @@ async def test_a_memo_that_is_no_token_harms_nobody(bench: Bench, name: str) -> 
 async def test_a_stranger_s_contract_names_no_link(bench: Bench) -> None:
     """A use of an authorization that another contract reports is not looked up: it could report thousands."""
     link, chain = await bench.link(BASE), bench.chains[BASE]
-    seen = chain.transfer((bench.memo(link),))
-    uses = tuple(replace(one, asset="0x" + "9" * 40) for one in seen.authorizations_used)
+    transaction = chain.transfer((bench.memo(link),))
+    uses = tuple(replace(one, asset="0x" + "9" * 40) for one in transaction.authorizations_used)
     assert isinstance(uses[0], AuthorizationUsed)
-    assert await bench.settling.find_bound_links(BASE, replace(seen, authorizations_used=uses)) == []
-    assert [one.id for one in await bench.settling.find_bound_links(BASE, seen)] == [link.id]
+    assert await bench.settling.find_bound_links(BASE, replace(transaction, authorizations_used=uses)) == []
+    assert [one.id for one in await bench.settling.find_bound_links(BASE, transaction)] == [link.id]
 
 
 async def test_a_transaction_that_the_node_cannot_tell_of_holds_no_other_up(bench: Bench) -> None:
     """What lies beside it and behind it is paid; until it is read nothing expires, and once it is, it pays."""
     chain = bench.chains[SOLANA]
-    first, other = await bench.link(SOLANA), await bench.link(SOLANA)
+    first, other_link = await bench.link(SOLANA), await bench.link(SOLANA)
     chain.unreadable = {chain.pay(1, bench.memo(first))}
-    chain.pay(2, bench.memo(other))
+    chain.pay(2, bench.memo(other_link))
     bench.advance(601)
     await bench.rounds(SOLANA)
-    assert (await bench.state(first), await bench.state(other)) == ("active", "paid")
+    assert (await bench.state(first), await bench.state(other_link)) == ("active", "paid")
     chain.unreadable = set()
     bench.advance(60)
     await bench.rounds(SOLANA)
@@ -57,9 +57,9 @@ async def test_a_transaction_that_stays_unreadable_is_given_up(bench: Bench) -> 
     chain, link = bench.chains[BASE], await bench.link(BASE)
     chain.unreadable = {chain.pay(1, bench.memo(link))}
     await bench.rounds(BASE)
-    asked = chain.asked
+    count_before = chain.asked
     await bench.rounds(BASE)
-    assert chain.asked - asked == 2, "the head and the search alone"
+    assert chain.asked - count_before == 2, "the head and the search alone"
     bench.advance(700)
     await bench.rounds(BASE)
     assert await bench.state(link) == "active"
@@ -83,11 +83,11 @@ async def test_a_head_that_wobbles_is_no_other_chain(bench: Bench) -> None:
 async def test_looks_at_once_forget_an_address_together(bench: Bench) -> None:
     """A payout address without waiting links is dropped by one search while another one runs."""
     link = await bench.link()
-    gone = await bench.link(pay_to="ELSEWHERE", expires_at=START + 1)
+    deleted_destination = await bench.link(pay_to="ELSEWHERE", expires_at=START + 1)
     await bench.rounds(ALGORAND)
     bench.advance(100)
     await bench.rounds(ALGORAND)
-    assert await bench.state(gone) == "expired"
+    assert await bench.state(deleted_destination) == "expired"
     bench.advance(400)
     await bench.link()
     bench.now += 2_000
@@ -115,21 +115,21 @@ async def test_much_traffic_at_one_address_lets_others_through(bench: Bench, mon
     busy, link = await bench.link(pay_to="BUSY"), await bench.link()
     chain, watcher = bench.chains[ALGORAND], bench.watchers[ALGORAND]
     chain.pay(1, bench.memo(link))
-    lane, held = chain.lane, asyncio.Event()
+    lane, is_held = chain.lane, asyncio.Event()
     find = lane.finder.find
 
     async def slow(address: str, after: int, head: Head) -> SearchResult:
         if address == busy.pay_to:
-            await held.wait()
+            await is_held.wait()
         return await find(address, after, head)
 
     monkeypatch.setattr(watcher._lane, "find", slow)
-    going = asyncio.create_task(watcher.run_round())
+    round_task = asyncio.create_task(watcher.run_round())
     async with asyncio.timeout(120):
         while await bench.state(link) == "active":  # noqa: ASYNC110 - the database sends no signal
             await asyncio.sleep(0.01)
-    held.set()
-    await going
+    is_held.set()
+    await round_task
     assert (await bench.state(link), await bench.state(busy)) == ("paid", "active")
 
 
@@ -144,12 +144,12 @@ async def test_a_payment_that_leaves_the_pool_during_a_look_is_seen(
     watcher = bench.watchers[ALGORAND]
     asked = getattr(watcher._lane, after)
 
-    async def mined(*given: Any) -> Any:
+    async def mine_meanwhile(*given: Any) -> Any:
         told = await asked(*given)
         if chain.pool:
             chain.mine(1, chain.pool.pop(tx_id))
         return told
 
-    monkeypatch.setattr(watcher._lane, after, mined)
+    monkeypatch.setattr(watcher._lane, after, mine_meanwhile)
     await watcher.search_now(link)
     assert await bench.state(link) == "paid"

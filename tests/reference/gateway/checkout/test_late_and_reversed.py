@@ -76,12 +76,12 @@ async def test_late_payments_are_watched_for_a_while(bench: Bench) -> None:
     link, chain = await bench.link(), bench.chains[ALGORAND]
     await bench.settling.end(link, LinkEnding.CALLED_OFF)
     bench.advance(1_000)
-    seen = chain.pay(1, bench.memo(link))
+    transaction = chain.pay(1, bench.memo(link))
     await bench.rounds()
     bench.advance(1)
     chain.pay(2, bench.memo(link))
     await bench.rounds()
-    assert [one.tx_id for one in await bench.payments("late")] == [seen]
+    assert [one.tx_id for one in await bench.payments("late")] == [transaction]
 
 
 @pytest.mark.parametrize("network", [BASE, SOLANA])

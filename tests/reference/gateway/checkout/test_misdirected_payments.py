@@ -27,7 +27,7 @@ OTHER_ASSET = {ALGORAND: "999", BASE: "0x" + "9" * 40, SOLANA: "9HpamAXHxUgoepff
 pytestmark = both_databases
 
 
-async def listed(bench: Bench, tenant: str = "t-1") -> list[dict[str, Any]]:
+async def list_unmatched(bench: Bench, tenant: str = "t-1") -> list[dict[str, Any]]:
     """Return what a tenant's dashboard lists."""
     return await UnmatchedPayments(bench.clock, bench.settling.payments).of_tenant(tenant)
 
@@ -35,11 +35,11 @@ async def listed(bench: Bench, tenant: str = "t-1") -> list[dict[str, Any]]:
 def in_other_asset(bench: Bench, link: Link, value: int = AMOUNT) -> ObservedTransaction:
     """Return a payment of a link in an asset that only looks like its own."""
     asset, network = OTHER_ASSET[link.network], link.network
-    seen = bench.chains[network].transfer((bench.memo(link),), value)
-    receiver = associated_account(PAYOUTS[network], asset) if network == SOLANA else seen.transfers[0].receiver
-    moved = tuple(replace(one, asset=asset, receiver=receiver) for one in seen.transfers)
-    uses = tuple(replace(one, asset=asset) for one in seen.authorizations_used)
-    return replace(seen, transfers=moved, authorizations_used=uses)
+    transaction = bench.chains[network].transfer((bench.memo(link),), value)
+    receiver = associated_account(PAYOUTS[network], asset) if network == SOLANA else transaction.transfers[0].receiver
+    transfers = tuple(replace(one, asset=asset, receiver=receiver) for one in transaction.transfers)
+    uses = tuple(replace(one, asset=asset) for one in transaction.authorizations_used)
+    return replace(transaction, transfers=transfers, authorizations_used=uses)
 
 
 @pytest.fixture(autouse=True)
@@ -56,17 +56,17 @@ async def test_a_surplus_is_listed_and_given_back_once(bench: Bench, network: st
     tx_id = bench.chains[network].pay(2, bench.memo(more), values=(AMOUNT + 1_590_000,))
     for _ in range(2):
         await bench.rounds()
-    assert [await bench.state(one) for one in (exact, more)] == [LinkState.PAID] * 2
-    (one,) = await listed(bench)
-    assert (one["state"], one["reason"], one["tx_id"], one["link_id"]) == ("surplus", "surplus", tx_id, more.id)
-    assert (one["amount"], one["surplus"]) == (str(AMOUNT + 1_590_000), "1590000")
+    assert [await bench.state(entry) for entry in (exact, more)] == [LinkState.PAID] * 2
+    (entry,) = await list_unmatched(bench)
+    assert (entry["state"], entry["reason"], entry["tx_id"], entry["link_id"]) == ("surplus", "surplus", tx_id, more.id)
+    assert (entry["amount"], entry["surplus"]) == (str(AMOUNT + 1_590_000), "1590000")
     assert await bench.settling.payments.count_unmatched() == {("surplus", network): 1}
     uncounted = UnmatchedPayments(bench.clock, bench.settling.payments)
     back = bench.chains[network].tx_id(9)
-    await uncounted.refund(one["payment_id"], back, tenant_id="t-1")
+    await uncounted.refund(entry["payment_id"], back, tenant_id="t-1")
     with pytest.raises(Exception, match="given back already"):
-        await uncounted.refund(one["payment_id"], back)
-    assert [one.refund_tx_id for one in await uncounted.of_all(is_refunded=True, most=9)] == [back]
+        await uncounted.refund(entry["payment_id"], back)
+    assert [entry.refund_tx_id for entry in await uncounted.of_all(is_refunded=True, most=9)] == [back]
     assert await uncounted.of_all(is_refunded=False, most=9) == []
     assert await bench.settling.payments.count_unmatched() == {("refunded", network): 1}
     assert await bench.state(more) == LinkState.PAID
@@ -89,10 +89,10 @@ async def test_surpluses_of_before_are_listed_at_a_start(bench: Bench) -> None:
     await bench.rounds()
     await bench.database.change(delete(surpluses))
     await bench.database.change(update(payments).values(seen_at=4_000_000_000))
-    assert await listed(bench) == []
+    assert await list_unmatched(bench) == []
     for _ in range(2):
         await bench.settling.links.prepare()
-    assert sorted(one["surplus"] for one in await listed(bench)) == ["1", "2"]
+    assert sorted(one["surplus"] for one in await list_unmatched(bench)) == ["1", "2"]
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -108,10 +108,10 @@ async def test_another_asset_is_listed_with_its_id(bench: Bench, network: str) -
     for _ in range(2):
         await bench.rounds()
     assert await bench.state(link) == LinkState.ACTIVE
-    (one,) = await listed(bench)
-    assert (one["state"], one["reason"], one["tx_id"]) == ("other_asset", "wrong_asset", tx_id)
-    assert (one["asset_id"], one["amount"], one["surplus"]) == (OTHER_ASSET[network], str(AMOUNT), None)
-    assert await listed(bench, "t-2") == []
+    (entry,) = await list_unmatched(bench)
+    assert (entry["state"], entry["reason"], entry["tx_id"]) == ("other_asset", "wrong_asset", tx_id)
+    assert (entry["asset_id"], entry["amount"], entry["surplus"]) == (OTHER_ASSET[network], str(AMOUNT), None)
+    assert await list_unmatched(bench, "t-2") == []
 
 
 async def test_another_asset_by_call_data_is_listed(bench: Bench) -> None:
@@ -122,7 +122,7 @@ async def test_another_asset_by_call_data_is_listed(bench: Bench) -> None:
     calldata = bytes.fromhex("a9059cbb") + words + bench.memo(link).encode()
     chain.mine(1, replace(fake, authorizations_used=(), called_contract=OTHER_ASSET[BASE], calldata=calldata))
     await bench.rounds()
-    assert [one["reason"] for one in await listed(bench)] == ["wrong_asset"]
+    assert [one["reason"] for one in await list_unmatched(bench)] == ["wrong_asset"]
 
 
 async def test_no_flood_fills_the_list(bench: Bench) -> None:
@@ -130,13 +130,13 @@ async def test_no_flood_fills_the_list(bench: Bench) -> None:
     link, chain = await bench.link(ALGORAND), bench.chains[ALGORAND]
     for number in range(24):
         chain.mine(number, in_other_asset(bench, link, value=number + 1))
-    asked = chain.asked
+    count_before = chain.asked
     await bench.rounds(ALGORAND)
-    assert chain.asked - asked <= 16 + 8
+    assert chain.asked - count_before <= 16 + 8
     for _ in range(3):
         await bench.rounds(ALGORAND)
-    found = await listed(bench)
-    assert len(found) == misdirected_payments.MOST_OF_A_LINK == 8
+    entries = await list_unmatched(bench)
+    assert len(entries) == misdirected_payments.MOST_OF_A_LINK == 8
     chain.pay(25, bench.memo(link))
     await bench.rounds(ALGORAND)
     assert await bench.state(link) == LinkState.PAID
@@ -147,10 +147,10 @@ async def test_a_node_that_refuses_the_further_search_finds_payments(
 ) -> None:
     """Other assets are not found then, and nothing else suffers."""
 
-    async def refused(*_: Any) -> Any:
+    async def refuse(*_: Any) -> Any:
         raise ChainUnavailable("no search of all contracts")
 
-    monkeypatch.setattr(ScriptedLane, "find_strays", refused)
+    monkeypatch.setattr(ScriptedLane, "find_strays", refuse)
     link = await bench.link(BASE)
     bench.chains[BASE].pay(1, bench.memo(link))
     await bench.rounds()
@@ -163,23 +163,25 @@ async def test_an_unclear_memo_is_listed(bench: Bench, network: str, text: str) 
     """A memo within a longer text pays nothing; its transfer is listed once, for the first link that is named."""
     first, second, chain = await bench.link(network), await bench.link(network), bench.chains[network]
     note = text.format(bench.memo(first), bench.memo(second))
-    seen = chain.transfer((note,))
+    transaction = chain.transfer((note,))
     if network == BASE:
-        words = bytes.fromhex(seen.transfers[0].receiver[2:]).rjust(32, b"\0") + AMOUNT.to_bytes(32, "big")
+        words = bytes.fromhex(transaction.transfers[0].receiver[2:]).rjust(32, b"\0") + AMOUNT.to_bytes(32, "big")
         calldata = bytes.fromhex("a9059cbb") + words + note.encode()
-        seen = replace(seen, authorizations_used=(), called_contract=TABLE[BASE].asset_id, calldata=calldata)
-    tx_id = chain.mine(1, seen)
+        transaction = replace(
+            transaction, authorizations_used=(), called_contract=TABLE[BASE].asset_id, calldata=calldata
+        )
+    tx_id = chain.mine(1, transaction)
     for _ in range(2):
         await bench.rounds()
-    assert [await bench.state(one) for one in (first, second)] == [LinkState.ACTIVE] * 2
-    (one,) = await listed(bench)
-    assert (one["state"], one["reason"], one["tx_id"]) == ("ambiguous", "ambiguous_memo", tx_id)
-    assert one["link_id"] == (second if text.startswith("{1}") else first).id
-    chain.mine(2, replace(seen, transfers=tuple(replace(one, value=0) for one in seen.transfers)))
+    assert [await bench.state(entry) for entry in (first, second)] == [LinkState.ACTIVE] * 2
+    (entry,) = await list_unmatched(bench)
+    assert (entry["state"], entry["reason"], entry["tx_id"]) == ("ambiguous", "ambiguous_memo", tx_id)
+    assert entry["link_id"] == (second if text.startswith("{1}") else first).id
+    chain.mine(2, replace(transaction, transfers=tuple(replace(entry, value=0) for entry in transaction.transfers)))
     chain.pay(3, bench.memo(first))
     await bench.rounds()
     assert await bench.state(first) == LinkState.PAID
-    assert len(await listed(bench)) == 1
+    assert len(await list_unmatched(bench)) == 1
 
 
 async def test_each_tenant_sees_a_note_that_names_its_link(bench: Bench) -> None:
@@ -188,10 +190,10 @@ async def test_each_tenant_sees_a_note_that_names_its_link(bench: Bench) -> None
     away = await bench.link(ALGORAND, "t-3", pay_to="A" * 58)
     bench.chains[ALGORAND].pay(1, " ".join(bench.memo(one) for one in (*links, away)))
     await bench.rounds(ALGORAND)
-    assert [[one["link_id"] for one in await listed(bench, link.tenant_id)] for link in links] == [
+    assert [[one["link_id"] for one in await list_unmatched(bench, link.tenant_id)] for link in links] == [
         [link.id] for link in links
     ]
-    assert await listed(bench, "t-3") == []
+    assert await list_unmatched(bench, "t-3") == []
 
 
 async def test_a_transfer_beside_a_stranger_s_memo_is_listed(bench: Bench) -> None:
@@ -200,7 +202,7 @@ async def test_a_transfer_beside_a_stranger_s_memo_is_listed(bench: Bench) -> No
     chain.pay(1, "weldproof:" + "B" * 22, bench.memo(link))
     await bench.rounds(SOLANA)
     assert await bench.state(link) == LinkState.ACTIVE
-    assert [(one["reason"], one["link_id"]) for one in await listed(bench)] == [("ambiguous_memo", link.id)]
+    assert [(one["reason"], one["link_id"]) for one in await list_unmatched(bench)] == [("ambiguous_memo", link.id)]
 
 
 async def test_what_is_left_of_a_transaction_is_listed(bench: Bench) -> None:
@@ -212,39 +214,41 @@ async def test_what_is_left_of_a_transaction_is_listed(bench: Bench) -> None:
     for _ in range(2):
         await bench.rounds(SOLANA)
     assert [await bench.state(one) for one in (link, *pair)] == [LinkState.PAID] * 3
-    told = {(one["state"], one["reason"], one["amount"]) for one in await listed(bench)}
+    told = {(one["state"], one["reason"], one["amount"]) for one in await list_unmatched(bench)}
     assert told == {("short", "wrong_amount", "5"), ("late", "paid", str(AMOUNT + 1))}
-    assert len(await listed(bench)) == 2
+    assert len(await list_unmatched(bench)) == 2
 
 
 async def test_what_is_shown_is_listed_at_once(bench: Bench) -> None:
     """A payer who shows a payment in another asset, or one that is not final, is not waited for by a search."""
     link, chain = await bench.link(BASE), bench.chains[BASE]
     for number, final in ((1, False), (2, True)):
-        seen = replace(in_other_asset(bench, link), final=final)
-        await bench.watchers[BASE].note_misdirected(chain.tx_id(number), seen)
-    assert [one["tx_id"] for one in await listed(bench)] == [chain.tx_id(2)]
+        transaction = replace(in_other_asset(bench, link), final=final)
+        await bench.watchers[BASE].note_misdirected(chain.tx_id(number), transaction)
+    assert [one["tx_id"] for one in await list_unmatched(bench)] == [chain.tx_id(2)]
 
 
 async def test_many_uses_and_tokens_are_looked_up_a_bounded_way(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A transaction of a thousand memos and nonces costs no thousand questions to the database."""
     link, chain = await bench.link(BASE), bench.chains[BASE]
-    asked: list[str] = []
+    calls: list[str] = []
     links = type(bench.settling.links)
     by_token, by_nonce = links.by_token, links.by_nonce
 
-    def counting(original: Any) -> Any:
+    def count_calls(original: Any) -> Any:
         def lookup(self: Any, text: str) -> Any:
-            asked.append(text)
+            calls.append(text)
             return original(self, text)
 
         return lookup
 
-    monkeypatch.setattr(links, "by_token", counting(by_token))
-    monkeypatch.setattr(links, "by_nonce", counting(by_nonce))
-    seen = in_other_asset(bench, link)
+    monkeypatch.setattr(links, "by_token", count_calls(by_token))
+    monkeypatch.setattr(links, "by_nonce", count_calls(by_nonce))
+    transaction = in_other_asset(bench, link)
     uses = tuple(AuthorizationUsed(1, OTHER_ASSET[BASE], PAYER["base"], nonce_of(str(n))) for n in range(1000))
     text = b"".join(b"weldproof:%022d " % number for number in range(1000))
-    seen = replace(seen, authorizations_used=uses, called_contract=OTHER_ASSET[BASE], calldata=b"\0" * 68 + text)
-    await bench.watchers[BASE].note_misdirected(chain.tx_id(1), seen)
-    assert len(asked) <= 1 + 3 * misdirected_payments.MOST_NAMED
+    transaction = replace(
+        transaction, authorizations_used=uses, called_contract=OTHER_ASSET[BASE], calldata=b"\0" * 68 + text
+    )
+    await bench.watchers[BASE].note_misdirected(chain.tx_id(1), transaction)
+    assert len(calls) <= 1 + 3 * misdirected_payments.MOST_NAMED

@@ -13,11 +13,11 @@ async def test_a_payment_that_a_watcher_took_first_ended_its_link(bench: Bench, 
     """A call that read the state before the watcher paid the link finds it ended by the same transfer."""
     link, chain = await bench.link(network), bench.chains[network]
     tx_id = chain.pay(1, bench.memo(link))
-    seen = await chain.lane.observe(tx_id)
+    transaction = await chain.lane.observe(tx_id)
     await bench.rounds(network)
     assert await bench.state(link) == "paid"
     with pytest.raises(LinkEnded):
-        await bench.settling.pay(link, tx_id, seen)
+        await bench.settling.pay(link, tx_id, transaction)
     (payment,) = await bench.payments()
     assert payment.tx_id == tx_id
     assert await bench.payments("late") == []

@@ -16,7 +16,7 @@ ALGORAND, BASE, SOLANA = NETWORKS
 pytestmark = both_databases
 
 
-async def uncounted(bench: Bench, state: PaymentState) -> list[UnmatchedPayment]:
+async def list_unmatched(bench: Bench, state: PaymentState) -> list[UnmatchedPayment]:
     """Return what is listed of a state."""
     return list(await bench.settling.payments.list_unmatched("t-1", state))
 
@@ -31,15 +31,15 @@ async def test_a_payment_of_too_little_is_listed_and_its_link_waits(bench: Bench
     for _ in range(2):
         await bench.rounds()
     assert await bench.state(link) == LinkState.ACTIVE
-    (one,) = await uncounted(bench, PaymentState.SHORT)
-    assert (one.payment.tx_id, one.payment.value, one.link.id, one.refund_tx_id) == (short, 7, link.id, None)
-    paid = chain.pay(4, bench.memo(link))
+    (entry,) = await list_unmatched(bench, PaymentState.SHORT)
+    assert (entry.payment.tx_id, entry.payment.value, entry.link.id, entry.refund_tx_id) == (short, 7, link.id, None)
+    tx_id_of_payment = chain.pay(4, bench.memo(link))
     await bench.rounds()
-    assert (await bench.settling.status(link)).tx_id == paid
+    assert (await bench.settling.status(link)).tx_id == tx_id_of_payment
     later = chain.pay(5, bench.memo(link), values=(8,))
     await bench.rounds()
-    assert {one.payment.tx_id for one in await uncounted(bench, PaymentState.SHORT)} == {short, later}
-    assert await uncounted(bench, PaymentState.LATE) == []
+    assert {entry.payment.tx_id for entry in await list_unmatched(bench, PaymentState.SHORT)} == {short, later}
+    assert await list_unmatched(bench, PaymentState.LATE) == []
 
 
 async def test_what_was_given_back_pays_nothing_any_more(bench: Bench) -> None:
@@ -47,18 +47,18 @@ async def test_what_was_given_back_pays_nothing_any_more(bench: Bench) -> None:
     link, chain = await bench.link(BASE), bench.chains[BASE]
     bench.advance(601)
     tx_id = chain.pay(1, bench.memo(link))
-    seen = await chain.lane.observe(tx_id)
-    await bench.settling.note_late(link, tx_id, seen)
-    (late,) = await uncounted(bench, PaymentState.LATE)
+    transaction = await chain.lane.observe(tx_id)
+    await bench.settling.note_late(link, tx_id, transaction)
+    (late,) = await list_unmatched(bench, PaymentState.LATE)
     payments = bench.settling.payments
     assert await payments.record_refund(late.payment, "0xback", now=START)
     assert not await payments.record_refund(late.payment, "0xagain", now=START)
-    (listed,) = await uncounted(bench, PaymentState.LATE)
-    assert (listed.refund_tx_id, listed.refunded_at) == ("0xback", START)
+    (entry,) = await list_unmatched(bench, PaymentState.LATE)
+    assert (entry.refund_tx_id, entry.refunded_at) == ("0xback", START)
     assert await payments.count_unmatched() == {("refunded", BASE): 1}
-    moved = replace(seen, final=True, block_time=link.expires_at)
+    transfers = replace(transaction, final=True, block_time=link.expires_at)
     with pytest.raises(TransferUsed):
-        await bench.settling.pay(link, tx_id, moved)
+        await bench.settling.pay(link, tx_id, transfers)
     assert await bench.state(link) == LinkState.ACTIVE
 
 
@@ -68,10 +68,10 @@ async def test_of_a_payment_and_its_refund_one_comes_first(bench: Bench) -> None
     for number in range(8):
         link = await bench.link(BASE)
         tx_id = chain.pay(number, bench.memo(link))
-        seen = replace(await chain.lane.observe(tx_id), final=True, block_time=link.expires_at)
-        await bench.settling.note_late(link, tx_id, seen)
-        (late,) = [one for one in await uncounted(bench, PaymentState.LATE) if one.link.id == link.id]
-        acts = [bench.settling.pay(link, tx_id, seen), payments.record_refund(late.payment, "0xback", now=START)]
+        transaction = replace(await chain.lane.observe(tx_id), final=True, block_time=link.expires_at)
+        await bench.settling.note_late(link, tx_id, transaction)
+        (late,) = [one for one in await list_unmatched(bench, PaymentState.LATE) if one.link.id == link.id]
+        acts = [bench.settling.pay(link, tx_id, transaction), payments.record_refund(late.payment, "0xback", now=START)]
         outcomes = await asyncio.gather(*(acts if number % 2 else reversed(acts)), return_exceptions=True)
         is_paid = any(isinstance(one, Payment) for one in outcomes)
         is_given_back = any(one is True for one in outcomes)

@@ -26,7 +26,7 @@ def follow(bench: Bench, link: Link, *, every: float = NEVER) -> AsyncIterator[b
     return statuses(bench.settling, bench.announcements, link, every=every)
 
 
-async def told(stream: AsyncIterator[bytes]) -> Any:
+async def next_status(stream: AsyncIterator[bytes]) -> Any:
     """Return the data of the next event."""
     async with asyncio.timeout(120):
         event = await anext(stream)
@@ -40,13 +40,13 @@ async def test_the_status_comes_at_once_and_when_it_changes(bench: Bench) -> Non
     link = await bench.link(redirect_url="https://shop.example/")
     streams = [follow(bench, link), follow(bench, link)]
     active = {"status": "active", "redirect_url": "https://shop.example/", "tx_id": None}
-    assert [await told(one) for one in streams] == [active, active]
-    waiting = [asyncio.create_task(told(one)) for one in streams]
+    assert [await next_status(one) for one in streams] == [active, active]
+    tasks = [asyncio.create_task(next_status(one)) for one in streams]
     await asyncio.sleep(0)
     tx_id = bench.chains[link.network].pay(1, bench.memo(link))
     await bench.rounds(link.network)
-    paid = {"status": "paid", "redirect_url": "https://shop.example/", "tx_id": tx_id}
-    assert [await one for one in waiting] == [paid, paid]
+    paid_link = {"status": "paid", "redirect_url": "https://shop.example/", "tx_id": tx_id}
+    assert [await one for one in tasks] == [paid_link, paid_link]
     for stream in streams:
         with pytest.raises(StopAsyncIteration):
             await anext(stream)
@@ -56,17 +56,17 @@ async def test_what_another_worker_did_is_seen_at_the_next_look(bench: Bench) ->
     """A change that this process got no signal of is found by the next read of the database."""
     link = await bench.link()
     stream = follow(bench, link, every=0.01)
-    assert (await told(stream))["status"] == "active"
+    assert (await next_status(stream))["status"] == "active"
     elsewhere = LinkSettlement(bench.settings, bench.clock, bench.database, LinkAnnouncements(), NetworkRecency({}, 0))
     assert await elsewhere.end(link, LinkEnding.CALLED_OFF)
-    assert (await told(stream))["status"] == "cancelled"
+    assert (await next_status(stream))["status"] == "cancelled"
 
 
 async def test_a_quiet_stream_shows_that_it_is_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without news a comment comes now and then, and no stream lives for ever."""
     monkeypatch.setattr(status_events, "_COMMENT_SECONDS", 0.0)
     stream = follow(bench, await bench.link(), every=0.01)
-    assert (await told(stream))["status"] == "active"
+    assert (await next_status(stream))["status"] == "active"
     assert [await anext(stream) for _ in range(3)] == [b": still here\n\n"] * 3
     monkeypatch.setattr(status_events, "_LONGEST_SECONDS", 0.0)
     assert [event async for event in stream] == []

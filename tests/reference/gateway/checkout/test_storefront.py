@@ -19,7 +19,7 @@ from reference.store.checkout_tables import link_prices
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.merchants import Merchants
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
-from tests.reference.gateway.gateway_stack import PAYOUTS, Tenant, refused
+from tests.reference.gateway.gateway_stack import PAYOUTS, Tenant, expect_refusal
 
 LANES = ("algorand_testnet", "base_sepolia", "solana_devnet")
 SHOP = "https://shop.example/cart"
@@ -66,16 +66,16 @@ async def paid_page(shop: Shop, link: dict[str, object]) -> LexborHTMLParser:
     return await page_of(shop, link)
 
 
-def one(page: LexborHTMLParser, selector: str) -> LexborNode:
+def find_node(page: LexborHTMLParser, selector: str) -> LexborNode:
     """Return the element that a page has once."""
-    (found,) = page.css(selector)
-    return found
+    (node,) = page.css(selector)
+    return node
 
 
 def target(page: LexborHTMLParser, selector: str) -> str | None:
     """Return where a link of a page goes, None when the page has no such link."""
-    found = page.css_first(selector)
-    return None if found is None else found.attributes["href"]
+    node = page.css_first(selector)
+    return None if node is None else node.attributes["href"]
 
 
 @pytest.mark.parametrize(
@@ -91,15 +91,15 @@ async def test_a_tenant_without_a_name_for_payers_is_shown_by_its_own(
     shop: Shop, merchants: Merchants, name: str, shown: str | None
 ) -> None:
     """Cut to the length of names for payers; not where it could be taken for a state. Its own name comes first."""
-    made = await shop.internal("POST", "", {"name": name}, status=201)
-    seller = Tenant(made["tenant_id"], made["api_key"])
+    answer = await shop.internal("POST", "", {"name": name}, status=201)
+    seller = Tenant(answer["tenant_id"], answer["api_key"])
     await shop.internal("PUT", f"/{seller.id}/networks", {key: {"payout_address": PAYOUTS[key]} for key in LANES})
-    link = await shop.made(seller)
+    link = await shop.make_link(seller)
     page = await page_of(shop, link)
     assert [node.text() for node in page.css(".merchant")] == ([] if shown is None else [shown])
     assert page.css(".logo, #back") == []
     await merchants.save(seller.id, "Name for payers", ())
-    assert one(await page_of(shop, link), ".merchant").text() == "Name for payers"
+    assert find_node(await page_of(shop, link), ".merchant").text() == "Name for payers"
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ async def test_the_order_its_rate_and_when_that_was_fixed_are_shown(
     shop: Shop, seller: Tenant, amount: float, currency: str, total: str, ordered: str | None, rate: str | None
 ) -> None:
     """An order in the asset itself needs no second line. The line stays on the page of a paid link."""
-    link = await shop.made(seller, amount=amount, currency=currency)
+    link = await shop.make_link(seller, amount=amount, currency=currency)
     for page in (await page_of(shop, link), await paid_page(shop, link)):
-        assert one(page, "#amount").text() == total
+        assert find_node(page, "#amount").text() == total
         if ordered is None:
             assert page.css("#ordered") == []
             continue
-        line = one(page, "#ordered")
+        line = find_node(page, "#ordered")
         assert line.css_first("strong").text() == ordered  # type: ignore[union-attr]
         assert f"at {rate}" in line.text()
         assert line.css_first("time").attributes["datetime"] == link["created_at"]  # type: ignore[union-attr]
@@ -130,13 +130,13 @@ async def test_the_order_its_rate_and_when_that_was_fixed_are_shown(
 
 async def test_a_link_of_before_has_no_order(shop: Shop, seller: Tenant) -> None:
     """What was not kept is not made up, and a repeated call makes no second row."""
-    link = await shop.made(seller, amount=12.5, currency="EUR")
+    link = await shop.make_link(seller, amount=12.5, currency="EUR")
     database = open_database(sqlite_dsn(shop.settings.gateway_data_dir / "gateway.sqlite3"))
     assert len(await database.rows(select(link_prices))) == 1
     await database.change(delete(link_prices))
     await database.close()
     page = await page_of(shop, link)
-    assert (page.css("#ordered"), one(page, "#amount").text()) == ([], "13.50 USDC")
+    assert (page.css("#ordered"), find_node(page, "#amount").text()) == ([], "13.50 USDC")
 
 
 @pytest.mark.parametrize("ending", ["expired", "cancelled"])
@@ -144,8 +144,8 @@ async def test_a_page_that_is_over_is_no_dead_end(
     shop: Shop, seller: Tenant, merchants: Merchants, ending: str
 ) -> None:
     """It leads to the shop, else to the link's own address, names whom to ask, and shows the contact."""
-    wanted = {"redirect_url": "https://elsewhere.example/cart", "expires_in_seconds": 60}
-    links = [await shop.made(seller, **wanted), await shop.made(seller, expires_in_seconds=60)]
+    expected_values = {"redirect_url": "https://elsewhere.example/cart", "expires_in_seconds": 60}
+    links = [await shop.make_link(seller, **expected_values), await shop.make_link(seller, expires_in_seconds=60)]
     for link in links:
         if ending == "cancelled":
             secret = {"cancel_secret": link["cancel_secret"]}
@@ -155,13 +155,15 @@ async def test_a_page_that_is_over_is_no_dead_end(
         for link in links:
             assert (await shop.post(link, "/verify", {"tx_id": "B" * 51 + "A"})).status_code == 410
     first, second = [await page_of(shop, link) for link in links]
-    assert one(first, "#state").attributes["data-state"] == ending
-    assert (target(first, "#back"), target(second, "#back")) == (wanted["redirect_url"], None)
-    assert f"Ask {one(first, '.merchant').text()} for a new link" in " ".join(one(first, ".outcome").text().split())
+    assert find_node(first, "#state").attributes["data-state"] == ending
+    assert (target(first, "#back"), target(second, "#back")) == (expected_values["redirect_url"], None)
+    assert f"Ask {find_node(first, '.merchant').text()} for a new link" in " ".join(
+        find_node(first, ".outcome").text().split()
+    )
     await merchants.save(seller.id, "Corner shop", (SHOP,), "help@shop.example")
     page = await page_of(shop, links[1])
     assert (target(page, "#back"), target(page, "#contact")) == (SHOP, "mailto:help@shop.example")
-    assert "Ask Corner shop for a new link" in " ".join(one(page, ".outcome").text().split())
+    assert "Ask Corner shop for a new link" in " ".join(find_node(page, ".outcome").text().split())
 
 
 @pytest.mark.parametrize("email", ["", "help@shop.example", "a.b+c@x-y.co.uk"])
@@ -185,19 +187,19 @@ async def test_name_and_logo_come_from_the_gateway_itself(shop: Shop, seller: Te
     name, logo = "<b>Corner & Sons</b>", png()
     await merchants.save(seller.id, name, ())
     await merchants.save_logo(seller.id, "d" * 64, logo)
-    answer = await shop.get(await shop.made(seller))
+    answer = await shop.get(await shop.make_link(seller))
     page = LexborHTMLParser(answer.text)
-    assert one(page, ".merchant").text() == name
-    where = str(one(page, ".logo").attributes["src"])
+    assert find_node(page, ".merchant").text() == name
+    where = str(find_node(page, ".logo").attributes["src"])
     served = await shop.http.get(where)
     assert (where, served.content, served.headers["content-type"]) == (f"/checkout/logos/{'d' * 64}", logo, "image/png")
     assert served.headers["x-content-type-options"] == "nosniff"
     assert served.headers["content-security-policy"] == "default-src 'none'; sandbox"
     assert "img-src 'self';" in answer.headers["content-security-policy"]
-    other = await page_of(shop, await shop.made(await shop.tenant()))
-    assert other.css(".logo") == []
+    other_tenant = await page_of(shop, await shop.make_link(await shop.tenant()))
+    assert other_tenant.css(".logo") == []
     await merchants.delete_logo(seller.id)
-    refused(await shop.http.get(where), 404, "not_found")
+    expect_refusal(await shop.http.get(where), 404, "not_found")
 
 
 @pytest.mark.parametrize("name", ["Paid", "You have PAID!", "x" * 65, "a\nb", "a\u202eb", "\x00"])
@@ -237,16 +239,16 @@ async def test_a_payer_goes_back_to_registered_addresses_alone(
     shop: Shop, seller: Tenant, merchants: Merchants
 ) -> None:
     """To the link's own address where it is the shop's, else to the first that is registered, else nowhere."""
-    elsewhere = await shop.made(seller, redirect_url="https://elsewhere.example/")
-    own = await shop.made(seller, redirect_url="https://shop.example/thanks?order=7")
-    plain = await shop.made(seller)
+    elsewhere = await shop.make_link(seller, redirect_url="https://elsewhere.example/")
+    own = await shop.make_link(seller, redirect_url="https://shop.example/thanks?order=7")
+    plain = await shop.make_link(seller)
     assert {target(await page_of(shop, one), "#back") for one in (elsewhere, own, plain)} == {None}
     await merchants.save(seller.id, "", (SHOP, "https://second.example/"))
     assert target(await page_of(shop, elsewhere), "#back") == SHOP
     assert target(await page_of(shop, own), "#back") == "https://shop.example/thanks?order=7"
     page = await page_of(shop, plain)
-    assert (target(page, "#back"), one(page, "#back").text()) == (SHOP, "Back to shop.example")
-    assert one(page, "#back").attributes["rel"] == "noreferrer"
+    assert (target(page, "#back"), find_node(page, "#back").text()) == (SHOP, "Back to shop.example")
+    assert find_node(page, "#back").attributes["rel"] == "noreferrer"
     await merchants.save(seller.id, "", ())
     assert target(await page_of(shop, own), "#back") is None
 
@@ -254,7 +256,7 @@ async def test_a_payer_goes_back_to_registered_addresses_alone(
 async def test_no_parameter_sends_a_payer_anywhere(shop: Shop, seller: Tenant, merchants: Merchants) -> None:
     """What stands in the page's address changes nothing of where it leads."""
     await merchants.save(seller.id, "", (SHOP,))
-    link = await shop.made(seller)
+    link = await shop.make_link(seller)
     asked = dict.fromkeys(("back", "redirect_url", "return", "url", "next"), "https://evil.example/")
     answer = await shop.get(link, params=asked)
     assert answer.status_code == 200
@@ -278,15 +280,15 @@ async def test_a_shop_that_registered_addresses_makes_links_to_those_alone(
     shop: Shop, seller: Tenant, merchants: Merchants, url: str
 ) -> None:
     """Scheme, host and port decide; a tenant that registered none may name any, as before."""
-    await shop.made(seller, redirect_url=url)
+    await shop.make_link(seller, redirect_url=url)
     await merchants.save(seller.id, "", (SHOP,))
     answer = await shop.link(seller, redirect_url=url)
-    refused(answer, 422, "validation_error")
+    expect_refusal(answer, 422, "validation_error")
     (told,) = answer.json()["detail"]
     assert (told["loc"], told["type"]) == (["body", "redirect_url"], "return_address")
     for fine in ("https://shop.example", "https://SHOP.example:443/other?a=b#c"):
-        await shop.made(seller, redirect_url=fine)
-    await shop.made(await shop.tenant(), redirect_url=url)
+        await shop.make_link(seller, redirect_url=fine)
+    await shop.make_link(await shop.tenant(), redirect_url=url)
 
 
 @pytest.mark.parametrize("lane", LANES)
@@ -294,8 +296,8 @@ async def test_each_wallet_link_says_what_the_page_charges(shop: Shop, seller: T
     """Address, asset, amount and memo (on Base: the page that has it signed) are those that stand on the page."""
     link = await shop.on(lane, seller, amount=1234.56789)
     page = await page_of(shop, link)
-    shown = {name: one(page, f"#{name}").text().strip() for name in ("addr", "memo", "amount")}
-    microunits = int(str(one(page, "#amount").attributes["data-microunits"]))
+    shown = {name: find_node(page, f"#{name}").text().strip() for name in ("addr", "memo", "amount")}
+    microunits = int(str(find_node(page, "#amount").attributes["data-microunits"]))
     assert (shown, microunits) == (
         {"addr": PAYOUTS[lane], "memo": shop.memo(link), "amount": "1234.56789 USDC"},
         1_234_567_890,
@@ -305,13 +307,13 @@ async def test_each_wallet_link_says_what_the_page_charges(shop: Shop, seller: T
     if family == "evm":
         assert [one.partition("://")[0] for one in opened] == ["metamask", "cbwallet"]
         pages = ["http://" + opened[0].removeprefix("metamask://dapp/"), unquote(opened[1].partition("=")[2])]
-        assert set(pages) == {str(one(page, "#qr").attributes["data-payload"])}
+        assert set(pages) == {str(find_node(page, "#qr").attributes["data-payload"])}
         where, _, request = pages[0].partition("#")
-        told = urlsplit(request)
+        url = urlsplit(request)
         assert where == link["checkout_url"]
-        assert (told.scheme, told.path) == ("ethereum", f"{asset}@84532/transfer")
-        assert parse_qs(told.query) == {"address": [shown["addr"]], "uint256": [str(microunits)]}
-        signed = one(page, "#wallet").attributes
+        assert (url.scheme, url.path) == ("ethereum", f"{asset}@84532/transfer")
+        assert parse_qs(url.query) == {"address": [shown["addr"]], "uint256": [str(microunits)]}
+        signed = find_node(page, "#wallet").attributes
         assert (signed["data-to"], signed["data-value"], signed["data-asset"]) == (
             shown["addr"],
             str(microunits),
@@ -319,35 +321,35 @@ async def test_each_wallet_link_says_what_the_page_charges(shop: Shop, seller: T
         )
         return
     (wallet,) = opened
-    told = urlsplit(wallet)
-    said = {name: values for name, values in parse_qs(told.query).items() if name not in {"reference", "label"}}
+    url = urlsplit(wallet)
+    said = {name: values for name, values in parse_qs(url.query).items() if name not in {"reference", "label"}}
     if family == "algorand":
-        assert (told.scheme, told.netloc) == ("algorand", shown["addr"])
+        assert (url.scheme, url.netloc) == ("algorand", shown["addr"])
         assert said == {"amount": [str(microunits)], "asset": [asset], "xnote": [shown["memo"]]}
     else:
-        assert (told.scheme, told.path) == ("solana", shown["addr"])
+        assert (url.scheme, url.path) == ("solana", shown["addr"])
         assert said == {"amount": ["1234.56789"], "spl-token": [asset], "memo": [shown["memo"]]}
 
 
 async def test_a_paid_page_is_a_receipt(shop: Shop, seller: Tenant, merchants: Merchants) -> None:
     """Who was paid, for what, how much, when, where on the chain; and the signed receipt to take along."""
     await merchants.save(seller.id, "Corner shop", (SHOP,))
-    link = await shop.made(seller, label="Order 7")
+    link = await shop.make_link(seller, label="Order 7")
     page = await paid_page(shop, link)
     status = await shop.status(link)
     lines = {node.css_first("dt").text(): node.css_first("dd").text() for node in page.css(".line")}  # type: ignore[union-attr]
     assert (lines["Amount"], lines["Network"]) == ("8.41 USDC", "Algorand Testnet (test network)")
     assert lines["Time"].endswith(" UTC")
-    assert (one(page, ".merchant").text(), one(page, "h1").text()) == ("Corner shop", "Order 7")
+    assert (find_node(page, ".merchant").text(), find_node(page, "h1").text()) == ("Corner shop", "Order 7")
     assert target(page, "#explorer") == f"https://lora.algokit.io/testnet/transaction/{status['tx_id']}"
-    assert one(page, "#explorer").attributes["rel"] == "noopener noreferrer"
-    signed = one(page, "#signed")
+    assert find_node(page, "#explorer").attributes["rel"] == "noopener noreferrer"
+    signed = find_node(page, "#signed")
     assert (signed.attributes["href"], signed.attributes["download"]) == (
         f"/checkout/{link['token']}/status",
         f"receipt-{lines['Receipt']}.json",
     )
-    told = (await shop.post(link, "/verify", {"tx_id": status["tx_id"]})).json()
-    assert lines["Receipt"] == told["payment_ledger_id"]
+    answer = (await shop.post(link, "/verify", {"tx_id": status["tx_id"]})).json()
+    assert lines["Receipt"] == answer["payment_ledger_id"]
     assert target(page, "#back") == SHOP
 
 

@@ -21,7 +21,7 @@ from tests.reference.gateway.gateway_stack import PAYOUTS
 NETWORKS = ("algorand_testnet", "base_sepolia", "solana_devnet")
 
 
-def shown(html: str) -> tuple[str, bool]:
+def read_page(html: str) -> tuple[str, bool]:
     """Return the word of a page's state, and whether the page says where to pay."""
     page = LexborHTMLParser(html)
     state = page.css_first("#state")
@@ -42,7 +42,7 @@ async def test_a_link_cannot_be_paid_while_its_network_trails(tmp_path: Path, ne
     """Page, status, QR code and health say so; when the network is current again, so is the link."""
     async with checkout_shop(tmp_path, now=int(time.time()), trailing=network) as shop:
         link = await shop.on(network, await shop.tenant())
-        assert shown((await shop.get(link)).text) == ("Waiting for the network", False)
+        assert read_page((await shop.get(link)).text) == ("Waiting for the network", False)
         assert PAYOUTS[network] not in (await shop.get(link)).text
         status = await shop.status(link)
         assert (status["status"], status["payable"]) == ("active", False)
@@ -54,7 +54,7 @@ async def test_a_link_cannot_be_paid_while_its_network_trails(tmp_path: Path, ne
         shop.chains[network].now = int(time.time())
         await until_payable(shop, link)
         assert await shop.status(link) == {"status": "active", "redirect_url": None, "tx_id": None}
-        assert shown((await shop.get(link)).text) == ("Waiting for payment", True)
+        assert read_page((await shop.get(link)).text) == ("Waiting for payment", True)
 
 
 async def test_a_payment_that_is_made_nevertheless_pays(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ async def test_a_payment_that_is_made_nevertheless_pays(tmp_path: Path) -> None:
         tx_id = shop.chains[network].pay(1, shop.memo(link))
         answer = await shop.post(link, "/verify", {"tx_id": tx_id})
         assert (answer.status_code, answer.json()["status"]) == (200, "paid")
-        assert shown((await shop.get(link)).text) == ("Paid", False)
+        assert read_page((await shop.get(link)).text) == ("Paid", False)
         assert "payable" not in await shop.status(link)
 
 
@@ -74,7 +74,7 @@ async def test_the_rule_can_be_switched_off(tmp_path: Path) -> None:
     network = "base_sepolia"
     async with checkout_shop(tmp_path, now=int(time.time()), trailing=network, gateway_node_behind_seconds=0) as shop:
         link = await shop.on(network, await shop.tenant())
-        assert shown((await shop.get(link)).text) == ("Waiting for payment", True)
+        assert read_page((await shop.get(link)).text) == ("Waiting for payment", True)
         assert (await shop.http.get("/health")).json() == {"status": "ok"}
 
 

@@ -22,10 +22,10 @@ ALGORAND, BASE, SOLANA = NETWORKS
 @pytest.mark.parametrize("network", NETWORKS)
 async def test_a_bound_payment_pays_its_link_and_no_other(bench: Bench, network: str) -> None:
     """The link whose memo a payment carries is paid, with the payment in the ledger; its neighbour stays active."""
-    link, other = await bench.link(network), await bench.link(network)
+    link, other_link = await bench.link(network), await bench.link(network)
     tx_id = bench.chains[network].pay(1, bench.memo(link))
     await bench.rounds()
-    assert (await bench.state(link), await bench.state(other)) == ("paid", "active")
+    assert (await bench.state(link), await bench.state(other_link)) == ("paid", "active")
     (payment,) = await bench.payments()
     assert (payment.link_id, payment.tx_id, payment.ordinal, payment.value) == (link.id, tx_id, 1, 8_410_000)
     assert (payment.block_time, payment.state, payment.reversed_at) == (START, PaymentState.PAID, None)
@@ -49,9 +49,9 @@ async def test_a_payment_that_is_undone_before_it_is_final_pays_nothing(bench: B
     """A reorganisation before finality leaves the link active, and a later payment counts."""
     chain, link = bench.chains[BASE], await bench.link(BASE)
     chain.confirmations = 3
-    gone = chain.pay(1, bench.memo(link))
+    undone_tx_id = chain.pay(1, bench.memo(link))
     await bench.rounds(BASE)
-    chain.undo(gone)
+    chain.undo(undone_tx_id)
     chain.mine()
     chain.mine()
     await bench.rounds(BASE)
@@ -84,8 +84,8 @@ async def test_one_transaction_may_pay_several_links(bench: Bench) -> None:
     dear, cheap = await bench.link(SOLANA, amount_microunits=9_000_000), await bench.link(SOLANA)
     bench.chains[SOLANA].pay(1, bench.memo(cheap), bench.memo(dear), values=(9_000_000, 8_410_000))
     await bench.rounds()
-    paid = {one.link_id: one.ordinal for one in await bench.payments()}
-    assert paid == {dear.id: 1, cheap.id: 3}
+    payments_by_link = {one.link_id: one.ordinal for one in await bench.payments()}
+    assert payments_by_link == {dear.id: 1, cheap.id: 3}
 
 
 @both_databases
@@ -118,9 +118,9 @@ async def test_of_a_call_of_before_what_names_an_account_is_taken(bench: Bench) 
     chain = bench.chains[SOLANA]
     for number, accounts, expected in ((1, ("own",), "active"), (2, (), "paid")):
         link = await bench.link(SOLANA)
-        made = chain.transfer((bench.memo(link),))
-        named = replace(made.transfers[0], accounts=accounts)
-        tx_id = chain.mine(number, replace(made, transfers=(named,)))
+        transaction = chain.transfer((bench.memo(link),))
+        named = replace(transaction.transfers[0], accounts=accounts)
+        tx_id = chain.mine(number, replace(transaction, transfers=(named,)))
         await bench.database.change_all(build_use(SOLANA, tx_id, SOME_TRANSFER, UsedBy.CALL, str(number), now=START))
         await bench.rounds()
         assert await bench.state(link) == expected
@@ -352,9 +352,9 @@ async def test_an_address_that_nobody_waits_at_is_forgotten(bench: Bench) -> Non
     await bench.rounds()
     bench.advance(1_001)
     await bench.rounds()
-    asked = chain.asked
+    count_before = chain.asked
     await bench.rounds()
-    assert chain.asked == asked
+    assert chain.asked == count_before
     assert await bench.settling.payments.positions() == {}
 
 

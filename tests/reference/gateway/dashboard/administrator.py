@@ -39,9 +39,9 @@ class Shown:
 
     def text(self, selector: str) -> str:
         """Return the text of the first element that a selector finds, with single spaces."""
-        found = self.tree.css_first(selector)
-        assert found is not None, f"no {selector} in {self.answer.text}"
-        return " ".join(found.text().split())
+        node = self.tree.css_first(selector)
+        assert node is not None, f"no {selector} in {self.answer.text}"
+        return " ".join(node.text().split())
 
     def texts(self, selector: str) -> list[str]:
         """Return the texts of all elements that a selector finds."""
@@ -53,18 +53,18 @@ class Shown:
 
     def value(self, name: str) -> str:
         """Return what stands in a field."""
-        found = self.tree.css_first(f'[name="{name}"]')
-        assert found is not None, f"no field {name}"
-        return str(found.attributes.get("value") or "")
+        node = self.tree.css_first(f'[name="{name}"]')
+        assert node is not None, f"no field {name}"
+        return str(node.attributes.get("value") or "")
 
     @property
     def scripts(self) -> list[str]:
         """The files of the scripts that it loads; it has no script between its tags, nor in an attribute."""
-        found = self.tree.css("script")
-        assert self.answer.text.count("<script") == len(found)
-        assert [one.text() for one in found] == [""] * len(found)
+        node = self.tree.css("script")
+        assert self.answer.text.count("<script") == len(node)
+        assert [one.text() for one in node] == [""] * len(node)
         assert not self.has("[onclick], [onload], [onerror], [onfocus], a[href^='javascript:']")
-        return [str(one.attributes["src"]).partition("?")[0] for one in found]
+        return [str(one.attributes["src"]).partition("?")[0] for one in node]
 
     @property
     def secret(self) -> str:
@@ -74,40 +74,40 @@ class Shown:
     @property
     def fault(self) -> dict[str, str]:
         """What it says is wrong, by field; each stands beside its field, is tied to it and linked from the summary."""
-        found = {}
-        for one in self.tree.css("p.fault"):
-            name = str(one.attributes["id"]).removesuffix("-fault")
+        faults = {}
+        for node in self.tree.css("p.fault"):
+            name = str(node.attributes["id"]).removesuffix("-fault")
             beside = self.tree.css_first(f'[aria-describedby~="{name}-fault"]')
             assert beside is not None
             assert beside.attributes.get("aria-invalid") == "true"
             assert self.tree.css_first(f'.summary a[href="#{name}"]') is not None
             assert self.tree.css_first(f'[id="{name}"]') is not None
-            found[name] = one.text().removeprefix("Error: ").strip()
-        return found
+            faults[name] = node.text().removeprefix("Error: ").strip()
+        return faults
 
     def form(self, action: str = "") -> LexborNode:
         """Return the form with an action, or the only one beside that of signing out."""
-        for one in self.tree.css("form"):
-            given = str(one.attributes.get("action"))
-            if given == action or (not action and not given.endswith("/sign-out")):
-                return one
+        for form_node in self.tree.css("form"):
+            action_url = str(form_node.attributes.get("action"))
+            if action_url == action or (not action and not action_url.endswith("/sign-out")):
+                return form_node
         raise AssertionError(f"no form {action}")
 
 
 def fields(form: LexborNode) -> dict[str, Any]:
     """Return what a browser would send of a form as it stands."""
-    sent: dict[str, Any] = {}
-    for one in form.css("input"):
-        name, value = one.attributes.get("name"), one.attributes.get("value") or ""
-        kind = one.attributes.get("type")
-        if name and kind != "file" and (kind not in {"radio", "checkbox"} or "checked" in one.attributes):
-            sent[name] = value
-    for one in form.css("textarea[name]"):
-        sent[str(one.attributes["name"])] = one.text()
-    for one in form.css("select"):
-        chosen = one.css_first("option[selected]") or one.css_first("option")
-        sent[str(one.attributes["name"])] = chosen.attributes["value"] if chosen is not None else ""
-    return sent
+    form_values: dict[str, Any] = {}
+    for node in form.css("input"):
+        name, value = node.attributes.get("name"), node.attributes.get("value") or ""
+        kind = node.attributes.get("type")
+        if name and kind != "file" and (kind not in {"radio", "checkbox"} or "checked" in node.attributes):
+            form_values[name] = value
+    for node in form.css("textarea[name]"):
+        form_values[str(node.attributes["name"])] = node.text()
+    for node in form.css("select"):
+        option = node.css_first("option[selected]") or node.css_first("option")
+        form_values[str(node.attributes["name"])] = option.attributes["value"] if option is not None else ""
+    return form_values
 
 
 class Administrator:
@@ -121,13 +121,13 @@ class Administrator:
         """Open a page."""
         return Shown(await self.http.get(path, **options))
 
-    async def submit(self, page: Shown, action: str = "", **given: Any) -> Shown:
+    async def submit(self, page: Shown, action: str = "", **values: Any) -> Shown:
         """Submit a form of a page with some fields filled in."""
         form = page.form(action)
-        sent = {**fields(form), **{name.replace("__", "-"): value for name, value in given.items()}}
-        sent = {name: value for name, value in sent.items() if value is not None}
+        form_values = {**fields(form), **{name.replace("__", "-"): value for name, value in values.items()}}
+        form_values = {name: value for name, value in form_values.items() if value is not None}
         where = str(form.attributes.get("action"))
-        return Shown(await self.http.post(where, data=sent))
+        return Shown(await self.http.post(where, data=form_values))
 
     async def sign_in(self, *scopes: str, key: str = "") -> Shown:
         """Sign in with a key of some scopes, or the first one, in a browser that knows nothing; return the answer."""
@@ -138,6 +138,6 @@ class Administrator:
 
     async def make_tenant(self, name: str = "Shop") -> tuple[str, str]:
         """Create a tenant by its form and return its id and its first key."""
-        made = await self.submit(await self.show(ROOT), name=name)
-        assert made.status == 201, made.answer.text
-        return made.texts(".facts dd")[0], made.secret
+        answer = await self.submit(await self.show(ROOT), name=name)
+        assert answer.status == 201, answer.answer.text
+        return answer.texts(".facts dd")[0], answer.secret

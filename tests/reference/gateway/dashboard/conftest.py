@@ -14,9 +14,9 @@ from tests.reference.webhooks.receiver import Receiver
 @pytest.fixture
 async def stranger(shop: Gateway) -> AsyncIterator[Administrator]:
     """A user who is not signed in yet."""
-    made = Administrator(shop)
-    yield made
-    await made.http.aclose()
+    administrator = Administrator(shop)
+    yield administrator
+    await administrator.http.aclose()
 
 
 @pytest.fixture
@@ -29,6 +29,6 @@ async def admin(stranger: Administrator) -> Administrator:
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
     """A receiver that answers 200."""
-    made = await Receiver().open()
-    yield made
-    await made.close()
+    new_receiver = await Receiver().open()
+    yield new_receiver
+    await new_receiver.close()

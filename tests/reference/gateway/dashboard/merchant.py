@@ -16,10 +16,10 @@ SHOP = f"{ROOT}/shop"
 class Merchant(Administrator):
     """A tenant at the dashboard."""
 
-    async def make_link(self, **given: Any) -> Shown:
+    async def make_link(self, **values: Any) -> Shown:
         """Fill in the form of a new link and return the answer."""
         return await self.submit(
-            await self.show(f"{SHOP}/links"), f"{SHOP}/links", **{"amount": "8.41", "label": "Order 7", **given}
+            await self.show(f"{SHOP}/links"), f"{SHOP}/links", **{"amount": "8.41", "label": "Order 7", **values}
         )
 
     async def send_logo(self, png: bytes, path: str = SHOP, **changed: Any) -> httpx.Response:
@@ -27,9 +27,9 @@ class Merchant(Administrator):
         page = await self.show(f"{path}/settings/checkout")
         form = page.form(f"{path}/settings/checkout/logo")
         assert form.attributes["enctype"] == "multipart/form-data"
-        sent = {**fields(form), **changed}
+        form_values = {**fields(form), **changed}
         return await self.http.post(
-            f"{path}/settings/checkout/logo", data=sent, files={"logo": ("logo.png", png, "image/png")}
+            f"{path}/settings/checkout/logo", data=form_values, files={"logo": ("logo.png", png, "image/png")}
         )
 
 

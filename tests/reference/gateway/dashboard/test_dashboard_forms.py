@@ -35,8 +35,8 @@ async def test_every_form_wants_the_token_of_its_session(admin: Administrator, b
     before = await admin.shop.internal("GET", f"/{tenant}")
     last = "A" if right[-1] != "A" else "B"
     for token in (None, "", csrf_token("x" * 43), right[:-1] + last, right + "A", "é"):
-        sent = {"name": "x", "mode": "test", "status": "approved", **({} if token is None else {"csrf": token})}
-        answer = await admin.http.post(path, data=sent)
+        form_values = {"name": "x", "mode": "test", "status": "approved", **({} if token is None else {"csrf": token})}
+        answer = await admin.http.post(path, data=form_values)
         assert answer.status_code == 403, (path, token)
         assert "invalid_form_token" in answer.text
     assert await admin.shop.internal("GET", f"/{tenant}") == before
@@ -50,23 +50,27 @@ def admin_token(admin: Administrator) -> str:
 
 async def test_a_token_is_one_sessions(admin: Administrator, shop: Gateway) -> None:
     """That of another administrator, or of the session before, does nothing."""
-    other = Administrator(shop)
-    await other.sign_in()
-    theirs = admin_token(other)
+    other_administrator = Administrator(shop)
+    await other_administrator.sign_in()
+    theirs = admin_token(other_administrator)
     assert theirs != admin_token(admin)
-    for one, token in ((admin, theirs), (other, admin_token(admin))):
+    for one, token in ((admin, theirs), (other_administrator, admin_token(admin))):
         assert (await one.http.post(ROOT, data={"csrf": token, "name": "x"})).status_code == 403
-    await other.http.aclose()
+    await other_administrator.http.aclose()
 
 
 async def test_signing_in_wants_a_token_too(stranger: Administrator) -> None:
     """Without the form's cookie, or with another token, no user is signed in with another user's key."""
     page = await stranger.show(SIGN_IN)
-    sent = {**fields(page.form()), "key": stranger.shop.admin_key}
-    for wrong in ({**sent, "csrf": ""}, {**sent, "csrf": csrf_token("A" * 43)}, {"key": sent["key"]}):
+    form_values = {**fields(page.form()), "key": stranger.shop.admin_key}
+    for wrong in (
+        {**form_values, "csrf": ""},
+        {**form_values, "csrf": csrf_token("A" * 43)},
+        {"key": form_values["key"]},
+    ):
         assert (await stranger.http.post(SIGN_IN, data=wrong)).status_code == 403
     stranger.http.cookies.clear()
-    assert (await stranger.http.post(SIGN_IN, data=sent)).status_code == 403
+    assert (await stranger.http.post(SIGN_IN, data=form_values)).status_code == 403
     assert "weldproof-session" not in stranger.http.cookies
 
 
@@ -108,10 +112,10 @@ async def test_a_form_is_urlencoded(admin: Administrator) -> None:
 async def test_a_reload_of_an_answer_makes_nothing_again(admin: Administrator) -> None:
     """The same form sent twice: one tenant, one secret, and the second answer shows none."""
     page = await admin.show(ROOT)
-    made = await admin.submit(page, name="Shop")
+    answer = await admin.submit(page, name="Shop")
     again = await admin.submit(page, name="Shop")
-    assert (made.status, again.status, again.text("h1")) == (201, 409, "Sent already")
-    assert made.secret not in again.answer.text
+    assert (answer.status, again.status, again.text("h1")) == (201, 409, "Sent already")
+    assert answer.secret not in again.answer.text
     assert (await admin.show(ROOT)).texts("tbody th") == ["Shop"]
 
 

@@ -31,14 +31,14 @@ async def everywhere(admin: Administrator, tenant: str) -> str:
 
 async def test_a_tenant_is_made_and_its_first_key_shown_once(admin: Administrator) -> None:
     """The key works; no later page has it, no address has it, and no store keeps the page."""
-    made = await admin.submit(await admin.show(ROOT), name="Bäckerei <Süß> & Co")
-    assert (made.status, made.text("h1")) == (201, "The tenant is made")
-    assert made.answer.headers["Cache-Control"] == "no-store"
-    key = made.secret
+    answer = await admin.submit(await admin.show(ROOT), name="Bäckerei <Süß> & Co")
+    assert (answer.status, answer.text("h1")) == (201, "The tenant is made")
+    assert answer.answer.headers["Cache-Control"] == "no-store"
+    key = answer.secret
     assert KEY.fullmatch(key)
-    assert made.answer.text.count(key) == 1
-    assert key not in str(made.answer.url)
-    tenant = made.texts(".facts dd")[0]
+    assert answer.answer.text.count(key) == 1
+    assert key not in str(answer.answer.url)
+    tenant = answer.texts(".facts dd")[0]
     assert (await admin.shop.internal("GET", f"/{tenant}"))["name"] == "Bäckerei <Süß> & Co"
     assert await works(admin, tenant, key)
     assert key not in await everywhere(admin, tenant)
@@ -69,12 +69,12 @@ async def test_keys_are_made_rotated_and_deleted(admin: Administrator) -> None:
     assert len({first, second.secret, third.secret}) == 3
     for key in (first, second.secret, third.secret):
         assert await works(admin, tenant, key)
-    shown = await admin.show(path)
-    assert sorted(shown.texts(".badge")) == ["Accepted", "Accepted", "Rotated"]
+    page = await admin.show(path)
+    assert sorted(page.texts(".badge")) == ["Accepted", "Accepted", "Rotated"]
     for key in (first, second.secret, third.secret):
         assert key not in await everywhere(admin, tenant)
-    gone = await admin.submit(await admin.show(f"{path}/{second.texts('.facts dd')[0]}/delete"))
-    assert (gone.status, gone.answer.headers["Location"]) == (303, f"{path}?done=deleted")
+    answer = await admin.submit(await admin.show(f"{path}/{second.texts('.facts dd')[0]}/delete"))
+    assert (answer.status, answer.answer.headers["Location"]) == (303, f"{path}?done=deleted")
     assert (await admin.show(f"{path}?done=deleted")).text(".done") == "Deleted. It has ended at once."
     assert not await works(admin, tenant, second.secret)
     admin.shop.advance(30 * DAY + 5)
@@ -109,8 +109,8 @@ async def test_a_live_key_is_rotated_by_who_may_make_one(admin: Administrator) -
     assert set((await admin.submit(asks)).fault) == {"mode"}
     assert len((await admin.shop.internal("GET", f"/{tenant}"))["keys"]) == 2
     await admin.sign_in("apikeys:admin")
-    shown = await admin.show(path)
-    assert f"{path}/{live}/rotate" not in {one.attributes["href"] for one in shown.tree.css(".actions a")}
+    page = await admin.show(path)
+    assert f"{path}/{live}/rotate" not in {one.attributes["href"] for one in page.tree.css(".actions a")}
     assert (await admin.show(f"{path}/{live}/rotate")).status == 403
 
 
@@ -152,8 +152,8 @@ async def test_a_key_opens_what_its_scopes_allow(stranger: Administrator, scope:
             assert page.status == 200, below
             if below.endswith(".csv"):
                 continue
-            named = {str(one.attributes["href"]).partition(tenant)[2] for one in page.tree.css("nav li a")}
-            assert named == {path for path, some in OPENS.items() if scope in some and not path.endswith(".csv")}
+            names = {str(one.attributes["href"]).partition(tenant)[2] for one in page.tree.css("nav li a")}
+            assert names == {path for path, some in OPENS.items() if scope in some and not path.endswith(".csv")}
         else:
             assert (page.status, page.text("h1")) == (403, "Not allowed"), below
             assert "forbidden_scope" in page.answer.text
@@ -201,8 +201,8 @@ async def test_a_live_key_wants_a_scope_of_its_own(stranger: Administrator) -> N
     await stranger.sign_in("apikeys:admin")
     page = await stranger.show(f"{ROOT}/tenants/{tenant}/keys")
     assert not page.has("#mode-live")
-    refused = await stranger.submit(page, mode="live")
-    assert (refused.status, "live:activate" in refused.answer.text) == (403, True)
+    refusal = await stranger.submit(page, mode="live")
+    assert (refusal.status, "live:activate" in refusal.answer.text) == (403, True)
     await stranger.sign_in("apikeys:admin", "live:activate")
     assert (await stranger.submit(await stranger.show(f"{ROOT}/tenants/{tenant}/keys"), mode="live")).status == 201
 
@@ -213,8 +213,8 @@ async def test_a_key_that_lists_no_tenants_opens_one_by_its_id(stranger: Adminis
     await stranger.sign_in("kyb:write")
     asks = await stranger.show(ROOT)
     assert asks.text("h1") == "Open a tenant"
-    gone = (await stranger.show(ROOT, params={"tenant": f" {tenant.upper()} "})).answer
-    assert (gone.status_code, gone.headers["Location"]) == (303, f"{ROOT}/tenants/{tenant}")
+    answer = (await stranger.show(ROOT, params={"tenant": f" {tenant.upper()} "})).answer
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"{ROOT}/tenants/{tenant}")
     wrong = await stranger.show(ROOT, params={"tenant": '"><b>x'})
     assert (wrong.status, set(wrong.fault), wrong.value("tenant")) == (422, {"tenant"}, '"><b>x')
     assert (await stranger.show(f"{ROOT}/tenants/00000000-0000-4000-8000-000000000000")).status == 404

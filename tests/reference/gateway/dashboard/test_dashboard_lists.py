@@ -31,10 +31,10 @@ async def store(tmp_path: Path) -> AsyncIterator[Shop]:
 @pytest.fixture
 async def keeper(store: Shop) -> AsyncIterator[Administrator]:
     """An administrator of that gateway, signed in."""
-    made = Administrator(store)
-    await made.sign_in()
-    yield made
-    await made.http.aclose()
+    administrator = Administrator(store)
+    await administrator.sign_in()
+    yield administrator
+    await administrator.http.aclose()
 
 
 async def pay(store: Shop, link: dict[str, Any], number: int, network: str = "algorand_testnet") -> str:
@@ -98,8 +98,8 @@ async def test_links_are_listed_with_what_became_of_them(store: Shop, keeper: Ad
     """State, amount, network, label, the way to the checkout, and the transaction that paid."""
     tenant = await store.tenant()
     waits = await store.on("base_sepolia", tenant, label="Waits")
-    paid = await store.on("algorand_testnet", tenant, label=HOSTILE_LABEL)
-    tx_id = await pay(store, paid, 1)
+    paid_link = await store.on("algorand_testnet", tenant, label=HOSTILE_LABEL)
+    tx_id = await pay(store, paid_link, 1)
     page = await below(keeper, tenant, "links")
     rows = {row.css_first("th").text().strip(): row for row in page.tree.css("tbody tr")}  # type: ignore[union-attr]
     cells = {label: [" ".join(cell.text().split()) for cell in row.css("td")] for label, row in rows.items()}
@@ -108,7 +108,7 @@ async def test_links_are_listed_with_what_became_of_them(store: Shop, keeper: Ad
     state, _, network, _, transaction = cells[HOSTILE_LABEL][:5]
     assert (state, network, transaction) == ("Paid", "Algorand Testnet", f"{tx_id} Copy transaction {tx_id[:8]}")
     hrefs = {str(one.attributes["href"]) for one in page.tree.css("tbody a")}
-    assert hrefs == {waits["checkout_url"], paid["checkout_url"]}
+    assert hrefs == {waits["checkout_url"], paid_link["checkout_url"]}
     assert page.scripts == [COPY_SCRIPT]
     assert page.text("#late + .lead").startswith("None.")
 
@@ -127,9 +127,9 @@ async def test_late_payments_are_listed_with_their_reason(store: Shop, keeper: A
 
     settings: GatewaySettings = store.settings
     database = open_database(sqlite_dsn(settings.gateway_data_dir / "gateway.sqlite3"))
-    stored, payments = Links(database, settings.word), Payments(database)
+    links_store, payments = Links(database, settings.word), Payments(database)
     for number, (name, link) in enumerate(links.items()):
-        of = await stored.by_token(link["token"])
+        of = await links_store.by_token(link["token"])
         assert of is not None
         after = of.expires_at + 1 if name == "expired" else of.created_at
         late = Payment(
@@ -169,14 +169,14 @@ async def test_a_late_payment_is_noted_as_given_back(store: Shop, keeper: Admini
     page = await below(keeper, tenant, "links")
     action = f"{ROOT}/tenants/{tenant.id}/links/payments/{late}/refunded"
     for wrong in ("", "no id", "1" * 52):
-        told = await keeper.submit(page, action, transaction=wrong)
-        assert (told.status, list(told.fault)) == (422, [f"transaction-{late}"])
+        answer = await keeper.submit(page, action, transaction=wrong)
+        assert (answer.status, list(answer.fault)) == (422, [f"transaction-{late}"])
     given_back = "B" * 51 + "A"
-    gone = await keeper.submit(page, action, transaction=given_back)
-    assert gone.answer.headers["Location"] == f"{ROOT}/tenants/{tenant.id}/links?done=refunded"
+    answer = await keeper.submit(page, action, transaction=given_back)
+    assert answer.answer.headers["Location"] == f"{ROOT}/tenants/{tenant.id}/links?done=refunded"
     assert (await keeper.submit(page, action, transaction=given_back)).status == 409
-    sent = {**fields(page.form(action)), "transaction": given_back}
-    assert (await keeper.http.post(action.replace(late, "p-none"), data=sent)).status_code == 404
+    form_values = {**fields(page.form(action)), "transaction": given_back}
+    assert (await keeper.http.post(action.replace(late, "p-none"), data=form_values)).status_code == 404
     page = await below(keeper, tenant, "links")
     assert given_back in page.text('section[aria-labelledby="late"]')
     assert not page.has('section[aria-labelledby="late"] form')
@@ -198,13 +198,13 @@ async def listed_late(store: Shop, link: dict[str, Any], tx_id: str) -> str:
     database = open_database(sqlite_dsn(store.settings.gateway_data_dir / "gateway.sqlite3"))
     of = await Links(database, store.settings.word).by_token(link["token"])
     assert of is not None
-    made = Payment(
+    payment = Payment(
         *(f"p-{tx_id[:9]}", of.id, of.tenant_id, of.network, tx_id, 0, PaymentState.LATE, AMOUNT, "payer"),
         *(of.created_at, of.created_at),
     )
-    assert await Payments(database).note(made)
+    assert await Payments(database).note(payment)
     await database.close()
-    return made.id
+    return payment.id
 
 
 async def test_a_delivery_is_listed_with_its_attempts_and_sent_again(
@@ -221,8 +221,8 @@ async def test_a_delivery_is_listed_with_its_attempts_and_sent_again(
     assert "next attempt" in page.text(".deliveries")
     receiver.answer = status(204)
     (form,) = page.tree.css(".deliveries form")
-    gone = await keeper.submit(page, str(form.attributes["action"]))
-    assert gone.answer.headers["Location"] == f"{ROOT}/tenants/{tenant.id}/deliveries?done=resent"
+    answer = await keeper.submit(page, str(form.attributes["action"]))
+    assert answer.answer.headers["Location"] == f"{ROOT}/tenants/{tenant.id}/deliveries?done=resent"
     page = await until_state(keeper, tenant, "Delivered")
     assert page.texts("summary") == ["2 attempts"]
     assert [one for one in page.texts("details td") if one in {"500", "204"}] == ["500", "204"]
@@ -235,18 +235,18 @@ async def test_a_delivery_is_listed_with_its_attempts_and_sent_again(
 async def test_what_cannot_be_sent_again_has_no_button(store: Shop, keeper: Administrator, receiver: Receiver) -> None:
     """A delivery whose destination is deleted says so, and its form is 404."""
     tenant = await store.tenant()
-    made = await store.internal("POST", f"/{tenant.id}/webhooks", {"url": receiver.url}, status=201)
+    answer = await store.internal("POST", f"/{tenant.id}/webhooks", {"url": receiver.url}, status=201)
     await pay(store, await store.on("algorand_testnet", tenant), 1)
     page = await until_state(keeper, tenant, "Delivered")
     action = str(page.tree.css(".deliveries form")[0].attributes["action"])
-    where = f"{ROOT}/tenants/{tenant.id}/settings/notifications/{made['destination_id']}/delete"
+    where = f"{ROOT}/tenants/{tenant.id}/settings/notifications/{answer['destination_id']}/delete"
     await keeper.submit(await keeper.show(where))
     after = await below(keeper, tenant, "deliveries")
     assert (after.has(".deliveries form"), after.texts(".deliveries .badge")) == (False, ["Delivered", "Deleted"])
     assert (await keeper.submit(page, action)).status == 404
 
 
-async def standing(admin: Administrator, tenant: str) -> tuple[str, list[str]]:
+async def read_trial_page(admin: Administrator, tenant: str) -> tuple[str, list[str]]:
     """Return whether test networks and mainnet are open, and all that the two say."""
     page = await below(admin, tenant, "trial")
     return " ".join(page.texts(".two .badge")), page.texts(".two p")
@@ -255,18 +255,18 @@ async def standing(admin: Administrator, tenant: str) -> tuple[str, list[str]]:
 async def test_the_trial_screen_says_what_is_allowed(admin: Administrator) -> None:
     """On trial, over, approved, paid: the rules of 3.10 in words, as the API applies them."""
     tenant, _ = await admin.make_tenant()
-    assert (await standing(admin, tenant))[0] == "Open Closed"
+    assert (await read_trial_page(admin, tenant))[0] == "Open Closed"
     admin.shop.advance(60 * DAY + 1)
     await admin.sign_in()
-    words, sentences = await standing(admin, tenant)
+    words, sentences = await read_trial_page(admin, tenant)
     assert (words, any("trial is over" in one for one in sentences)) == ("Closed Closed", True)
     page = await admin.show(f"{ROOT}/tenants/{tenant}/trial")
-    done = await admin.submit(page, status="approved")
-    assert done.answer.headers["Location"] == f"{ROOT}/tenants/{tenant}/trial?done=judged"
-    words, sentences = await standing(admin, tenant)
+    last_attempt = await admin.submit(page, status="approved")
+    assert last_attempt.answer.headers["Location"] == f"{ROOT}/tenants/{tenant}/trial?done=judged"
+    words, sentences = await read_trial_page(admin, tenant)
     assert (words, any("free up to 1000.00 USD" in one for one in sentences)) == ("Open Open", True)
     await admin.submit(await admin.show(f"{ROOT}/tenants/{tenant}/trial"), plan="paid")
-    words, sentences = await standing(admin, tenant)
+    words, sentences = await read_trial_page(admin, tenant)
     assert (words, any("Without limit" in one for one in sentences)) == ("Open Open", True)
     record = await admin.shop.internal("GET", f"/{tenant}")
     assert (record["kyc_status"], record["plan"]) == ("approved", "paid")
@@ -284,19 +284,19 @@ async def test_a_decision_is_one_of_those_offered(admin: Administrator, name: st
 
 async def test_hostile_texts_stay_texts(admin: Administrator, shop: Gateway) -> None:
     """Names, labels and addresses of destinations are escaped wherever they are shown."""
-    made = await admin.submit(await admin.show(ROOT), name=HOSTILE)
-    tenant, key = Tenant(made.texts(".facts dd")[0], made.secret), made.secret
+    answer = await admin.submit(await admin.show(ROOT), name=HOSTILE)
+    tenant, key = Tenant(answer.texts(".facts dd")[0], answer.secret), answer.secret
     await shop.internal("PUT", f"/{tenant.id}/networks", {"base_sepolia": {"payout_address": "0x" + "1" * 40}})
-    await shop.made(tenant, label=HOSTILE_LABEL)
+    await shop.make_link(tenant, label=HOSTILE_LABEL)
     url = "http://127.0.0.1:9/'&q=%3Cb%3E"
     await shop.internal("POST", f"/{tenant.id}/webhooks", {"url": url}, status=201)
-    pages = [made, await admin.show(ROOT)]
+    pages = [answer, await admin.show(ROOT)]
     pages += [await below(admin, tenant, one) for one in ("links", "keys", "settings/notifications", "trial")]
     for page in pages:
         assert set(page.scripts) <= {COPY_SCRIPT}
         assert "49" not in page.title
         assert HOSTILE in " ".join(page.tree.text().split()) or page.has("bdi")
-        assert key not in page.answer.text or page is made
+        assert key not in page.answer.text or page is answer
     assert pages[-2].text("tbody th") == url
     wrong = await admin.submit(await admin.show(ROOT), name=HOSTILE + "\x00")
     assert wrong.value("name").startswith("<script>")

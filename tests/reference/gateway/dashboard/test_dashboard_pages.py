@@ -29,14 +29,14 @@ def is_page(answer: httpx.Response, *, copies: bool = False) -> None:
         *("frame-ancestors 'none'", "base-uri 'none'"),
         *(["script-src 'self'"] if copies else []),
     }
-    wanted = {
+    expected_values = {
         "content-type": HTML,
         "x-frame-options": "DENY",
         "cache-control": "no-store",
         "referrer-policy": "no-referrer",
         "x-content-type-options": "nosniff",
     }
-    assert wanted == {name: answer.headers[name] for name in wanted}
+    assert expected_values == {name: answer.headers[name] for name in expected_values}
     assert re.fullmatch(r"req_[0-9a-f]{32}", answer.headers["X-Request-Id"])
 
 
@@ -50,19 +50,19 @@ async def test_every_page_is_closed_to_others(admin: Administrator) -> None:
     base = f"{ROOT}/tenants/{tenant}"
     screens = ("links", "payments", "deliveries", "keys", "settings/networks", "settings/notifications", "trial")
     paths = [ROOT, f"{base}/keys/{key['key_id']}/rotate", f"{ROOT}/nothing", f"{base}/nothing", f"{base}/keys/x/rotate"]
-    for path in [*paths, *(f"{base}/{one}" for one in screens)]:
+    for path in [*paths, *(f"{base}/{node}" for node in screens)]:
         page = await admin.show(path)
         copies = path in {f"{base}/links", f"{base}/payments"}
         is_page(page.answer, copies=copies)
         assert page.scripts == ([COPY_SCRIPT] if copies else [])
         assert not page.has("style, [style], iframe, object, base")
-        for one in page.tree.css("[src], link[href]"):
-            assert str(one.attributes.get("src") or one.attributes.get("href")).startswith(f"{ROOT}/assets/")
+        for node in page.tree.css("[src], link[href]"):
+            assert str(node.attributes.get("src") or node.attributes.get("href")).startswith(f"{ROOT}/assets/")
         assert len(page.tree.css("main")) == len(page.tree.css("h1")) == 1
         assert page.has('a.skip[href="#main"]')
-    made = await admin.submit(await admin.show(f"{base}/keys"))
-    is_page(made.answer)
-    assert (bool(made.secret), made.scripts) == (True, [])
+    answer = await admin.submit(await admin.show(f"{base}/keys"))
+    is_page(answer.answer)
+    assert (bool(answer.secret), answer.scripts) == (True, [])
     admin.http.cookies.clear()
     is_page((await admin.show(SIGN_IN)).answer)
 
@@ -155,8 +155,8 @@ async def test_odd_names_are_nobodys(tmp_path: Path, kind: str, request: pytest.
         }.items():
             for value in ("\x00", "a" * 60_000, "💩", "\ud7ff", "'; --", "<b>", "[]", "-1", "1e9", "²"):
                 for name in names:
-                    sent: dict[str, Any] = {"csrf": token, "form": "B" * 22, name: value}
-                    answer = await admin.http.post(ROOT + below, data=sent)
+                    form_values: dict[str, Any] = {"csrf": token, "form": "B" * 22, name: value}
+                    answer = await admin.http.post(ROOT + below, data=form_values)
                     assert answer.status_code in {303, 400, 409, 422} or (below, name) == ("", "name"), (below, name)
                     assert answer.status_code < 500
         await admin.http.aclose()
@@ -180,10 +180,10 @@ async def test_a_database_that_is_away_is_told(admin: Administrator, monkeypatch
 async def test_an_unplanned_fault_tells_nothing(admin: Administrator, monkeypatch: pytest.MonkeyPatch) -> None:
     """500 with a page, the request's id and no word of what happened (P-CV-18)."""
 
-    async def broken(*_: Any, **__: Any) -> Any:
+    async def raise_fault(*_: Any, **__: Any) -> Any:
         raise RuntimeError("the secret reason")
 
-    monkeypatch.setattr(Tenants, "list_page", broken)
+    monkeypatch.setattr(Tenants, "list_page", raise_fault)
     page = await admin.show(ROOT)
     assert (page.status, "internal_error" in page.answer.text) == (500, True)
     assert "secret reason" not in page.answer.text
@@ -208,7 +208,7 @@ def browse(worker: GatewayProcess, cookies: httpx.Cookies) -> httpx.Client:
     return httpx.Client(base_url=worker.http.base_url, cookies=cookies, trust_env=False)
 
 
-def hidden(page: httpx.Response) -> dict[str, str]:
+def hidden_fields(page: httpx.Response) -> dict[str, str]:
     """Return the hidden fields of a page."""
     return dict(re.findall(r'name="(csrf|form)" value="([^"]*)"', page.text))
 
@@ -216,36 +216,36 @@ def hidden(page: httpx.Response) -> dict[str, str]:
 def test_two_workers_serve_one_session_and_log_no_secret(tmp_path: Path) -> None:
     """Signed in at one, a key made at the other, sent again to the first: 409; out at one, out at both."""
     settings = {"WP_LOG_LEVEL": "debug", "WP_GATEWAY_DATA_DIR": str(tmp_path / "data")}
-    one = GatewayProcess(tmp_path / "one", settings)
-    two = GatewayProcess(tmp_path / "two", settings, public=one.socket)
+    process = GatewayProcess(tmp_path / "one", settings)
+    two = GatewayProcess(tmp_path / "two", settings, public=process.socket)
     try:
-        one.start().ready()
+        process.start().ready()
         two.start().ready()
-        key = (one.data / "admin_key").read_text("ascii")
+        key = (process.data / "admin_key").read_text("ascii")
         cookies = httpx.Cookies()
-        first, second = browse(one, cookies), browse(two, cookies)
+        first, second = browse(process, cookies), browse(two, cookies)
         form = first.get(SIGN_IN)
         wrong = "weldc_" + "W" * 43
         second.cookies = first.cookies
-        assert second.post(SIGN_IN, data={**hidden(form), "key": wrong}).status_code == 401
-        assert second.post(SIGN_IN, data={**hidden(form), "key": key}).status_code == 303
+        assert second.post(SIGN_IN, data={**hidden_fields(form), "key": wrong}).status_code == 401
+        assert second.post(SIGN_IN, data={**hidden_fields(form), "key": key}).status_code == 303
         first.cookies = second.cookies
         page = first.get(ROOT)
-        sent = {**hidden(page), "name": "Shop"}
+        sent = {**hidden_fields(page), "name": "Shop"}
         made = second.post(ROOT, data=sent)
         assert (made.status_code, first.post(ROOT, data=sent).status_code) == (201, 409)
         tenant_key = re.search(r"weld_[A-Za-z0-9_-]{43}", made.text)
         assert tenant_key is not None
         session = first.cookies["weldproof-session"]
         kept = httpx.Cookies(first.cookies)
-        assert first.post(f"{ROOT}/sign-out", data=hidden(page)).status_code == 303
+        assert first.post(f"{ROOT}/sign-out", data=hidden_fields(page)).status_code == 303
         second.cookies = kept
         assert second.get(ROOT).status_code == 303
         first.close()
         second.close()
     finally:
-        one.close()
+        process.close()
         two.close()
-    logs = one.log() + two.log()
+    logs = process.log() + two.log()
     for secret in (key, wrong, tenant_key[0], session, sent["csrf"], sent["form"]):
         assert secret not in logs

@@ -54,10 +54,10 @@ async def merchant(store: Shop, seller: Tenant) -> AsyncIterator[Merchant]:
 @pytest.fixture
 async def operator(store: Shop) -> AsyncIterator[Administrator]:
     """An administrator, signed in."""
-    made = Administrator(store)
-    await made.sign_in()
-    yield made
-    await made.http.aclose()
+    administrator = Administrator(store)
+    await administrator.sign_in()
+    yield administrator
+    await administrator.http.aclose()
 
 
 def labels(page: Shown) -> tuple[list[str], list[str]]:
@@ -217,7 +217,7 @@ async def test_the_file_has_amounts_to_the_last_digit_and_no_secret(
     rows = {row["state"]: row for row in rows_of(answer)}
     assert list(rows) == ["paid", "late", "surplus"]
     assert tuple(rows["paid"]) == COLUMNS
-    wanted = {
+    expected_values = {
         "label": 'Ü, "quoted"',
         "link_id": link["id"],
         "amount_usdc": "8.410001",
@@ -232,7 +232,7 @@ async def test_the_file_has_amounts_to_the_last_digit_and_no_secret(
         "reason": "",
         "undone_at": "",
     }
-    assert {name: rows["paid"][name] for name in wanted} == wanted
+    assert {name: rows["paid"][name] for name in expected_values} == expected_values
     assert (rows["surplus"]["amount_usdc"], rows["surplus"]["amount_microunits"]) == ("0.000001", "1")
     assert rows["late"]["reason"] == "paid"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", rows["paid"]["confirmed_at"])
@@ -300,9 +300,9 @@ async def test_a_tenant_finds_and_exports_its_own_payments_alone(
     """Whatever it searches for and whichever id it names; an administrator exports the tenant of the address."""
     link, told = await paid_link(store, seller, label="Only the seller's")
     await listed_late(store, link, "1" * 52)
-    other = await store.tenant()
+    other_tenant = await store.tenant()
     rival = Merchant(store)
-    await rival.sign_in(key=other.key)
+    await rival.sign_in(key=other_tenant.key)
     texts = ("", "seller", told["tx_id"], link["id"], told["payment_ledger_id"], "%", PAYOUTS["algorand_testnet"])
     for text in texts:
         for further in ({}, {"after": told["payment_ledger_id"]}, {"tenant_id": seller.id}):
@@ -311,7 +311,7 @@ async def test_a_tenant_finds_and_exports_its_own_payments_alone(
             page = await rival.show(PAYMENTS, params=given)
             assert (page.status, labels(page)) == (200, ([], []))
     assert len(rows_of(await merchant.http.get(EXPORT))) == 2
-    for tenant, count in ((seller, 2), (other, 0)):
+    for tenant, count in ((seller, 2), (other_tenant, 0)):
         assert len(rows_of(await operator.http.get(f"{ROOT}/tenants/{tenant.id}/payments/export.csv"))) == count
     assert (await operator.show(f"{ROOT}/tenants/{'0' * 36}/payments/export.csv")).status == 404
     await rival.http.aclose()

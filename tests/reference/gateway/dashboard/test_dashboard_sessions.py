@@ -79,9 +79,9 @@ async def test_signing_out_ends_the_session_everywhere_at_once(tmp_path: Path) -
         page = await copy.show(ROOT)
         assert page.status == 200
         kept = httpx.Cookies(admin.http.cookies)
-        gone = await copy.submit(page, f"{ROOT}/sign-out")
-        assert (gone.status, gone.answer.headers["Location"]) == (303, SIGN_IN)
-        assert cookie_of(gone.answer)[1] == ""
+        answer = await copy.submit(page, f"{ROOT}/sign-out")
+        assert (answer.status, answer.answer.headers["Location"]) == (303, SIGN_IN)
+        assert cookie_of(answer.answer)[1] == ""
         for one in (admin, copy):
             one.http.cookies = kept
             assert (await one.show(ROOT)).answer.headers["Location"] == f"{SIGN_IN}?to=/dashboard"

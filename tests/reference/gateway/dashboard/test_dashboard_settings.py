@@ -35,12 +35,12 @@ async def test_addresses_are_set_in_an_order(admin: Administrator) -> None:
     path = f"{ROOT}/tenants/{tenant}/settings/networks"
     page = await admin.show(path)
     assert [page.value(f"address-{key}") for key in PAYOUTS] == [""] * 5
-    given = {
+    options = {
         "address__solana_devnet": SOLANA,
         "address__base_sepolia": f"  {EVM} ",
         "address__algorand_testnet": ALGORAND,
     }
-    saved = await admin.submit(page, **given, place__solana_devnet="2", place__base_sepolia="1")
+    saved = await admin.submit(page, **options, place__solana_devnet="2", place__base_sepolia="1")
     assert (saved.status, saved.answer.headers["Location"]) == (303, f"{path}?done=saved")
     assert await networks(admin, tenant) == [
         ("base_sepolia", EVM),
@@ -58,7 +58,7 @@ async def test_every_wrong_field_is_told_and_nothing_is_saved(admin: Administrat
     """Each beside its field, all at once; what was written stays."""
     tenant = (await admin.shop.tenant("base_sepolia")).id
     path = f"{ROOT}/tenants/{tenant}/settings/networks"
-    given = {
+    options = {
         "address__algorand_testnet": ALGORAND[:-1] + "B",
         "address__solana_devnet": '"><script>1</script>',
         "address__base_mainnet": "a" * 129,
@@ -66,7 +66,7 @@ async def test_every_wrong_field_is_told_and_nothing_is_saved(admin: Administrat
         "place__algorand_mainnet": "1.5",
         "place__base_mainnet": "100",
     }
-    page = await admin.submit(await admin.show(path), **given)
+    page = await admin.submit(await admin.show(path), **options)
     assert page.status == 422
     assert set(page.fault) == {
         *("address-algorand_testnet", "address-solana_devnet", "address-base_mainnet"),
@@ -110,19 +110,19 @@ async def test_a_destination_is_added_and_its_secret_shown_once(admin: Administr
     path = f"{ROOT}/tenants/{tenant}/settings/notifications"
     page = await admin.show(path)
     assert page.has('input[value="payment.confirmed"][checked]')
-    made = await admin.submit(page, url=f" {HOOK} ", events=["payment.confirmed", "payment.cancelled"])
-    assert (made.status, made.text("h1")) == (201, "The destination is added")
-    assert re.fullmatch(r"weldw_[A-Za-z0-9_-]{43}", made.secret)
+    answer = await admin.submit(page, url=f" {HOOK} ", events=["payment.confirmed", "payment.cancelled"])
+    assert (answer.status, answer.text("h1")) == (201, "The destination is added")
+    assert re.fullmatch(r"weldw_[A-Za-z0-9_-]{43}", answer.secret)
     (one,) = await destinations(admin, tenant)
     assert (one["url"], one["events"]) == (HOOK, ["payment.cancelled", "payment.confirmed"])
     again = await admin.submit(page, url=HOOK)
-    assert (again.status, made.secret in again.answer.text) == (409, False)
+    assert (again.status, answer.secret in again.answer.text) == (409, False)
     listed = await admin.show(path)
-    assert (listed.texts("tbody th"), made.secret in listed.answer.text) == ([HOOK], False)
+    assert (listed.texts("tbody th"), answer.secret in listed.answer.text) == ([HOOK], False)
     asks = await admin.show(f"{path}/{one['destination_id']}/rotate")
     rotated = await admin.submit(asks)
     assert (rotated.status, rotated.text("h1")) == (201, "The secret is replaced")
-    assert rotated.secret != made.secret
+    assert rotated.secret != answer.secret
     assert (await admin.submit(asks)).status == 409
     (now,) = await destinations(admin, tenant)
     assert now["rotated_at"] is not None
@@ -188,11 +188,11 @@ async def test_a_tenth_destination_is_not_offered_nor_added(admin: Administrator
 async def test_a_thing_of_another_tenant_is_not_there(admin: Administrator) -> None:
     """Neither its keys nor its destinations, at any form."""
     mine, theirs = (await admin.make_tenant())[0], (await admin.make_tenant("Other"))[0]
-    made = await admin.shop.internal("POST", f"/{theirs}/webhooks", {"url": HOOK}, status=201)
+    answer = await admin.shop.internal("POST", f"/{theirs}/webhooks", {"url": HOOK}, status=201)
     key = (await admin.shop.internal("GET", f"/{theirs}"))["keys"][0]["key_id"]
     page = await admin.show(f"{ROOT}/tenants/{mine}/keys")
     sent = {"csrf": page.value("csrf"), "form": page.value("form")}
-    for below in (f"keys/{key}", f"settings/notifications/{made['destination_id']}"):
+    for below in (f"keys/{key}", f"settings/notifications/{answer['destination_id']}"):
         for verb in ("rotate", "delete"):
             path = f"{ROOT}/tenants/{mine}/{below}/{verb}"
             assert (await admin.show(path)).status == 404

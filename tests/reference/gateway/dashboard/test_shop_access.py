@@ -95,10 +95,10 @@ async def call(who: Administrator, route: Route, tenant_id: str) -> httpx.Respon
     if route.method == "GET":
         return await who.http.get(path)
     token = csrf_token(str(who.http.cookies.get("weldproof-session") or "x" * 43))
-    sent: dict[str, Any] = {"csrf": token, "form": "A" * 22, "name": "x", "mode": "test", "status": "approved"}
+    form_values: dict[str, Any] = {"csrf": token, "form": "A" * 22, "name": "x", "mode": "test", "status": "approved"}
     if route.takes_file:
-        return await who.http.post(path, data=sent, files={"logo": ("logo.png", b"x", "image/png")})
-    return await who.http.post(path, data=sent)
+        return await who.http.post(path, data=form_values, files={"logo": ("logo.png", b"x", "image/png")})
+    return await who.http.post(path, data=form_values)
 
 
 def test_every_route_has_an_owner() -> None:

@@ -104,8 +104,8 @@ async def test_what_is_wrong_with_a_link_stands_beside_its_field(
 async def test_a_form_makes_one_link_however_often_it_is_sent(merchant: Merchant) -> None:
     """A second press of the button leads to the list."""
     page = await merchant.show(f"{SHOP}/links")
-    sent = {**fields(page.form(f"{SHOP}/links")), "amount": "1", "label": "Once"}
-    answers = await asyncio.gather(*(merchant.http.post(f"{SHOP}/links", data=sent) for _ in range(5)))
+    form_values = {**fields(page.form(f"{SHOP}/links")), "amount": "1", "label": "Once"}
+    answers = await asyncio.gather(*(merchant.http.post(f"{SHOP}/links", data=form_values) for _ in range(5)))
     assert sorted(one.headers["Location"] == f"{SHOP}/links" for one in answers) == [False] + [True] * 4
     assert (await merchant.show(f"{SHOP}/links")).texts("tbody th") == ["Once"]
 
@@ -201,7 +201,7 @@ async def test_the_checkout_is_set_by_the_tenant(store: Shop, seller: Tenant, me
     saved = await merchant.submit(await merchant.show(path), path, **given)
     assert saved.answer.headers["Location"] == f"{path}?done=saved"
     assert (await merchant.send_logo(png())).status_code == 303
-    link = await store.made(seller)
+    link = await store.make_link(seller)
     page = LexborHTMLParser((await store.get(link)).text)
     assert page.css_first(".merchant").text() == "Corner shop"  # type: ignore[union-attr]
     logo = str(page.css_first(".logo").attributes["src"])  # type: ignore[union-attr]
@@ -209,7 +209,7 @@ async def test_the_checkout_is_set_by_the_tenant(store: Shop, seller: Tenant, me
     shown = await merchant.show(path)
     assert shown.text("#addresses") == "https://shop.example/a https://b.example"
     offered = {
-        str(one.attributes["value"]) for one in (await merchant.show(f"{SHOP}/links")).tree.css("#redirect option")
+        str(node.attributes["value"]) for node in (await merchant.show(f"{SHOP}/links")).tree.css("#redirect option")
     }
     assert offered == {"", "https://shop.example/a", "https://b.example"}
     assert (await merchant.make_link(redirect="https://b.example")).status == 303
@@ -246,14 +246,16 @@ async def test_a_file_that_is_no_logo_is_refused(merchant: Merchant) -> None:
     for data in (b"", b"<svg/>", b"x" * 60_000):
         answer = await merchant.send_logo(data)
         assert (answer.status_code, 'id="logo-fault"' in answer.text) == (422, True)
-    sent = fields((await merchant.show(path)).form(f"{path}/logo"))
-    assert (await merchant.http.post(f"{path}/logo", data=sent)).status_code == 415
+    form_values = fields((await merchant.show(path)).form(f"{path}/logo"))
+    assert (await merchant.http.post(f"{path}/logo", data=form_values)).status_code == 415
     boundary = {"Content-Type": "multipart/form-data; boundary=x"}
     for body in (b"", b"--x\r\n", b"--x\r\nno header", b"x" * 100):
         broken = await merchant.http.post(f"{path}/logo", content=body, headers=boundary)
         assert broken.status_code in {400, 403}, body
     many = {f"f{number}": "x" for number in range(20)}
-    flood = await merchant.http.post(f"{path}/logo", data={**sent, **many}, files={"logo": ("a", b"x", "image/png")})
+    flood = await merchant.http.post(
+        f"{path}/logo", data={**form_values, **many}, files={"logo": ("a", b"x", "image/png")}
+    )
     assert flood.status_code == 400
     assert not (await merchant.show(path)).has(".shop-logo")
 
@@ -264,15 +266,15 @@ async def test_an_operator_sets_a_tenants_checkout_too(store: Shop, seller: Tena
     await operator.sign_in()
     base = f"{ROOT}/tenants/{seller.id}"
     path = f"{base}/settings/checkout"
-    done = await operator.submit(await operator.show(path), path, name="By the operator")
-    assert done.answer.headers["Location"] == f"{path}?done=saved"
+    last_attempt = await operator.submit(await operator.show(path), path, name="By the operator")
+    assert last_attempt.answer.headers["Location"] == f"{path}?done=saved"
     assert (await operator.send_logo(png(), base)).status_code == 303
-    page = LexborHTMLParser((await store.get(await store.made(seller))).text)
+    page = LexborHTMLParser((await store.get(await store.make_link(seller))).text)
     assert (page.css_first(".merchant").text(), len(page.css(".logo"))) == ("By the operator", 1)  # type: ignore[union-attr]
     gone = f"{ROOT}/tenants/{'0' * 36}/settings/checkout"
     assert (await operator.show(gone)).status == 404
-    sent = {**fields((await operator.show(path)).form(path)), "name": "x"}
-    assert (await operator.http.post(gone, data=sent)).status_code == 404
+    form_values = {**fields((await operator.show(path)).form(path)), "name": "x"}
+    assert (await operator.http.post(gone, data=form_values)).status_code == 404
     await operator.http.aclose()
 
 
@@ -292,8 +294,8 @@ async def test_networks_and_trial_are_told_in_plain_words(store: Shop, seller: T
 
 async def test_the_first_page_says_what_is_next(store: Shop) -> None:
     """Each step is done when it is, not when it was clicked."""
-    made: dict[str, Any] = await store.internal("POST", "", {"name": "New"}, status=201)
-    seller = Tenant(made["tenant_id"], made["api_key"])
+    answer: dict[str, Any] = await store.internal("POST", "", {"name": "New"}, status=201)
+    seller = Tenant(answer["tenant_id"], answer["api_key"])
     merchant = await signed_in(store, seller.key)
 
     async def steps() -> list[str]:
