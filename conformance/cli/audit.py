@@ -138,6 +138,7 @@ def _print_result(
 
 def _read_key(path: Path, form: str) -> bytes:
     try:
+        # A key is only read from a file or standard input: arguments are visible to other users.
         text = read_text(path)
         return audit_chain.key_bytes(text, form)
     except OSError as fault:
@@ -241,6 +242,7 @@ async def _fetch(url: str, token: str) -> _Log:
         url = url.split("?", maxsplit=1)[0].rstrip("/") + _PATH
     log = _Log()
     timeout = aiohttp.ClientTimeout(total=_REQUEST_SECONDS)
+    # No compression: a small answer must not unpack to gigabytes.
     headers = {"Authorization": f"Bearer {token}", **PLAIN_ANSWERS}
     async with aiohttp.ClientSession(timeout=timeout, headers=headers, auto_decompress=False) as session:
         while True:
@@ -270,6 +272,7 @@ def _last_sequence_number(log: _Log) -> int | None:
 async def _fetch_page(session: aiohttp.ClientSession, url: str, after: int | None) -> _Log:
     query = {"after": str(after or 0), "limit": str(_PAGE_SIZE)}
     try:
+        # A redirect would send the admin token to another host.
         async with session.get(url, params=query, allow_redirects=False) as answer:
             if answer.status in {401, 403}:
                 raise _Unreachable(f"{url} answered {answer.status}: it rejects this admin token")

@@ -25,10 +25,12 @@ _NEEDS_CHECKOUT: Final = "needs the tools of the source tree: run it in a checko
 def command(ctx: click.Context) -> None:
     """Measure the speed of the reference against baselines and other servers in one run."""
     if not (_TREE / "tools" / "bench" / "__main__.py").is_file():
+        # Help must work in the wheel as well, where the benchmark is missing.
         if "--help" in ctx.args:
             click.echo(f"weldproof bench {_NEEDS_CHECKOUT}")
             return
         raise UsageFault(f"bench {_NEEDS_CHECKOUT}")
+    # The process is replaced, so the tree must be found without the path of this one.
     paths = (str(_TREE), os.environ.get("PYTHONPATH", ""))
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     os.execv(sys.executable, [sys.executable, "-m", "tools.bench", *ctx.args])  # noqa: S606 - our own tool

@@ -19,6 +19,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     del ctx
+    # `nan` and `inf` are numbers to click.
     if value is not None and not (math.isfinite(value) and value > 0):
         raise click.BadParameter("give a number of seconds above 0", param=param)
     return value
@@ -81,6 +82,7 @@ def apply_connection_options(
         make_context(updated.tls)
     except ProfileError as fault:
         raise UsageFault(f"--cacert: {fault}" if cacert is not None else f"[tls] cacert: {fault}") from fault
+    # The warning also appears if the profile disables the check, since any server may answer then.
     if updated.tls.insecure and any(one.url.startswith("https://") for one in updated.surfaces.values()):
         click.secho(UNCHECKED, fg="red", bold=True, err=True)
     return updated

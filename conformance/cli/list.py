@@ -90,6 +90,7 @@ def _row(row: Requirement, deciders: Mapping[str, tuple[str, ...]]) -> dict[str,
 
 
 def _show_rows(rows: Sequence[Requirement], deciders: Mapping[str, tuple[str, ...]]) -> None:
+    # `default` covers a selection without rows.
     width = max((len(row.id) for row in rows), default=0)
     for row in rows:
         weight = "decides" if row.decides else "warns"

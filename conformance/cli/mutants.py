@@ -29,6 +29,8 @@ def check_mutant(name: str) -> None:
     # After -- a name that begins with a hyphen is not taken for an option.
     words = [sys.executable, "-m", "reference.variants.mutants", "--", name]
     process = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_SECONDS)  # noqa: S603 - as above
+    # Other failures, such as a missing library, appear again when the reference starts, with a
+    # better message.
     if process.returncode == Exit.USAGE:
         raise UsageFault(f"--mutant: {one_line(process.stderr.strip())}")
 

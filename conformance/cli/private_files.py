@@ -41,6 +41,7 @@ def write_private(path: Path, data: bytes, *, lock: bool = False) -> int | None:
     Raises:
         OSError: The file cannot be written.
     """
+    # In the same folder, since a rename is atomic only within one file system.
     draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
     # A link or file of that name, which another process put there, makes the call fail (O_EXCL,
     # O_NOFOLLOW), so the secret is never written into another file.

@@ -123,6 +123,7 @@ def requests(ctx: click.Context, before: Path, after: Path, as_json: bool) -> No
     secrets and live values. Both runs are read from their event logs. Exit codes: 0 the same requests, each equally
     often, 1 different requests, 2 usage.
     """
+    # Bodies and live values differ between runs. Their templates must not, for one seed and target.
     old, new = (_templates(path) for path in (before, after))
     differences = {
         template: (old[template], new[template]) for template in sorted({*old, *new}) if old[template] != new[template]

@@ -33,6 +33,7 @@ class SuggestingGroup(click.Group):
             click.UsageError: No command has this name; the text contains the nearest one.
         """
         name = args[0]
+        # A word with a hyphen is an unknown option, which click reports itself.
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             near = find_nearest(name, self.list_commands(ctx), count=1)
             hint = f"did you mean {near[0]}?" if near else f"`{ctx.command_path} --help` lists them"
@@ -51,6 +52,7 @@ def prefixes(ledger: Ledger) -> tuple[str, ...]:
     """Return every id of the ledger and every prefix of one that ends at a hyphen."""
     prefix_set: dict[str, None] = {}
     for row in ledger:
+        # A prefix of an id may also be meant, such as RAIL-WELD.
         parts = row.id.split("-")
         prefix_set |= dict.fromkeys("-".join(parts[:length]) for length in range(1, len(parts) + 1))
     return tuple(prefix_set)

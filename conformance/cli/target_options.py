@@ -70,6 +70,7 @@ class TargetOptions:
             lanes: Lanes of the run; real nodes are started only for these. Empty means all.
         """
         words = ["--chains", self.chains or "sim"]
+        # Real nodes take long to start, so only those of the selected lanes start.
         if "localnet" in words[1]:
             words += [word for lane in lanes for word in ("--lane", lane)]
         if self.mutant:

@@ -50,6 +50,7 @@ def load_chain_file(chains: str | None) -> Profile | None:
     Raises:
         UsageFault: The file cannot be used.
     """
+    # A missing file that ends in .toml is still meant as a file, and gets the error about it.
     if chains is None or not (chains.endswith(".toml") or Path(chains).is_file()):
         return None
     try:
@@ -119,6 +120,8 @@ def bare_profile(addresses: Sequence[str], option: str = "--target") -> Profile:
         if name not in SURFACES or not equals or not url.startswith(("http://", "https://")):
             raise UsageFault(f"{option} {text}: give NAME=URL with NAME one of {', '.join(SURFACES)}")
         surfaces[name] = Surface(url=url)
+    # Nothing is known about the target, so every row is tried, and unsupported ones show up as
+    # such.
     claims = Claims(surfaces=tuple(surfaces), lanes=LANES, options=OPTIONS)
     return Profile(target=Target(name=", ".join(surfaces)), surfaces=surfaces, claims=claims)
 
@@ -153,6 +156,7 @@ async def open_target(profile: Profile | None, options: Sequence[str] = ()) -> A
         yield profile
         return
     async with start_own_stack(options) as stack:
+        # With real nodes or a mutant the name says so, and the user should know what is judged.
         if stack.profile.target.name != SIMULATED_STACK:
             click.echo(f"The target is {stack.profile.target.name}.", err=True)
         yield stack.profile

@@ -77,6 +77,7 @@ def _administrator_command(function: Command) -> Command:
         except (GatewayRefused, GatewayUnreachable) as reason:
             error_text = one_line(str(reason), _LONGEST_TEXT)
             click.echo(f"{click.style('weldproof tenant:', fg='red', bold=True)} {error_text}", err=True)
+            # A refusal is an answer of the gateway (1). Without an answer nothing is known (3).
             click.get_current_context().exit(Exit.FAILED if isinstance(reason, GatewayRefused) else Exit.NO_VERDICT)
         _show(answer, as_json=as_json)
 
@@ -264,6 +265,7 @@ def _show(answer: Any, *, as_json: bool) -> None:
     for name, value in answer.items():
         _show_member(name, value)
     if "api_key" in answer:
+        # On standard error, so that the answer alone can be redirected into a file.
         click.echo(_SHOWN_ONCE.format("key"), err=True)
     if "secret" in answer:
         click.echo(_SHOWN_ONCE.format("secret"), err=True)

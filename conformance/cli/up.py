@@ -23,6 +23,7 @@ def command(ctx: click.Context) -> None:
     """Start all reference services on simulated chains or real nodes, until Ctrl-C."""
     if not {"-h", "--help"}.intersection(ctx.args):
         extras.need("reference")
+    # The launcher takes seconds to start. A misspelled name is reported before.
     mutant = find_mutant_option(ctx.args)
     if mutant is not None:
         check_mutant(mutant)

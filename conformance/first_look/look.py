@@ -171,6 +171,8 @@ async def _run_checks(profile: Profile, permit: ReadOnlyPolicy, seed: int, names
 
     surfaces = {*profile.claims.surfaces, "shared"}
     rows = tuple(row for row in load() if row.surface in surfaces)
+    # Importing and selecting the checks blocks, and the event loop must stay free for the time
+    # limit.
     checks = [one for one in await asyncio.to_thread(select_checks, rows, profile) if is_tried(one)]
     quick_look = select_quick_checks(checks, seed)
     log = EventLog()

@@ -12,6 +12,7 @@ from conformance.surfaces.rail.purchase import lane_of
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import Network, network_named
 
+# Needs that a payment can meet: vectors (V), the address (B), and a chain node with a payer (C).
 _BY_PAYING: Final = frozenset({"B", "V", "C"})
 # Approximate number of paid calls of a whole run on each lane.
 PAYMENTS: Final[Mapping[str, int]] = {name: lane.payments for name, lane in FACTS.items()}

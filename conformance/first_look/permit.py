@@ -53,11 +53,14 @@ class ReadOnlyPolicy:
             NotSent: The request might create something on the server.
         """
         address = _bare(url)
+        # RFC 9110 (9.2.1): a safe method changes nothing that the client is responsible for.
         if method in _SAFE:
             return
         if method == "POST" and (
             address in self._stateless
             or address in self._sold
+            # The paths of paid operations answer 402 without a payment, and this look never sends
+            # one that is signed.
             or address.startswith(self._paid)
             or (address in self._creating and (body or b"").strip() in _EMPTY)
         ):

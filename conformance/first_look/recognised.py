@@ -29,6 +29,8 @@ _NO_SUCH_METHOD: Final = 405
 # Documents in which servers list what they sell.
 _OPENAPI: Final = "/openapi.json"
 _DOCUMENTS: Final = (_OPENAPI, "/.well-known/x402", "/discovery/resources")
+# Number of listed addresses that are called, so that a long catalog does not use up the time of the
+# look.
 _MOST_TRIED: Final = 8
 
 
@@ -79,6 +81,8 @@ async def recognise(client: Client, permits: Mapping[str, ReadOnlyPolicy], serve
     client.permit = permits[given_base]
     if method != "GET":
         permits[given_base].sells(url)
+    # The given address is called first: whatever it is, its answer decides where the surfaces are
+    # searched.
     first = await client.call(method, url, json_body={} if method == "POST" else None)
     server.answer_text = describe_foreign_answer(first)
     if _is_challenge(first):

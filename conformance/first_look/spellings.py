@@ -55,6 +55,7 @@ async def try_spellings(client: Client, url: str) -> SpellingResult | None:
     path = parts.path or "/"
     if not await trial.is_charged("GET", path):
         return None
+    # The control has the same parent, so that it reaches the same part of the server.
     control = f"{path.rstrip('/').rpartition('/')[0]}/{_NO_PAGE}"
     spellings, controls = path_spellings(path), path_spellings(control)
     results = await run_concurrently(

@@ -38,6 +38,8 @@ def grade(look: Look) -> str:
     """Return the grade in a sentence, which never claims more than was tested."""
     tried_count = look.count(Verdict.PASS, Verdict.FAIL, Verdict.WARN)
     broken_count, warning_count = look.count(Verdict.FAIL), look.count(Verdict.WARN)
+    # Many breaches can have one cause, such as terms of version 1. A grade that only counted them
+    # would mislead.
     causes = Counter(one.cause for one in look.rules if one.cause is not None)
     ids = [one.rule.id for one in look.rules if one.found.startswith(NOT_VERIFIED)]
     unverified_text = f"; not verified: {', '.join(ids)}" if ids else ""

@@ -95,6 +95,7 @@ class Judged:
         return {**members, "source": rule.source, "found": self.found or None, "cause": self.cause, "fix": self.fix}
 
 
+# Filled by the decorator `rule`, in the order of the functions below, which is that of the numbers.
 RULES: Final[list[Rule]] = []
 
 
@@ -109,6 +110,8 @@ def judge(answer: ChallengeAnswer) -> tuple[Judged, ...]:
 
 
 def _judged(rule: Rule, answer: ChallengeAnswer) -> Judged:
+    # Without a document only the rules about status and header fields can be judged. The others
+    # would all fail for one reason, which rules 2 and 3 already report.
     if answer.document is None and rule.id not in _WITHOUT_DOCUMENT:
         return Judged(rule, Verdict.INCONCLUSIVE, "no document of x402 defines it")
     faults = rule.faults(answer)

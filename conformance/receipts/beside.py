@@ -67,6 +67,7 @@ class ReceiptComparison:
         """
         names = _names(session.profile, self.other_target)
         writer = _ComparisonWriter((Side(names[0]), Side(names[1])), log, client.names)
+        # --fail-fast: further calls would cost money without need.
         if is_stopped:
             writer.add_missing(_RECEIPTS, None, "the run stopped at the first requirement that fails")
             return
@@ -260,6 +261,7 @@ class _TargetComparison:
         faults = []
         for party in self._parties:
             try:
+                # Opening the payer finds a missing node, key or SDK before any money is spent.
                 await party.session.payers.for_rail(lane)
             except OBSTACLES as reason:
                 faults.append(f"{party.name}: {reason}")

@@ -69,6 +69,8 @@ class Material:
     def of(cls, platform: str | None, jwks: Any, rng: random.Random) -> Material:
         """Return material from a platform receipt, or from the profile's compliance receipt without one."""
         first, second, third = (Signer(rng.randbytes(32), f"third-{place}") for place in (1, 2, 3))
+        # Without a platform receipt the structure is that of the profile, which another target may
+        # not share.
         token = None if platform is None else parse(platform)
         header = {"alg": "EdDSA", "typ": "JWT"} if token is None else _without_kid(token)
         payload = PROFILE_PAYLOAD if token is None else token.payload

@@ -118,6 +118,7 @@ def _in_plain_base64(material: Material, place: int) -> str:
         header = {**material.header, "kid": signer.kid} | ({"x-pad": more} if place != 1 else {})
         payload = jcs_bytes({**material.claims, "note": more}) if place == 1 else material.payload
         segments = signer.sign(header, payload).split(".")
+        # Without one of these characters both alphabets give the same text.
         if {*segments[place]} & {*"-_"}:
             break
     segments[place] = segments[place].replace("-", "+").replace("_", "/")

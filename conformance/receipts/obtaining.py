@@ -54,6 +54,7 @@ class Party:
 
     def case(self, surface: str, lane: str | None = None) -> Case:
         """Return a case for calls to it, which judges no row."""
+        # The functions of the rail and the gateway need a case, and a case needs a check.
         check = Check(BESIDE, (), surface, lane, Exclusive.NOTHING, "", _judge_nothing)
         rng = random.Random(self.session.seed)  # noqa: S311 - the suite's choices are repeatable
         return Case(check, self.profile, self.client, self.log, rng, self.session)

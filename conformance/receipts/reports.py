@@ -48,7 +48,10 @@ def find_verdict_member(passes: Sequence[Mapping[str, Any]], fails: Sequence[Map
     names = sorted({name for one in (*good, *bad) for name in one})
     for name in sorted(names, key=lambda one: (not isinstance(good[0].get(one) if good else None, bool), one)):
         right, wrong = {_key(one.get(name)) for one in good}, {_key(one.get(name)) for one in bad}
+        # A sentence may contain ids or times, so programs must not compare it.
         in_words = any(map(_is_sentence, right)) and any(map(_is_sentence, wrong))
+        # A member that is the same in all passes, or in all fails, is a verdict. With many values
+        # on both sides it is more likely an id.
         if not right & wrong and 1 in {len(right), len(wrong)} and not in_words:
             return name
     return None

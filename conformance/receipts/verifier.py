@@ -81,6 +81,7 @@ class Verifier:
     async def _turn(self) -> None:
         if self.is_spaced:
             now = time.monotonic()
+            # Calls of parallel checks share this schedule.
             self._next = max(now, self._next) + _SPACING_SECONDS
             await asyncio.sleep(self._next - _SPACING_SECONDS - now)
 
@@ -160,6 +161,7 @@ async def fetch_key_document(case: Case) -> Any:
         Unreachable: The target does not answer.
     """
     bound_path = case.profile.gateway_bindings.jwks_path
+    # The interface does not fix the path of the key set.
     for path in (bound_path,) if bound_path is not None else _KEY_PATHS:
         answer = await target_of(case)("GET", path)
         if answer.status == 200 and keys_of_jwks(answer.read_object()):

@@ -67,6 +67,7 @@ def with_causes(
     cause_by_row: dict[str, tuple[str | None, int | None]] = {}
     for place, group in enumerate(sorted(groups.values(), key=lambda group: min(map(at, group))), start=1):
         own = [row for row in group if roots[row.id] == row.id]
+        # The row that is the origin of the others describes the cause best.
         text = _words(min(own or group, key=at), exchanges)
         cause_by_row |= {row.id: (text, place) for row in group}
     row_causes = ((row, *cause_by_row.get(row.id, (None, None))) for row in rows)
@@ -139,6 +140,8 @@ def _code(body: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     inner = value.get("error") if isinstance(value, dict) else None
+    # Error bodies have no common form: `error` may be the code itself, or an object that contains
+    # it.
     for place in (inner, value):
         for name in ("error", "code", "title"):
             if isinstance(place, dict) and isinstance(place.get(name), str):
@@ -147,4 +150,5 @@ def _code(body: str) -> str | None:
 
 
 def _without_variable_parts(text: str) -> str:
+    # Two findings that differ only in a path, an id or a number have the same cause.
     return _VARIABLE_PARTS.sub("…", one_line(text, 2 * _LONGEST))

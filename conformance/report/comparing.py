@@ -72,6 +72,8 @@ def compare(before: Summary, after: Summary) -> tuple[Change, ...]:
         requirement = (new.get(row_id) or old[row_id]).requirement
         was, now = (run[row_id].verdict if row_id in run else None for run in (old, new))
         if was is not now:
+            # A row that only one run has is a difference only if both runs selected the same part
+            # of the suite.
             part = None in (was, now) and _selection(before) != _selection(after)
             changes.append(Change(row_id, requirement.sentence, was, now, unselected=part))
     return tuple(sorted(changes, key=lambda change: not change.worse))

@@ -98,8 +98,10 @@ def sentence(summary: Summary) -> str:
     remarks = "" if summary.finished else " The log ends before the end of the run."
     if summary.interrupted:
         remarks = " The run was interrupted, and requirements that it did not reach have no verdict."
+    # A verdict about a server whose identity was not checked must not look like any other.
     if ("tls.insecure", "true") in summary.non_defaults:
         remarks += f" {UNCHECKED}"
+    # A part judges only some rows, so its sentence says where the whole verdict comes from.
     if summary.options.get("shard"):
         remarks += f" This is part {one_line(str(summary.options['shard']), 20)} of a run: `weldproof report merge`."
     if summary.unanswered:

@@ -175,6 +175,7 @@ def _absent(console: Terminal, summary: Summary, *, verbose: bool) -> None:
 
 
 def _slowest(console: Terminal, summary: Summary) -> None:
+    # Faster checks are not worth a line.
     slow = [timing for timing in summary.slowest[:5] if timing.seconds >= 1]
     if slow:
         _heading(console, "Slowest checks")

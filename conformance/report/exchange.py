@@ -100,6 +100,7 @@ class Exchange:
 
 def _status_line(status: int) -> str:
     try:
+        # A target may answer with a status that has no name.
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         return str(status)

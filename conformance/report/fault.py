@@ -37,6 +37,7 @@ def text(events: Iterable[Event], words: Sequence[str], names: Names, fault: Bas
         *_checks(event_list),
     ]
     if fault is not None:
+        # A traceback quotes values, and users send this file to strangers.
         trace = names.redact("".join(traceback.format_exception(fault)))
         lines += ["", "What ended the run:", trace.rstrip()]
     return "\n".join(lines) + "\n"

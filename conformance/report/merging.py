@@ -78,6 +78,7 @@ def _check_same_run(parts: Sequence[_Part]) -> None:
             raise MergeFault(f"{first.name} is one of {first.of} parts, {part.name} one of {part.of}")
         for name, ours, theirs in _find_differences(first.start_event, part.start_event):
             raise MergeFault(f"{first.name} and {part.name} are of different runs: {name} {ours} and {theirs}")
+    # A part that is given twice would count its rows twice, and hide that another one is missing.
     counts = Counter(part.number for part in parts)
     for number, count in counts.items():
         if count > 1:
@@ -105,6 +106,7 @@ def _start_event(parts: Sequence[_Part], rows: Iterable[str]) -> Event:
     options = {name: value for name, value in begins[0]["options"].items() if name != "shard"}
     return {
         **begins[0],
+        # Derived from the parts, so that merging the same parts again gives the same id.
         "run_id": hashlib.sha256(":".join(str(begin["run_id"]) for begin in begins).encode()).hexdigest()[:16],
         "started_at": min(int(begin["started_at"]) for begin in begins),
         "rows": _in_order(rows),

@@ -130,6 +130,7 @@ class Progress:
             self._state = replace(self._state, exchanges=self._state.exchanges + 1)
         elif kind == "judgement":
             self._show_breach(event)
+        # A build log would get thousands of lines with one line per event.
         if not self._console.is_terminal and self._seconds() - self._told_at >= SECONDS_A_LINE:
             self._told_at = self._seconds()
             self._console.print(self._line())
@@ -149,6 +150,7 @@ class Progress:
         if verdict not in {Verdict.FAIL, Verdict.ERROR} or key in self._state.breaches:
             return
         self._state = replace(self._state, breaches=self._state.breaches | {key})
+        # Printed at once: a user can stop a long run after the first breach.
         self._console.print((f"{verdict.value:5} ", STYLES[verdict]), f"{one_line(key[0])}  {one_line(key[1])}")
 
     def _line(self) -> str:

@@ -39,6 +39,8 @@ class Remaining:
         self, checks: Iterable[Sequence[str]], workers: int, typical: Mapping[str, float] | None = None
     ) -> None:
         known_seconds = typical_seconds() if typical is None else typical
+        # A check without a recorded duration is new or was never reached. The median avoids the few
+        # very long ones.
         usual = median(known_seconds.values()) if known_seconds else 1.0
         self._company = {str(check): str(company) for check, company in checks}
         self._seconds = {check: max(_LEAST_SECONDS, known_seconds.get(check, usual)) for check in self._company}
@@ -80,6 +82,8 @@ class Remaining:
         sums: dict[str, float] = defaultdict(float)
         for check, company in self._company.items():
             sums[company] += part(check) * self._seconds[check]
+        # Exclusive checks run in parallel only between different resources, so the longest sequence
+        # counts.
         in_turn = max((seconds for company, seconds in sums.items() if company not in _PHASES), default=0.0)
         return sums["together"] / self._workers + in_turn + sums["alone"]
 

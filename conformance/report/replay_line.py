@@ -81,6 +81,8 @@ def target_words(options: Mapping[str, Any], *, own_run: bool) -> Iterator[str]:
 
 
 def _value_or_placeholder(name: str, value: str, *, own_run: bool) -> str:
+    # A value of this form names a part of the suite, so even a stranger's log cannot do harm with
+    # it.
     pattern = _OF_THE_SUITE.get(name)
     if own_run or (pattern is not None and pattern.fullmatch(value)):
         return word(value)

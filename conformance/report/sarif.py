@@ -92,6 +92,7 @@ def _result(summary: Summary, row: RowResult, index: int) -> dict[str, Any]:
                 "logicalLocations": [{"fullyQualifiedName": row.id, "kind": "member"}],
             }
         ],
+        # The same requirement in two runs is one alert, even if its message changes.
         "partialFingerprints": {"requirement/v1": row.id},
     }
     if row.expected_failure == "expected":

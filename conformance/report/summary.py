@@ -17,6 +17,7 @@ from conformance.report.row_result import BAD, UNEXPECTED, Finding, RowResult
 from conformance.report.side_by_side import SideBySide, side_by_side
 from conformance.text.untrusted import one_line
 
+# Number of slow checks in reports.
 SLOWEST: Final = 10
 # The number of reported reasons why nothing answered.
 _MOST_REASONS: Final = 3
@@ -154,6 +155,7 @@ class Summary:
     @property
     def attention(self) -> tuple[RowResult, ...]:
         """The rows that need attention; those that fail the run come first."""
+        # A fault of the suite comes first, because it makes the other results doubtful.
         order = (Verdict.ERROR, Verdict.FAIL, Verdict.PASS, Verdict.WARN, Verdict.INCONCLUSIVE)
         rows = (row for row in self.rows if row.needs_attention)
         return tuple(sorted(rows, key=lambda row: (not self.breaks(row), _place(order, row))))
@@ -237,6 +239,8 @@ def summarise(events: Iterable[Event]) -> Summary:
         return _Reader(events).summary()
     except LogFault:
         raise
+    # A log may come from a stranger or another version, so any member can be missing or have
+    # another type.
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise LogFault(f"this version cannot read the event log: {type(fault).__name__}: {fault}") from fault
 
@@ -340,6 +344,8 @@ class _Reader:
     def _row(self, row_id: str, event: Event | None) -> RowResult:
         findings = tuple(self._findings[row_id])
         if event is None:
+            # The run ended before it could combine the findings of this row, so it is done here as
+            # the runner does.
             verdict = worst(finding.verdict for finding in findings) or Verdict.INCONCLUSIVE
             reason, checks, expectation = (
                 "the log ends before this row was judged",
@@ -380,6 +386,7 @@ def _finding(event: Event) -> Finding:
 
 def _requirement(row_id: str) -> Requirement:
     ledger = load()
+    # A log of another version may name requirements that this version does not have.
     if row_id in ledger:
         return ledger[row_id]
     sentence = "This version of the suite does not know the requirement."

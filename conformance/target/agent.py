@@ -26,12 +26,14 @@ _OF_SIGNED = (
 _Body = Annotated[Mapping[str, Any] | None, placeholders(*_OF_SIGNED)]
 
 
+# A check of the copy without network access must not call the agent itself under another name.
 def same_address(one: str, other: str) -> bool:
     """Return whether two addresses are the same, whatever names a loopback host is given."""
 
     def parts(url: str) -> tuple[str, str, int | None, str]:
         found = urlsplit(url)
         host = (found.hostname or "").rstrip(".")
+        # All names of the loopback interface are one host.
         host = "localhost" if host == "::1" or host.startswith("127.") else host
         return found.scheme, host, found.port or _PORTS.get(found.scheme), found.path.rstrip("/")
 

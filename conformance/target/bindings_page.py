@@ -69,6 +69,7 @@ def page() -> str:
 def meanings(table: type[Table]) -> dict[str, str]:
     """Return what a table's docstring says of each of its keys, in its order, after those of tables it extends."""
     found: dict[str, str] = {}
+    # From the base to the table, so that a table which describes an inherited key again wins.
     for kind in reversed(table.__mro__):
         listed = (inspect.getdoc(kind) or "").partition("\nAttributes:\n")[2] if issubclass(kind, Table) else ""
         for name, text in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w+: |\Z)", listed):
@@ -157,6 +158,8 @@ def _word(kind: Any) -> str:
 
 def _example(path: str, name: str, one: Any) -> str:
     """Return the default of a key, or where it has none the reference's own value, if that is short."""
+    # An operator needs to know what happens without the key, so the default comes before the
+    # example.
     default = one.get_default(call_default_factory=True)
     if one.is_required():
         return ", must be given"

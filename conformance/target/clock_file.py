@@ -52,6 +52,8 @@ def advance_to(path: Path, offset: float) -> float:
         return present
     draft = path.with_name(path.name + ".draft")
     try:
+        # A new file that replaces the old one: a program that reads meanwhile gets either offset,
+        # never a part.
         draft.write_text(f"{offset:.3f}\n", "ascii")
         os.replace(draft, path)  # noqa: PTH105 - atomic, so a reader never sees half a number
     except OSError as fault:

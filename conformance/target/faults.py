@@ -20,6 +20,7 @@ def sentence(fault: ErrorDetails, profile: type[BaseModel]) -> str:
     """
     *place, key = fault["loc"] or ("",)
     if fault["type"] == "extra_forbidden":
+        # A misspelled key is the most common fault of a profile.
         near = difflib.get_close_matches(str(key), _keys(profile, place), n=1)
         return f"unknown key `{key}`{_table(place)}" + (f"; did you mean `{near[0]}`?" if near else "")
     if fault["type"] == "missing":

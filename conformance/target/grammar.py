@@ -11,6 +11,7 @@ from pydantic import AfterValidator
 
 PAID_PREFIX: Final = "/pay/v1/"
 _MEMBERS = r"[^.:\[\]\s]+(?:\[[0-9]+\])*(?:\.[^.:\[\]\s]+(?:\[[0-9]+\])*)*"
+# `body:` alone means the whole answer, which is useful only for a result.
 _RESULT = re.compile(r"body:(?:[^.:\[\]\s]+(?:\.[^.:\[\]\s]+)*)?")
 _RECEIPT = re.compile(rf"body:{_MEMBERS}|header:[A-Za-z0-9-]+(?::{_MEMBERS})?")
 
@@ -33,6 +34,7 @@ def _receipt(text: str) -> str:
 
 
 def _paid_path(text: str) -> str:
+    # P-RH-01 hashes the path from /pay/ on, so host and query are not part of it.
     if not text.startswith(PAID_PREFIX) or text == PAID_PREFIX or "?" in text:
         raise ValueError(f"{text!r} is not a paid path: give one below {PAID_PREFIX}, without host and query")
     return text

@@ -16,6 +16,7 @@ from conformance.target.templates import placeholders
 BUNDLED = ("federation_validator", "zkp_receipt", "atb_verifier")
 # What the interface says of the bundled services' ports.
 PORTS: Mapping[str, int] = {"federation_validator": 8092, "zkp_receipt": 8093, "atb_verifier": 8095}
+# The port that the interface gives to the control plane.
 HUB_PORT = 8094
 _OF_PROGRAMS = placeholders("port", "data_dir")
 

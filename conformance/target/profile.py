@@ -211,6 +211,7 @@ class Tls(Table):
 
     @model_validator(mode="after")
     def _one_answer(self) -> Self:
+        # --insecure accepts every certificate, so a list of authorities would have no effect.
         if self.cacert is not None and self.insecure:
             raise ValueError("give cacert or insecure, not both")
         return self
@@ -281,6 +282,8 @@ class Profile(Table):
 
     @model_validator(mode="after")
     def _offline_elsewhere(self) -> Self:
+        # A copy without network access shows that verification needs none. The agent itself would
+        # prove nothing.
         online, offline = self.surfaces.get("agent"), self.agent.offline_url
         if online is not None and offline is not None and same_address(online.url, offline):
             raise ValueError("[agent] offline_url is the agent's own address: give that of one that reaches no network")
@@ -294,6 +297,7 @@ class Profile(Table):
     @property
     def service_word(self) -> str | None:
         """The word that stands for `<Service>`, or None when the operator did not bind it."""
+        # A target that follows the reference's defaults uses the reference's word.
         return self.target.service_word or ("Weldproof" if self.is_reference else None)
 
     @property
@@ -329,6 +333,8 @@ class Profile(Table):
     def _over(self, defaults: Bindings, bindings: Bindings) -> Bindings:
         if not self.is_reference:
             return bindings
+        # Only keys that the file sets replace the reference's values. A key that is set to its
+        # default counts as set: the operator chose it.
         set_names = bindings.model_fields_set & type(defaults).model_fields.keys()
         return defaults.model_copy(update={name: getattr(bindings, name) for name in set_names})
 
@@ -413,6 +419,7 @@ class Profile(Table):
 
 def _funder(network: str, secret: Secret) -> dict[str, str]:
     try:
+        # Two runs compare these keys in a shared place, which must not contain the secret itself.
         digest = hashlib.sha256(secret.read().encode()).hexdigest()
     except ProfileError:  # the payer reports it when it is needed
         return {}

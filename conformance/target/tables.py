@@ -18,6 +18,7 @@ class ProfileError(Exception):
 class Table(BaseModel):
     """A table of the profile. An unknown key is an error, and a table is immutable."""
 
+    # A misspelled key would otherwise be ignored, and its rows would be judged by another value.
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -43,6 +44,8 @@ class Secret(Table):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
+        # With two sources it would be unclear which one counts. A value in the profile itself is
+        # not possible, so that a profile can be shared.
         if (self.env is None) == (self.file is None):
             raise ValueError("give exactly one of env or file")
         return self

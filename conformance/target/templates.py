@@ -22,6 +22,8 @@ def placeholders(*known_names: str) -> AfterValidator:
     def check_placeholders(value: Any) -> Any:
         for name in _find_placeholders(value):
             if name not in known_names:
+                # Silently sending a misspelled placeholder as text would look like a fault of the
+                # target.
                 near = difflib.get_close_matches(name, known_names, 1, 0.4)
                 suggestion = f"; did you mean {{{near[0]}}}?" if near else ""
                 name_list = ", ".join(f"{{{one}}}" for one in known_names)

@@ -60,6 +60,7 @@ def check(
     """Run the command, whose options and help are in the package; `started_at` is its start on the monotonic clock."""
     if not url.startswith(("http://", "https://")) or not urlsplit(url).hostname:
         raise UsageFault(f"{one_line(url)}: give an address such as http://localhost:8402")
+    # An ignored option would make the user believe that the profile was used.
     if config is not None and not pay:
         raise UsageFault("--config is only for --pay: without it no profile is needed")
     if pay and as_json:
@@ -115,6 +116,7 @@ def _run_with_payments(first_look: Look, config: Path | None) -> int:
     Raises:
         UsageFault: The profile is missing or describes another server; the text explains how to write one.
     """
+    # Payments need a profile that was written on purpose: addresses alone do not name a payer.
     path = config or WORKING_PROFILE
     if config is None and not path.exists():
         raise UsageFault(_explain_payment_setup(first_look))

@@ -48,6 +48,7 @@ def demonstrate(ctx: click.Context, /, report_dir: Path) -> None:
         f"  what is run  {', '.join(ROWS)}, each payment a signed transaction on a simulated {FACTS[LANE].main.name}\n"
     )
     try:
+        # Opened before the reference starts, so that an unwritable folder is reported at once.
         log = EventLog(report_dir / LOG)
     except OSError as closed:
         raise UsageFault(f"--report-dir: cannot write {report_dir}: {closed.strerror}") from closed

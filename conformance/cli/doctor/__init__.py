@@ -58,6 +58,7 @@ def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
 
 def examine() -> Iterator[Finding]:
     """Yield a finding for each part, required ones first."""
+    # Without a suitable Python the other results mean little.
     yield check_python(sys.version_info[:3])
     yield check_libraries(requires("weldproof") or ())
     yield from (check_extra(name) for name in extras.FOR)

@@ -30,6 +30,7 @@ def check_destinations(profile: Profile) -> Iterator[Finding]:
         try:
             destination.secret.read()
             host, port = listening_address(destination)
+            # Binding is the only reliable test; the sockets are closed at once.
             for bound_socket in bind_sockets(host, port):
                 bound_socket.close()
         except (ProfileError, ValueError) as fault:

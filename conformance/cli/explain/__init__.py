@@ -47,6 +47,7 @@ def command(ids: Sequence[str], as_json: bool) -> None:
 def _rules(text: str) -> tuple[Rule, ...]:
     """Return the demands on any 402 whose ids start with a text."""
     start = text.strip().upper()
+    # Rules for any 402 are not in the ledger, so their ids are looked up separately.
     if not start.startswith("X402"):
         return ()
     from conformance.first_look.x402_rules import RULES  # noqa: PLC0415 - not needed for other ids

@@ -91,6 +91,7 @@ def initialise(
         click.echo(f"  {one_line(line, 600)}", err=True)
     budgets = {name: value for name, value in (("request", timeout), ("wait_for_expiry", wait_for_expiry)) if value}
     pace = _choose_pace(addresses, limits) if pace is None else pace
+    # A slow pace gives many workers nothing to do.
     workers = 4 if 0 < pace <= _MODEST_PACE else 8
     pace_table = Pace(
         requests_per_second=pace, workers=workers, limits={name: float(one) for name, one in limits.items()}
@@ -231,6 +232,7 @@ async def _probe(
             except (Unreachable, Throttled, JsonFault) as fault:
                 trouble.append(f"{url}: {fault}")
                 continue
+            # The limits of authenticated calls count, since a run makes these.
             credentials = next(iter(tenants.values()), {})
             for path, body in _busiest_operations(gateway, agent):
                 await measure_limit(

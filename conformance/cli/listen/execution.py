@@ -82,6 +82,7 @@ def _header(name: str) -> str:
 
 
 def _signed_string(template: str) -> str:
+    # Anybody who has seen one delivery could then send any event under its signature.
     if "{body}" not in template:
         raise UsageFault("--signed-string: without {body} a signature does not cover the event")
     return template
@@ -97,6 +98,7 @@ def _read_secrets(files: tuple[Path, ...], variables: tuple[str, ...]) -> tuple[
             raise UsageFault(f"--secret-file {path}: {getattr(fault, 'strerror', None) or 'not UTF-8'}") from fault
     variable_names = variables or (() if files else (SECRET_VARIABLE,))
     secrets += [os.environ.get(name, "").strip() for name in variable_names]
+    # An empty secret would verify every delivery that is signed with an empty key.
     if not all(secrets):
         source = [*map(str, files), *variable_names][secrets.index("")]
         raise UsageFault(f"no secret in {source}: give --secret-file, or set {SECRET_VARIABLE}")
@@ -175,6 +177,8 @@ class _OutcomePrinter:
         self._print({"event": "summary", **kinds, "reasons": reasons}, f"{kind_counts}{more}.")
 
     def _print(self, record: Mapping[str, Any], line: str) -> None:
+        # Webhooks may contain any character, and a terminal in another encoding must not end the
+        # receiver.
         encoding = sys.stdout.encoding or "utf-8"
         text = self._names.redact(json.dumps(record) if self._as_json else line)
         text = escape_commands_in_json(text.encode()).decode() if self._as_json else text

@@ -156,6 +156,7 @@ def explain(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
         _print(report.explain_answer(case.message, case.key, case.judgement))
     else:
         text.show_explanation(case.judgement, case.remarks, fix_notes(case.message, case.key, case.judgement))
+    # Without a key the message may be valid or not, which is no verdict (3).
     ctx.exit({True: Exit.PASSED, False: Exit.FAILED, None: Exit.NO_VERDICT}[case.judgement.is_valid])
 
 
@@ -195,6 +196,8 @@ def sign(as_json: bool, output: Path | None, **options: Any) -> None:
     Adds Content-Digest if the message has content but no digest. Exit codes: 0 signed, 2 usage.
     """
     unsigned_message, _ = _read_message(options)
+    # An ephemeral key shows how signing works. Its signature proves nothing, and the output says
+    # so.
     key, ephemeral = choose_signing_key(options["key_file"], options["secret_file"])
     message = signing.with_digest(unsigned_message)
     # A message with a wrong digest would be signed as it is, and every verifier would reject it.

@@ -47,6 +47,8 @@ def choose_verifying_key(options: KeyOptions) -> VerifyingKey | None:
     secret = _read_secret(options.secret_file, use_environment=not candidates)
     if secret is not None:
         candidates.append(("the shared secret", secret.public))
+    # The same key in two options is harmless. Two keys would make the verdict depend on their
+    # order.
     if len({_comparable(key) for _, key in candidates}) > 1:
         raise UsageFault(
             f"different keys are given: {' and '.join(name for name, _ in candidates)}; give the expected one"
@@ -111,4 +113,5 @@ def _read_bytes(path: Path, option: str) -> bytes:
 
 def _comparable(key: VerifyingKey) -> object:
     material = key.material
+    # Keys of other algorithms than Ed25519 are compared by their public numbers.
     return (key.algorithms, material if isinstance(material, bytes) else material.public_numbers())

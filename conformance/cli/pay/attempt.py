@@ -185,6 +185,8 @@ class Attempt:
             raise PaymentRefused(
                 f"another `weldproof pay` already handles this request: {other}. Nothing was paid here"
             ) from None
+        # The key of the throw-away account is derived from this label, which is on the disk now. So
+        # its balance can be returned after any crash.
         self.agreement.wallet.label = record.label
         return self.file
 

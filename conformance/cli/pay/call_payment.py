@@ -79,6 +79,7 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
         task=task_id,
     )
     attempt.payer = payer = await case.session.payers.for_rail(case.lane)
+    # A payment that is sent while it is signed could be lost in a crash between the two.
     if not isinstance(payer, SignsEntries):
         raise Inconclusive(
             f"the payer of {case.lane} signs no transaction that can be stored before it is sent. Nothing was paid"
@@ -226,6 +227,8 @@ async def _keep_call(case: Case, purchase: Purchase, attempt: Attempt) -> dict[s
 
 
 async def _find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dict[str, Any]:
+    # The interface leaves the place of the receipt open, so every compact JWS of the answer is
+    # tried.
     tokens = jose.tokens_in(purchase.answer.read_object(), purchase.answer.headers)
     jwks = case.session.rail + "/.well-known/jwks.json"
     published_keys = keys.keys_of_jwks((await case.client.call("GET", jwks)).read_object())
@@ -324,6 +327,8 @@ def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
         raise PaymentRefused(f"the profile has no [chains.{case.lane}], so nothing can be paid on that lane")
     network = chain.network
     usdc, asset, amount = chain.usdc, entry.get("asset"), str(entry.get("maxAmountRequired"))
+    # The asset of the challenge is chosen by the rail. A worthless token of the same name must not
+    # count as USDC, and another asset would have another price.
     if usdc is None or not usdc.is_asset(str(asset)):
         usdc_text = f"USDC of {network} is {usdc.asset_id}" if usdc is not None else f"no USDC of {network} is known"
         raise PaymentRefused(f"the challenge asks for the asset {asset}, and {usdc_text}. Nothing was paid")

@@ -41,6 +41,7 @@ class Agreement:
         Raises:
             PaymentRefused: The host is outside of the profile, was not permitted, and the user did not agree.
         """
+        # The operator wrote these hosts into the profile or the command, so no question is needed.
         if address.is_of(profile) or address.host in self.hosts:
             return
         surface_list = ", ".join(f"{name} {one.url}" for name, one in sorted(profile.surfaces.items()))

@@ -228,6 +228,8 @@ async def _work(attempt: Attempt) -> dict[str, Any]:
     profile = attempt.profile
     await make_interruptible(attempt.agreement.agree_on_host(attempt.address, profile))
     await make_interruptible(_offer_open(attempt))
+    # A checkout page is recognised by the token in its address; everything else is a call of a
+    # rail.
     is_page = token_in(attempt.address.url) is not None
     session_profile = profile if is_page else attempt.address.rail(profile)
     transport = HttpTransport(
@@ -247,6 +249,7 @@ async def _work(attempt: Attempt) -> dict[str, Any]:
             return await make_interruptible(_pay_call(session, client, log, attempt))
         finally:
             await session.close()
+            # Nothing was signed, so the file is not needed except to return a funder's money.
             if attempt.file is not None and attempt.file.record.state is State.PREPARED:
                 attempt.forget()
 

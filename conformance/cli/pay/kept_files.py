@@ -45,6 +45,7 @@ class CallFolder:
         except OSError as fault:
             raise UsageFault(f"--keep {folder}: {fault.strerror}") from fault
         existing_files = [name for name in _NAMES if (folder / name).exists()]
+        # Files of two calls in one folder would not fit together.
         if existing_files and not is_begun:
             raise UsageFault(f"--keep {folder}: {existing_files[0]} exists already; give a new folder for this call")
         if not os.access(folder, os.W_OK | os.X_OK):

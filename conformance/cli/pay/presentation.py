@@ -95,6 +95,7 @@ async def present_until(once: PresentOnce, ends: float, say: Say, keep: Callable
             return reply
         say("not yet", f"{reply.text}; the same proof again in {wait:g} s")
         await asyncio.sleep(wait)
+        # A rail that is down for minutes must not be called every second.
         pause = min(2 * pause, _LONGEST_WAIT)
 
 
@@ -156,6 +157,7 @@ def judge_task(task: a2a.Task) -> ProofReply | None:
         return None
     if answer.status != 200 or error is not None:
         reply = judge_answer(answer, is_worth_it=True)
+        # A fault of the rail is worth another try, as 500 is over HTTP.
         if error == json_rpc.INTERNAL_ERROR:
             return ProofReply(Verdict.AGAIN, f"error {error}", None, reply.wait)
         is_again = answer.status != 200 and reply.verdict is Verdict.AGAIN

@@ -69,6 +69,7 @@ def command(
     if names == ["-", "-"]:
         raise UsageFault("only one of the two can come from standard input")
     matched = pair_receipts(*(parse_receipts(read_receipts(side, None)) for side in (left, right)))
+    # Without any pair there is nothing to compare, which is an error of usage and not a difference.
     if not matched.both:
         raise UsageFault("; ".join(_describe_lonely(side, one) for side, one in _lonely(matched)))
     circumstances = Circumstances("one" if same_payment else "unknown", request_recipes or None)

@@ -62,6 +62,7 @@ def read_input(path: Path, option: str) -> bytes:
                 data = file.read(LARGEST + 1)
     except OSError as fault:
         raise UsageFault(f"{option} {path}: {fault.strerror}") from fault
+    # One byte more was requested than is permitted.
     if len(data) > LARGEST:
         raise UsageFault(f"{option} {path}: larger than {LARGEST} bytes")
     return data
@@ -107,6 +108,7 @@ def _network(options: HashInputs) -> str | None:
         if options.network is not None:
             raise UsageFault("--network describes --settlement or --payer; give one of them")
         return None
+    # A forger chooses the network in a receipt, so the verifier must name the real one.
     if options.network is None:
         raise UsageFault(
             "--settlement and --payer need --network KEY, such as base_mainnet; the network in the "
@@ -138,6 +140,7 @@ def _request(options: HashInputs) -> dict[str, Any]:
             )
         request = {name: value[name] for name in _REQUEST_MEMBERS if value.get(name) is not None or name == "body"}
     else:
+        # Recipes over the raw body need the bytes, and others the JSON value.
         request = {"body": value, "path": options.path, "raw_body": _text(path, "--request")}
     overrides = {"method": options.method, "query": options.query, "service_id": options.service_id}
     request |= {name: text for name, text in overrides.items() if text is not None}

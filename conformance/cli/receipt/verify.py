@@ -167,6 +167,7 @@ def _load_local(name: str, value: Any) -> KeySet:
             return key_sources.of_jwks(data, f"the key set in {value}")
         if name == "did_document":
             return key_sources.of_did_document(data, f"the DID document in {value}")
+        # The option accepts several formats, so the content decides.
         return key_sources.of_key(data, f"the key in {value}")
     except KeyFault as fault:
         raise UsageFault(f"{option} {value}: {fault}" if name != "key_hex" else f"{option}: {fault}") from fault

@@ -61,6 +61,7 @@ def replay(ctx: click.Context, replay_id: str, options: ReplayOptions) -> None:
     tries, beside = options.tries, options.beside
     profile, stack_options = _target(record, options)
     check_nodes(profile, main_network=options.main_network)
+    # After the target is known, so that a user first learns what to add to the command.
     record.check_shape()
     wallet = Wallet(main_network=options.main_network)
 
@@ -159,6 +160,7 @@ async def _run_again(record: Record, profile: Profile, wallet: Wallet) -> EventL
     # are shifted, by an even number to keep odd ones odd.
     apart = 2 * (1 + secrets.randbelow(500))
     plan = Plan(rows, checks, seed=record.seed, quick=quick, amount_offset=apart)
+    # In memory: a replay must not replace the log that it repeats.
     log = EventLog()
     await Run(plan, profile, log, wallet=wallet).execute_whole()
     return log

@@ -71,6 +71,7 @@ class RunRequest:
 
 def run_suite(ctx: click.Context, options: RunOptions) -> None:
     """Run the suite, write its reports, and end the command with its exit code."""
+    # An addon alone has rows of its own. All other rows would need a further target.
     if options.addon and not options.ids:
         options = replace(options, ids=(ADDON_ROWS,))
     request, names = _resolve_options(addon_command_of(ctx), options), Names()
@@ -200,6 +201,7 @@ def _warn_of_missing_extras(undecidable: Mapping[Check, str], rows: Sequence[Req
 def _apply_connection(profile: Profile | None, options: RunOptions) -> Profile | None:
     if profile is not None:
         return options.apply_connection(profile)
+    # The reference is started by this run, so there is no connection to configure.
     if options.cacert or options.insecure or options.timeout:
         raise UsageFault("--cacert, --insecure and --timeout need a target: give --config or --target")
     return None
@@ -249,6 +251,8 @@ def _read_expected_failures(path: Path | None, profile: Profile | None) -> tuple
     else:
         extra = ()
     for entry in (*entries, *extra):
+        # A misspelled id would never match, and the breach would fail the run without an
+        # explanation.
         if entry.id not in load():
             raise UsageFault(f"xfail: no requirement {entry.id}")
     if (trouble := explain_contradiction((*entries, *extra))) is not None:

@@ -63,6 +63,7 @@ def run_and_report(
     except asyncio.CancelledError:
         click.echo("weldproof run: interrupted before the first check", err=True)
         return int(Exit.INTERRUPTED)
+    # Errors of usage that are found late; the command group turns them into exit code 2.
     except (click.ClickException, extras.MissingExtra):
         raise
     except Exception as escaped:  # noqa: BLE001 - an exception of the suite is not a breach

@@ -95,6 +95,7 @@ def select_shard(
     number, of = parse_shard(options.shard)
     if options.quick or options.beside:
         raise UsageFault("--shard cannot be combined with --quick or --compare-with")
+    # Random choices must be the same in all parts, or they would not belong to one run.
     if options.seed is None:
         raise UsageFault("--shard needs --seed, because all parts of a run share one seed")
     lanes = tuple(options.lanes)

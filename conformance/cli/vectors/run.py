@@ -91,6 +91,7 @@ def run_command(
     if report is not None and not os.access(report if report.exists() else report.absolute().parent, os.W_OK):
         raise UsageFault(f"--report {report}: the file cannot be written")
     if seed is None:
+        # The order of the questions is random, since a verifier must not depend on it.
         seed = secrets.randbelow(2**32)
     selected_vectors = _select_vectors(package, families, patterns)
     names = dict.fromkeys(one.family for one in selected_vectors)

@@ -161,6 +161,7 @@ def watch(ctx: click.Context, options: WatchOptions) -> None:
         code = interrupt.run_interruptible(_run_rounds(profile, rows, options))
     except asyncio.CancelledError:
         code = Exit.INTERRUPTED
+    # The page's port is taken, or the folder cannot be written.
     except OSError as closed:
         click.echo(f"weldproof watch: {one_line(str(closed), 300)}; give another --port or --report-dir", err=True)
         code = Exit.NO_VERDICT

@@ -24,6 +24,7 @@ def equal(left_value: Any, right_value: Any) -> bool:
 
 def text_of(value: Any) -> str:
     """Return a JSON value as text, with sorted members, and whole numbers without a fraction."""
+    # JSON does not distinguish 1 and 1.0, but Python's parser does.
     if isinstance(value, float) and value == _whole(value):
         value = int(value)
     return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -181,6 +181,7 @@ def _headers(left_header: Mapping[str, Any], right_header: Mapping[str, Any]) ->
 def _header(name: str, left_value: Any, right_value: Any) -> tuple[Grade, str]:
     if equal(left_value, right_value):
         return Grade.SAME, "Equal."
+    # `crit` and `b64` change how a receipt must be verified.
     if name in _DECIDING_HEADERS:
         return (
             Grade.MATTERS,
@@ -328,6 +329,7 @@ def _time(rule: Rule, left_value: Any, right_value: Any, circumstances: Circumst
         lowest, highest = _MILLISECONDS_RATIO
         if lowest * numbers[0] <= numbers[1] <= highest * numbers[0]:
             return Grade.MATTERS, "The two times are in two units: one counts seconds, the other counts milliseconds."
+        # One of the two is not a time, for example a counter.
         if numbers[1] > _LARGEST_RATIO * numbers[0]:
             return Grade.MATTERS, "The two times are decades apart: at least one of them is not the time of the call."
     if circumstances.payments == "one":

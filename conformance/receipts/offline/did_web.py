@@ -25,6 +25,8 @@ def document_url(did: str) -> str:
     path = parts[1:]
     if not all(_SEGMENT.fullmatch(one) and one not in {".", ".."} for one in path):
         raise KeyFault(f"{did} has a path that did:web does not allow")
+    # Tests run without certificates on this machine. Elsewhere http would let anybody on the way
+    # choose the key.
     scheme = "http" if is_here(host) else "https"
     place = "/".join(path) if path else ".well-known"
     return f"{scheme}://{host}{port}/{place}/did.json"
@@ -74,6 +76,8 @@ def asserting_keys(document: Any, did: str | None = None) -> tuple[str, list[dic
         raise KeyFault("it is not a DID document: it has no id")
     if did is not None and own != did:
         raise KeyFault(f"it is the DID document of {own}, not of {did}")
+    # DID Core: only keys of `assertionMethod` may sign claims. A key for logging in must not sign
+    # receipts.
     if not isinstance(document.get("assertionMethod"), list):
         raise KeyFault("its assertionMethod names no key, so none may sign receipts")
     jwks = [jwk_of(key) for key in keys_of_did(document)]

@@ -67,6 +67,8 @@ def _connection(url: str, seconds: float) -> tuple[http.client.HTTPConnection, s
         raise AddressRefused("an address is printable ASCII without spaces")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if parts.scheme == "https":
+        # The certificates of the machine; no option disables them, because the key's trust rests on
+        # them.
         context = ssl.create_default_context()
         return http.client.HTTPSConnection(host, port, timeout=seconds, context=context), target
     if not is_here(host):
@@ -86,6 +88,7 @@ def _body(connection: http.client.HTTPConnection, target: str, url: str) -> byte
         body = answer.read(LARGEST + 1)
         if len(body) > LARGEST:
             raise NotFetched(f"{url} answered with more than {LARGEST} bytes")
+        # `length` is the rest that the server announced and did not send.
         if answer.length:
             raise NotFetched(f"{url} broke off after {len(body)} bytes")
         return body

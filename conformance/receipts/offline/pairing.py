@@ -55,6 +55,7 @@ def pair_receipts(left_receipts: Sequence[Placed], right_receipts: Sequence[Plac
         [one for one in right_receipts if one.receipt],
     )
     pairs: list[tuple[Placed, Placed]] = []
+    # A user who compares two single receipts means these two, even if their kinds differ.
     if len(left_readable) == len(right_readable) == 1:
         pairs = [(left_readable[0], right_readable[0])]
     else:

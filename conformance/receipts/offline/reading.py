@@ -50,6 +50,7 @@ def receipts_in(data: bytes, at: str | None = None) -> list[Found]:
     text = data.decode("utf-8", "backslashreplace").lstrip("\ufeff").strip()
     if not text:
         raise NoReceipt("the input is empty")
+    # A header copied with its name, such as `PAYMENT-RESPONSE: …`.
     field = _FIELD.fullmatch(text)
     text = field[1] if field is not None else text
     document = _document(text)
@@ -70,6 +71,7 @@ def _document(text: str) -> Any:
         except ValueError as fault:
             raise NoReceipt(f"the input looks like JSON but is not valid: {fault}") from fault
     try:
+        # A compact JWS contains dots, so it never decodes as base64.
         value = json.loads(base64.b64decode(text, validate=True))
     except (ValueError, RecursionError):
         return None

@@ -233,6 +233,7 @@ def _issuer(examination: Examination, keys: KeySet) -> Issuer:
     if keys.did is None:
         return Issuer("not_judged", None, claims_of_issuer, "the key was given without a DID; you say whose it is")
     other_dids = {name: value for name, value in claims_of_issuer.items() if value != keys.did}
+    # Receipts name issuers by did:web. A did:key is only another spelling of the key.
     if keys.did.startswith("did:key:") and not any(
         str(value).startswith("did:key:") for value in claims_of_issuer.values()
     ):

@@ -23,6 +23,7 @@ def value_text(value: Any) -> str:
 
 def instant(value: Any, *, per_second: int) -> str | None:
     """Return a count of seconds (1) or milliseconds (1000) since 1970 as a date in UTC; None for anything else."""
+    # `datetime` raises for later years, and a receipt can contain any number.
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value // per_second <= _LATEST:
         return None
     text = datetime.fromtimestamp(value // per_second, UTC).strftime("%Y-%m-%d %H:%M:%S")
