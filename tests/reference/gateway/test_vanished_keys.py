@@ -15,7 +15,7 @@ SCREENED = {"recipient_address": "screen-allow", "network": "base_sepolia"}
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def one(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GatewayProcess]:
+def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GatewayProcess]:
     """A gateway on either database."""
     environment = request.param == "postgres"
     settings = {"WP_GATEWAY_DB": request.getfixturevalue("postgres_database")} if environment else {}

@@ -28,7 +28,7 @@ ALL = select(THINGS.c.key, THINGS.c.count).order_by(THINGS.c.key)
 
 
 @pytest.fixture
-async def things(database: Database) -> AsyncIterator[Database]:
+async def database_of_things(database: Database) -> AsyncIterator[Database]:
     """A database with a table of things."""
     await database.create(THINGS.metadata)
     yield database

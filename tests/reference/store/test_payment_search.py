@@ -22,7 +22,7 @@ PAID = Payment("p", "l", "t-1", LINK.network, "0xa", 0, PaymentState.PAID, 8_410
 
 
 @pytest.fixture
-async def stocked(database: Database) -> Database:
+async def stocked_database(database: Database) -> Database:
     """A database with three payments of one tenant, and the same three of another."""
     links, payments = Links(database, ServiceWord()), Payments(database)
     await links.prepare()

@@ -28,7 +28,7 @@ async def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def things(path: Path) -> AsyncIterator[SqliteDatabase]:
+async def database_of_things(path: Path) -> AsyncIterator[SqliteDatabase]:
     """A file with a table of things."""
     opened = SqliteDatabase(str(path))
     await opened.create(THINGS.metadata)

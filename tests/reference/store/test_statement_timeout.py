@@ -28,7 +28,7 @@ Lock = Callable[[], AbstractContextManager[None]]
 
 
 @pytest.fixture
-async def things(dsn: str) -> AsyncIterator[Database]:
+async def database_of_things(dsn: str) -> AsyncIterator[Database]:
     """A database with a table of things, whose statements may take half a second."""
     new_database = open_database(dsn, SECONDS)
     await new_database.create(THINGS.metadata)

@@ -32,7 +32,7 @@ async def seller(shop: Shop) -> Tenant:
 
 
 @pytest.fixture
-async def other(shop: Shop) -> Tenant:
+async def other_tenant(shop: Shop) -> Tenant:
     return await shop.tenant()
 
 
