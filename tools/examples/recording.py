@@ -153,7 +153,8 @@ class Recording:
         missing_rows = [row for row in job.rows if row not in examples_by_row]
         self.misses += missing_rows
         self.tell(
-            f"{job.kill.mutant}: {', '.join(examples_by_row) or 'nothing'}{f'; not {missing_rows}' if missing_rows else ''}"
+            f"{job.kill.mutant}: {', '.join(examples_by_row) or 'nothing'}"
+            f"{f'; not {missing_rows}' if missing_rows else ''}"
         )
 
 

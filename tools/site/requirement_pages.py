@@ -122,7 +122,8 @@ def _mutants(explanation: Explanation) -> Iterator[str]:
     if not (explanation.catching_mutants or explanation.further_mutants):
         return
     yield "## Mutants that show it"
-    yield f"Each is the reference with one rule dropped: `weldproof run {explanation.row.id} --mutant NAME` shows the breach."
+    command = f"`weldproof run {explanation.row.id} --mutant NAME`"
+    yield f"Each is the reference with one rule dropped: {command} shows the breach."
     mutant_lines = [f"- `{kill.mutant}`: {prose(kill.rule)}{_diff(kill)}" for kill in explanation.catching_mutants]
     also = ((kill, prose(reason)) for kill, reason in explanation.further_mutants)
     further = [f"- `{kill.mutant}`: {prose(kill.rule)}. It is seen here, too: {reason}" for kill, reason in also]
@@ -143,8 +144,8 @@ def _index(rows: Sequence[Explanation]) -> str:
         (
             f"{len(rows)} requirements, each on a page of its own: why it matters, what the specification says, what "
             "is sent, what to change, and which mutants show it. "
-            f"{decide} decide a run's verdict, the rest warn. {example_count} pages show a breach on the wire, recorded of "
-            "a mutant. `weldproof explain ID` prints the same."
+            f"{decide} decide a run's verdict, the rest warn. {example_count} pages show a breach on the wire, recorded "
+            "of a mutant. `weldproof explain ID` prints the same."
         ),
         *(part for name in surfaces for part in _surface(name, [one for one in rows if one.row.surface == name])),
     ]

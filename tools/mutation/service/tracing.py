@@ -1,7 +1,7 @@
 """Which lines of the reference a process runs, written to a file as they are first run.
 
-`PID.lines` takes a line `FILE:LINE` each. At the signal `ASK_SIGNAL` the process renames it to `PID.N.told`, N from 0, and
-begins a new list. A process that ends, in whatever way, leaves its last list.
+`PID.lines` takes a line `FILE:LINE` each. At the signal `ASK_SIGNAL` the process renames it to `PID.N.told`, N from 0,
+and begins a new list. A process that ends, in whatever way, leaves its last list.
 """
 
 from __future__ import annotations
