@@ -85,8 +85,8 @@ def require_payment(
     Args:
         uri: The extension's URI.
         challenge: The whole 402 object.
-        memo: What is kept with the task.
-        faults: Why the challenge is over the example and not over what was asked (P-RA-05).
+        memo: The notes that are stored with the task.
+        faults: Why the challenge is for the example and not for the request that was sent (P-RA-05).
     """
     message_metadata = {STATUS: Status.REQUIRED.value, REQUIRED: challenge, **_list_faults(faults)}
     return _unpaid(uri, "Payment required." + _explain_faults(faults), message_metadata, memo, _payment_state())
@@ -104,9 +104,9 @@ def refuse_payment(
     Args:
         uri: The extension's URI.
         challenge: A fresh 402 object.
-        memo: What is kept with the task.
+        memo: The notes that are stored with the task.
         refusal: The outcome of the payment.
-        faults: Why the challenge is over the example and not over what was asked (P-RA-05).
+        faults: Why the challenge is for the example and not for the request that was sent (P-RA-05).
     """
     message_metadata: dict[str, Any] = {STATUS: Status.FAILED.value, ERROR: error_of(refusal.code), REQUIRED: challenge}
     message_metadata |= {RECEIPTS: [refusal.receipt()], **_list_faults(faults)}
@@ -137,7 +137,7 @@ def keep_undecided(uri: str, memo: Mapping[str, Any], *, code: str, retry_after:
 
     Args:
         uri: The extension's URI.
-        memo: What is kept with the task.
+        memo: The notes that are stored with the task.
         code: The rail's error code.
         retry_after: Seconds after which the same payment is to be sent again.
     """
@@ -156,7 +156,7 @@ def complete_payment(
         uri: The extension's URI.
         body: The body of the paid 200 (5.9).
         receipt: The content of `PAYMENT-RESPONSE`.
-        memo: What is kept with the task.
+        memo: The notes that are stored with the task.
     """
     return Outcome(
         TaskState.COMPLETED,

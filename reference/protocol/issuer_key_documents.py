@@ -16,7 +16,7 @@ def keys_of_trust_set(document: object) -> dict[str, bytes]:
     """Return the key of each issuer in a trust set `{did: base64}`; an entry that holds no key is left out.
 
     Raises:
-        ValueError: It is no such document.
+        ValueError: The document is not a trust set.
     """
     if not isinstance(document, dict):
         raise ValueError("a trust set is a JSON object")  # noqa: TRY004 - a fault of the content
@@ -32,7 +32,7 @@ def keys_of_key_document(document: object) -> dict[str, bytes]:
     An entry counts if it is active, of Falcon-1024, and its `kid` is that of its key.
 
     Raises:
-        ValueError: It is no such document.
+        ValueError: The document is not a key document.
     """
     entries = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(entries, list):

@@ -105,10 +105,10 @@ def _parse_digests(text: str) -> dict[str, str]:
         members = structured.read_dictionary(text)
     except ValueError as fault:
         raise Fault(
-            "content_digest_malformed", "Content-Digest is no structured dictionary, or repeats itself"
+            "content_digest_malformed", "Content-Digest is not a structured dictionary, or it names an algorithm twice"
         ) from fault
     if not all(isinstance(value, bytes) for value, _ in members.values()):
-        raise Fault("content_digest_malformed", "a digest is no byte sequence")
+        raise Fault("content_digest_malformed", "a digest is not a byte sequence")
     digests = {name: base64.b64encode(value).decode() for name, (value, _) in members.items() if name in ALGORITHMS}
     if not _is_canonical(text, digests):
         raise Fault("content_digest_malformed", "a digest is not canonical base64")

@@ -174,7 +174,7 @@ def _dictionary(fields: Fields, name: str, malformed_code: str, missing_code: st
     try:
         return structured.read_dictionary(text)
     except ValueError as fault:
-        raise Fault(malformed_code, f"{name} is no structured dictionary, or names something twice") from fault
+        raise Fault(malformed_code, f"{name} is not a structured dictionary, or it names a member twice") from fault
 
 
 def _inner_list(value: Any) -> tuple[tuple[Component, ...], dict[str, Any]]:

@@ -79,8 +79,8 @@ def _note_too_old(demands: Demands, parameters: Mapping[str, Any], now: int, ske
 def _note_tag(demands: Demands, parameters: Mapping[str, Any], now: int, skew: int) -> Iterator[str]:
     del now, skew
     tag = parameters.get("tag")
-    tag_sentence = "the signature bears none" if tag is None else f'it bears "{clip(tag)}"'
-    yield f'The tag "{clip(demands.expected_tag or "")}" is expected and {tag_sentence}.'
+    found_tag = "none" if tag is None else f'"{clip(tag)}"'
+    yield f'The tag "{clip(demands.expected_tag or "")}" is expected, but the signature has {found_tag}.'
 
 
 def _note_algorithm(demands: Demands, parameters: Mapping[str, Any], algorithm: str) -> Iterator[str]:

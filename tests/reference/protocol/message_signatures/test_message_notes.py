@@ -103,7 +103,7 @@ def test_labels_are_listed_with_the_one_that_holds() -> None:
         (message(METHOD, params=";created=1000", max_age_seconds=10), 5000, ("1 h 6 min ago", "is 10")),
         (message(METHOD, params=f";created={10**14}"), 1000, ("milliseconds",)),
         (message(METHOD, params=';tag="b"', expected_tag="a"), 1000, ('"a" is expected', '"b"')),
-        (message(METHOD, expected_tag="a"), 1000, ("bears none",)),
+        (message(METHOD, expected_tag="a"), 1000, ("has none",)),
         (message(METHOD, params=';alg="EdDSA"'), 1000, ("JOSE", '"ed25519"')),
         (message(METHOD, params=';alg="hs2019"'), 1000, ("older draft",)),
         (message(METHOD, allowed_algorithms=["rsa-pss-sha512"]), 1000, ("allowed_algorithms does not hold",)),
