@@ -39,6 +39,8 @@ def list_operations(
     internal: AdminApi,
 ) -> Sequence[Operation]:
     """Return every operation except those of the checkout."""
+    # Each row has its access in it. The scopes of administrators follow the decisions of specification 3.9: calls about
+    # keys need `apikeys:admin`, the decision about verification `kyb:write`, payments `payments:read`.
     tenant, admin = Access.TENANT, Access.ADMIN
     # The request guard reads methods and access from this table, so an operation cannot be added without an access
     # rule.
@@ -71,6 +73,7 @@ def list_operations(
 def build_app(calls: Calls, by_endpoint: Mapping[str, Operation]) -> Quart:
     """Return the app of operations by endpoint."""
     app = Quart(__name__, static_folder=None)
+    # The envelope around the app bounds the time and size of a call, so the framework's own limits are off.
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
     # Paths are literal. A redirect to a path with fewer slashes would lose the body of a POST.
     app.url_map.merge_slashes = False

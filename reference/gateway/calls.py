@@ -125,6 +125,7 @@ class Calls:
             Refused: By the first check that fails, or by the operation.
             Unprocessable: The body does not fit the operation's schema.
         """
+        # The order is that of specification 3.1. A call without a credential learns nothing about the form of its body.
         caller, scopes = await self._admit(operation, scope, request)
         body = read_body(request, is_required=operation.read_content is not None)
         content = None if operation.read_content is None else operation.read_content(body)
@@ -140,7 +141,8 @@ class Calls:
                 return None, frozenset()
             caller = await self._credentials.tenant(request)
         except Refused:
-            # A call whose credential is not accepted is one without credentials; without any, the gate has charged it.
+            # A call with an unaccepted credential counts as one without. The guard has charged calls without any, but
+            # could not know that this one would fail. So guessing keys is limited by address (P-RL-03).
             if "authorization" in request.headers:
                 self._limits.charge_address(scope)
             raise
@@ -155,10 +157,13 @@ def read_body(request: Request, *, is_required: bool) -> Body:
         Refused: 415, or 400 `invalid_request` when it is not JSON or empty although required.
         Unprocessable: It has no canonical form.
     """
+    # A browser can send a form of a foreign page here, but not JSON without asking first. So another media type is
+    # refused before the body is parsed.
     if (request.body or "content-type" in request.headers) and not request.is_json:
         raise refusals.unsupported_media_type()
     if any(coding.strip().lower() != "identity" for coding in request.headers.get("content-encoding", ())):
         raise refusals.unsupported_media_type()
+    # Operations with a schema need a body, the others do not.
     if not request.body:
         if is_required:
             raise refusals.invalid_request("send a body of JSON")
@@ -189,6 +194,7 @@ def fit_model(model: type[ModelType], value: Any) -> ModelType:
         Unprocessable: It does not.
     """
     try:
+        # JSON has no integers: 1.0 and 1 are the same number there, and the models are strict about Python's types.
         return model.model_validate(whole_numbers(value))
     except ValidationError as fault:
         raise Unprocessable.of(fault) from fault

@@ -16,6 +16,7 @@ from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.web.clock import WpClock
 from reference.web.http.exchange import Request
 
+# The scopes of administrators' keys (3.9). The first administrator has all of them.
 SCOPES = ("tenants:admin", "apikeys:admin", "kyb:write", "live:activate", "payments:read", "audit:read")
 _SECRET_BYTES = 32
 _BEARER = re.compile(r"bearer +([\x21-\x7e]+)", re.IGNORECASE)
@@ -86,6 +87,8 @@ class Credentials:
         scopes = await self.scopes(_bearer(request))
         if scopes is None:
             raise refusals.invalid_api_key()
+        # A known key without the scope is 403, an unknown one 401. The difference reveals only that the caller's key is
+        # valid.
         if scope not in scopes:
             raise refusals.forbidden_scope(scope)
         return scopes

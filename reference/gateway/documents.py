@@ -14,6 +14,7 @@ from reference.web.clock import WpClock
 from reference.web.http.exchange import JSON, Reply
 from reference.web.keyring import Keyring
 
+# Verifiers may cache keys for five minutes. A retired key stays published, so a rotation breaks no cached copy.
 _CACHE = "public, max-age=300"
 
 

@@ -73,6 +73,8 @@ def _is_added(character: str) -> bool:
 
 def skeleton(name: str) -> str:
     """Return a name in plain letters, as far as it looks like letters of the reserved word; see the module."""
+    # Decomposition first, as it turns styled letters and ligatures into plain ones, then case folding, then marks are
+    # dropped.
     folded_name = unicodedata.normalize("NFKD", name.translate(_STYLED_LETTERS).translate(_FILLERS)).casefold()
     visible_letters = "".join(
         one for one in unicodedata.normalize("NFKD", folded_name) if unicodedata.category(one) not in _UNSEEN

@@ -12,11 +12,14 @@ from reference.gateway.return_addresses import MAX_REDIRECT, is_redirect
 from reference.gateway.settings import GatewaySettings
 from reference.store.merchants import Merchant, Merchants
 
+# The limits of what a tenant may register (3.9).
 LONGEST_NAME = 64
 LONGEST_CONTACT = 254
 MOST_ADDRESSES = 9
+# The logo is in the database and on every page, so it is small: 48 KB, and 1024 pixels in each direction.
 LOGO_BYTES = 49152
 LOGO_PIXELS = 1024
+# Control characters and characters that turn the direction of text could garble the amount next to a name.
 _CONTROL = re.compile(rf"[\x00-\x1f\x7f-\x9f\u2028\u2029{BIDI_CONTROLS}]")
 # Plain ASCII only. The address is shown next to money, so it must not contain look-alike letters or hidden text.
 _EMAIL = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", re.ASCII)

@@ -19,6 +19,7 @@ from reference.lanes.newest_block import read_newest_time
 from reference.web.logs import get_logger
 
 _log = get_logger()
+# The limit is 60 s by default, so a check every five seconds notices a chain that stands still soon enough.
 _LOOK_SECONDS = 5.0
 # A trailing network is checked this often, so that its pages can be paid again soon.
 _TRAILING_LOOK_SECONDS = 1.0
@@ -76,6 +77,7 @@ class NetworkRecency:
         with suppress(ChainUnavailable):  # the known block gets older, which is what decides
             block_time = await read_newest_time(self._lanes[network])
             newest.time = newest.time if block_time is None else block_time
+        # Only changes are logged. A network may trail for hours, and is checked every second then.
         if self.trails(network) is not newest.trails:
             newest.trails = not newest.trails
             _log.warning("network_trails" if newest.trails else "network_is_current", network=network)
@@ -97,4 +99,5 @@ class NetworkRecency:
 
     def _age(self, network: str) -> float | None:
         newest = self._newest.get(network)
+        # Without a known block there is no age, and a network without an age does not trail.
         return None if newest is None or newest.time is None else self._wall() - newest.time

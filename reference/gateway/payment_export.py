@@ -77,6 +77,8 @@ class PaymentExport:
         after: str | None = None
         while True:
             entries, after = await self._receipts.load_part(tenant_id, after, search, most=_PART_ROWS)
+            # The rows are read in parts, and other calls are served in between. A large export does not stop the
+            # checkout.
             rows += [self._received_row(one) for one in entries]
             if len(rows) > MOST_ROWS:
                 raise TooManyPayments
@@ -122,6 +124,7 @@ class PaymentExport:
 def csv_file(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     """Return a CSV file with a header, in which no cell is a formula."""
     out = StringIO()
+    # RFC 4180 demands CRLF at the end of lines.
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(columns)
     writer.writerows([plain_cell(cell) for cell in row] for row in rows)
@@ -130,6 +133,7 @@ def csv_file(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
 
 def plain_cell(text: str) -> str:
     """Return a text that no spreadsheet runs as a formula; other texts are unchanged."""
+    # An apostrophe makes a spreadsheet show the text instead of running it.
     return _FORMULA.sub("'", text)
 
 
@@ -137,6 +141,7 @@ def _amounts(network_key: str, value: int, link: Link, asset_id: str) -> Sequenc
     """Return what moved and what was asked for, exactly; of another asset, only its units are known."""
     network = NETWORKS[network_key]
     moved_columns = ("", "")
+    # The decimals of a foreign asset are unknown, so its amount is given in units only.
     if asset_id == network.asset_id:
         moved_columns = (_decimal(value, network.decimals, 2), _decimal(value, network.decimals - MICRO_DIGITS, 0))
     price_columns = (_decimal(link.amount_microunits, MICRO_DIGITS, 2), str(link.amount_microunits))

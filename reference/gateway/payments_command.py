@@ -84,6 +84,7 @@ async def _open_payments(settings: GatewaySettings) -> AsyncIterator[UnmatchedPa
         raise Misconfigured(f"WP_GATEWAY_DATA_DIR: {folder} holds no database; give the gateway's own settings")
     database = open_database(database_dsn(settings))
     try:
+        # An older database may lack tables of this version. The command creates them as a worker would at its start.
         await Links(database, settings.word).prepare()
         yield UnmatchedPayments(WpClock(settings.clock_offset_file), Payments(database))
     finally:

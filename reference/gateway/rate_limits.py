@@ -17,6 +17,7 @@ class Limits:
     """
 
     def __init__(self, settings: GatewaySettings, clock: WpClock) -> None:
+        # The limits count by the service's clock, which tests move.
         on, token_rate = settings.rate_limits, settings.checkout_token_rate
         self._proxies = settings.proxies()
         self._tenants = RateLimit(settings.tenant_rate, clock, depth=settings.tenant_burst, on=on)

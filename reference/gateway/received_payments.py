@@ -72,6 +72,7 @@ class Receipts:
         """Return a part of the payments of a search, and the id behind which the next part begins, or None."""
         entries: list[ReceivedPayment] = []
         for _ in range(_MOST_SCANS):
+            # One row more than fits shows whether another page follows.
             room = most + 1 - len(entries)
             entries += await self._received_payments.list_page(tenant_id, most=room, after=after, search=search)
             if len(entries) > most:

@@ -50,6 +50,7 @@ def self_payment_blocked() -> Refused:
 
 def not_found() -> Refused:
     """Return the refusal of a path, token or record that is not there."""
+    # One answer for missing records and for those of other tenants, so that no client can find out which ids exist.
     return refusal(GATEWAY["not_found"])
 
 

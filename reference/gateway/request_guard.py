@@ -51,6 +51,7 @@ class RequestGuard:
             endpoint, _ = self._rules.match(scope["path"], scope["method"])
         except MethodNotAllowed as fault:
             raise refusals.method_not_allowed(fault.valid_methods or ()) from None
+        # The router offers redirects to similar paths. Paths are literal here, so such a path is unknown.
         except (NotFound, RequestRedirect):
             raise refusals.not_found() from None
         operation = self._operations.get(endpoint)

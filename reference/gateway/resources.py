@@ -18,6 +18,7 @@ from reference.store.resources import Resources
 from reference.web.clock import WpClock
 from reference.web.http.exchange import JSON, Reply
 
+# The value of `price_microalgos` in every record (3.8).
 PRICE_MICROALGOS = 1_000_000
 _Amount = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER)]
 _Seconds = Annotated[StrictInt, Field(ge=1, le=31_536_000)]
@@ -58,6 +59,7 @@ class ResourceRecords:
         request, tenant_id = call.content, call.tenant.tenant.id
 
         async def make() -> StoredResponse:
+            # This check gives the exact error. The primary key decides between two calls at the same moment.
             if await self._resources.get(tenant_id, request.resource_id) is not None:
                 raise refusals.resource_exists(request.resource_id)
             # The bytes of the answer are stored, so that later reads return exactly what was answered at the creation.

@@ -43,6 +43,7 @@ def is_at_shop(url: str, addresses: Iterable[str]) -> bool:
 
 def host_of(url: str) -> str:
     """Return the host of an address, with its port if it names one, for people."""
+    # The port is shown too, because another port of the same host is another origin.
     return urlsplit(url).netloc.lower()
 
 

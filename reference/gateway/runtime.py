@@ -99,6 +99,7 @@ async def open_gateway(
     Raises:
         Misconfigured: A node is of another network (P-NW-06), or a file cannot be used.
     """
+    # One session for all nodes. Proxy settings of the environment are ignored (P-CV-21).
     connector = aiohttp.TCPConnector(limit=128)
     async with AsyncExitStack() as exits:
         session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
@@ -142,11 +143,13 @@ async def open_gateway_with_lanes(
         await deps.recency.refresh()
         background += (_repeat(tend, every=_CLOCK_SECONDS) for tend in (deps.chain_time.tend, deps.recency.refresh))
         for work in background:
+            # The exit stack ends the tasks before it closes the database that they use.
             exits.push_async_callback(_cancel, asyncio.create_task(work))
         gate = RequestGuard(app.url_map, by_endpoint, parts.limits, edge=is_edge)
         envelope = Envelope(
             cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, render_refusal=render_refusal
         )
+        # An edge host serves public reads only, so it serves no metrics (P-GW-04).
         tokens = None if is_edge else settings.metrics_token_file
         yield add_metrics(envelope, tokens, GatewayMetrics(Payments(deps.database), deps.clock, lanes))
 
@@ -306,8 +309,10 @@ async def _admit_first(settings: GatewaySettings, tenants: Tenants, used_key_ids
     name = "gateway admin key"
     refuse_lost(settings.admin_key_file, await used_key_ids.ids(name), name)
     if not settings.admin_key_file.exists():
+        # The file has mode 0600. The first administrator reads the key there, as nothing else can create one (3.9).
         make_secret(settings.admin_key_file, fresh_secret(f"{settings.prefix}c_").encode())
     key = settings.admin_key_file.read_text("ascii").strip()
+    # Inserted only if it is missing, so a key that the operator has put into the file is accepted as well.
     await tenants.admit(digest_of(key), SCOPES, now=clock.now())
     await used_key_ids.add(name, secret_id(key.encode()), now=clock.now())
 
@@ -362,6 +367,8 @@ async def _offer_checked_lanes(unchecked_lanes: dict[str, Lane], lanes: dict[str
                 is_right = await lane.check_node()
                 del unchecked_lanes[key]
                 if is_right:
+                    # The mapping is shared with the checkout and the list of networks, so the network is offered from
+                    # this moment on.
                     lanes[key] = lane
                 _log.warning("network_checked", network=key, offered=is_right)
 

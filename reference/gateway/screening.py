@@ -36,6 +36,7 @@ class Screening:
                 jurisdiction_flags=self._flags,
                 signing_key=self._keyring().active,
             )
+        # Every verdict is 200 (P-SC-02). An unknown network is no verdict about an address, so it is refused.
         except screening.UnsupportedNetwork:
             raise refusals.unsupported_network(call.content.network) from None
         return json_reply(200, answer)

@@ -49,6 +49,7 @@ class GatewaySettings(WebhookSettings):
     link_ttl_min: int = Field(default=60, ge=1)
     link_ttl_default: int = Field(default=86400, ge=1)
     link_ttl_max: int = Field(default=86400, ge=1)
+    # The switches and limits below are the interface's open points; chapter 9 lists their variables and defaults.
     evm_suffix_bind: Switch = True
     qr_data: Switch = False
     late_watch_seconds: int = Field(default=86400, ge=0)
@@ -70,6 +71,7 @@ class GatewaySettings(WebhookSettings):
     retired_key_days: int = Field(default=365, ge=0)
     metrics_token_file: Path | None = None
 
+    # Faults of settings are found at the start, with the name of the variable, instead of at the first call.
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if _PREFIX.fullmatch(self.prefix) is None:

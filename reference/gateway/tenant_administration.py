@@ -203,6 +203,7 @@ class TenantAdministration:
         until = now + self._settings.key_overlap_days * _DAY
         key, text = fresh_key(tenant_id, old.mode, self._settings.prefix, now=now)
         answer = {"key_id": key.id, "api_key": text, "mode": key.mode, "old_valid_until": utc_text(until)}
+        # The key may have been rotated or deleted since it was read. The statement decides, and nothing is added then.
         if not await self._tenants.rotate_key(key_id, key, until=until, write=keep(answer)):
             raise refusals.not_found()
         return answer
@@ -231,6 +232,7 @@ class TenantAdministration:
             Refused: 400, a network is unknown or not offered.
             Unprocessable: Addresses are not of their networks.
         """
+        # The networks are checked before the addresses, because an unknown network has no rule for addresses.
         for key in addresses:
             if key not in NETWORKS or key not in self._lanes:
                 raise refusals.unsupported_network(key)
@@ -245,6 +247,7 @@ class TenantAdministration:
 
     async def _check_approval(self, tenant_id: str, mode: str) -> None:
         tenant = await self.find(tenant_id)
+        # A live key before the approval would be of no use: its links would all be refused (P-TR-02).
         if mode == "live" and tenant.kyc_status != "approved":
             raise refusals.kyb_required(None)
 

@@ -55,6 +55,7 @@ class UnmatchedPayments:
 
     async def of_all(self, *, is_refunded: bool, most: int) -> Sequence[UnmatchedPayment]:
         """Return those of all tenants that are given back, or those that are not, the newest first."""
+        # Each state is queried separately, with the limit of the whole list, because any one of them may fill it.
         entries = [
             one
             for state in UNMATCHED_STATES

@@ -85,6 +85,8 @@ class Webhooks:
         """
         await self._find(tenant_id)
         try:
+            # The address is checked now, so that the tenant sees the fault, and again at each attempt, as names change
+            # (P-WH-10).
             await self._check.check_url(url)
         except BadDestination as fault:
             raise _unfit("url", str(fault), "destination_address") from fault

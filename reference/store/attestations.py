@@ -9,6 +9,7 @@ from reference.store.database import Database, DuplicateKey
 
 _ROW = attestations.c
 _GET = select(_ROW.jws).where(_ROW.payment_id == bindparam("of_payment"))
+# The primary key is the payment, so each payment has one attestation (P-CK-06).
 _KEEP = insert(attestations).values(payment_id=bindparam("payment_id"), jws=bindparam("jws"))
 
 

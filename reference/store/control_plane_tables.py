@@ -31,6 +31,8 @@ services = Table(
     Index("control_plane_services_in_order", "place"),
 )
 
+# The primary key is the number of the entry. Each change of trust inserts the next number, so of two changes at the
+# same moment one is refused and decided again (7.4).
 audit = Table(
     "control_plane_audit",
     METADATA,

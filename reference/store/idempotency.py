@@ -44,6 +44,7 @@ _SCOPE = tuple(Scope.__slots__)
 _ANSWER = tuple(StoredAnswer.__slots__)
 _ROW = answers.c
 _IS_IT = tuple(_ROW[name] == bindparam(f"in_{name}") for name in _SCOPE)
+# An expired row counts as absent, even before the housekeeping has deleted it.
 _GET = select(*(_ROW[name] for name in _ANSWER)).where(*_IS_IT, _ROW.expires_at > bindparam("now"))
 _FREE = delete(answers).where(*_IS_IT, _ROW.expires_at <= bindparam("now"))
 _STORE = insert(answers).values({name: bindparam(name) for name in (*_SCOPE, *_ANSWER)})

@@ -71,6 +71,7 @@ class Issuers:
             "new_kid": issuer.kid,
             "now": issuer.created_at,
         }
+        # If another worker has removed the issuer meanwhile, the whole change with its audit entry is undone.
         return Change(_ROTATE, values, is_needed=True)
 
     def build_revocation(self, did: str) -> Change:

@@ -20,6 +20,7 @@ _NEW = select(
     cast(bindparam("order_of", type_=BigInteger), BigInteger),
     cast(bindparam("request", type_=LargeBinary), LargeBinary),
 ).where(~exists().where(_ROW.claim_id == bindparam("order_of", type_=BigInteger)))
+# Only the first request of a claim is stored: a later call with the same proof has the same request (step 9).
 _KEEP = insert(kept_requests).from_select(["claim_id", "request"], _NEW)
 _FORGET = delete(kept_requests).where(
     # A claim that is gone was dropped; a spent one was served or refunded. Neither can be served again.

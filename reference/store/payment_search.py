@@ -85,6 +85,7 @@ def contains_text(payments: Any, *further: ColumnElement[Any]) -> ColumnElement[
         payments: The columns of the table of payments, or of a part of it.
         further: Other columns that may contain it.
     """
+    # The memo of a link is stored as its token, without the prefix, so it is compared separately.
     columns = (links.c.label, links.c.id, links.c.nonce, links.c.pay_to, payments.id, payments.tx_id, payments.payer)
     return or_(*(_like(one, "text") for one in (*columns, *further)), _like(links.c.token, "memo"))
 

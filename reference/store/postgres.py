@@ -109,6 +109,7 @@ class PostgresDatabase:
                 if new_table.name not in existing:
                     await connection.execute(CreateTable(new_table))
                 for index in new_table.indexes:
+                    # The condition of a partial index is copied from the SQLite option just before its creation.
                     if index.name not in existing:
                         await connection.execute(CreateIndex(_partial(index)))
 

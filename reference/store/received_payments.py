@@ -92,6 +92,7 @@ _LAST_SCANNED = {
 }
 _GET = _RECEIVED_PAYMENTS.where(payments.c.id == bindparam("payment_id"))
 _AMOUNT = links.c.amount_microunits
+# Totals sum up the amounts of the links, not what was moved: a surplus is not income, it may have to be given back.
 _TOTALS = (
     select(
         payments.c.network,

@@ -88,6 +88,7 @@ class Services:
             "new_health_path": service.health_path,
             "now": service.registered_at,
         }
+        # If another worker has removed the service meanwhile, the whole change with its audit entry is undone.
         return Change(_REPLACE, values, is_needed=True)
 
     def build_removal(self, name: str) -> Change:

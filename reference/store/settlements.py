@@ -88,6 +88,7 @@ _NONCES = select(_ROW.nonce).where(*_OF_ACCOUNT, _ROW.nonce >= bindparam("first"
 _OPEN_FOR = _SELECT.where(_ROW.token == bindparam("token"), _IS_OPEN)
 _OPEN_ON = _SELECT.where(_ROW.caip2 == bindparam("chain"), _IS_OPEN)
 _BETWEEN = _SELECT.where(*_OF_ACCOUNT, _ROW.nonce >= bindparam("first"), _ROW.nonce <= bindparam("last"))
+# Failed settlements cost the rail gas, so they are counted for each payer and for all payers (decision 0069).
 _FAILURES = (
     select(func.count())
     .select_from(settlements)

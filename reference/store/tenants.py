@@ -94,6 +94,7 @@ IS_ACCEPTED = (
     api_keys.c.revoked_at.is_(None),
     or_(api_keys.c.valid_until.is_(None), api_keys.c.valid_until > bindparam("now")),
 )
+# One query finds the key and its tenant, as every call of the API needs both.
 _BEARER = (
     select(*(api_keys.c[name] for name in _KEY), *(tenants.c[name] for name in _TENANT))
     .select_from(api_keys.join(tenants, tenants.c.id == api_keys.c.tenant_id))

@@ -46,5 +46,7 @@ class UsedKeyIds:
                 return key_ids[0]
             try:
                 await self._database.change(_ADD, name=name, place=len(key_ids), key_id=key_id, since=now)
+            # Another worker has added a key at this place meanwhile. The list is read again, as that key may be the
+            # same one.
             except DuplicateKey:
                 continue

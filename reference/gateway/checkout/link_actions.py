@@ -106,6 +106,8 @@ class LinkActions:
         try:
             return await self._settlement.pay(link, tx_id, transaction)
         except NotPaid as fault:
+            # A payment from the payout address to itself moves nothing to the tenant, and has its own error code
+            # (P-CK-06).
             if fault.reason == "self_payment":
                 raise refusals.self_payment_blocked() from fault
             if link_payment.may_be_on_its_way(transaction, self._settlement.build_terms(link)):

@@ -201,11 +201,14 @@ class LinkSettlement:
         if any(one.link_id == link.id for one in used):
             raise LinkEnded
         unavailable = await self.find_unavailable_places(link.network, tx_id, transfers)
+        # Of the free transfers, one of exactly the amount is taken, else the one with the lowest ordinal (P-CK-08).
         transfer = link_payment.choose_transfer(
             transfers, unavailable | {one.ordinal for one in used}, self.build_terms(link)
         )
         if transfer is None:
             payments = [one for one in used if one.ordinal in {fitting.ordinal for fitting in transfers}]
+            # A replay across tenants is reported only if all fitting transfers paid links of other tenants. If one of
+            # them paid a link of this tenant, the answer is `transfer_used` (P-CK-06).
             raise TransferUsed(
                 bool(payments) and not unavailable and all(one.tenant_id != link.tenant_id for one in payments)
             )
@@ -251,6 +254,7 @@ class LinkSettlement:
             transfer = await self._choose_transfer(
                 link, tx_id, await self.select_for_link(link, transaction, transfers)
             )
+        # Listing is best effort: what pays something else, or was listed before, needs no entry.
         except (NotPaid, TransferUsed, LinkEnded):
             return
         await self.payments.note(self._payment(link, tx_id, transfer, state, transaction))
@@ -283,5 +287,6 @@ class LinkSettlement:
 
 def may_be_undone(payment: Payment) -> bool:
     """Whether the chain of a payment can undo what was final by its rule."""
+    # Some chains never undo a final block, so their payments are not checked again.
     lane = descriptor_of(NETWORKS[payment.network])
     return lane is None or lane.undoes

@@ -59,6 +59,7 @@ class MisdirectedPayments:
         """
         if not transaction.final or transaction.status is not TxStatus.CONFIRMED or not transaction.transfers:
             return
+        # A plain payment has one transfer and no memo. It needs no further queries, and most payments are plain.
         if len(transaction.transfers) > 1 or transaction.memos:
             for link in bound_links:
                 await self._note_left_over(link, tx_id, transaction)

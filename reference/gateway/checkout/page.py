@@ -36,6 +36,7 @@ SECURITY = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+# Static files of the page. Their addresses contain a version, so they may be cached for a day.
 _FILES = ("checkout.css", "checkout.js", "wallet.js")
 _WORDS = {
     LinkState.ACTIVE: "Waiting for payment",
@@ -119,6 +120,7 @@ class Page:
         """Return the values that only a page that asks for money shows."""
         wallet = _wallet_members(link, terms) if terms.network.eip712_name else None
         payload = self.payload(link)
+        # Only some networks have links that open a wallet; their descriptor builds them from the payload of the code.
         lane = descriptor_of(terms.network)
         opens = () if lane is None else lane.wallet_links(payload)
         return {"address": link.pay_to, "memo": terms.memo, "payload": payload, "wallet": wallet, "opens": opens}

@@ -70,6 +70,7 @@ class Checkout:
     async def watch(self) -> None:
         """Watch every network, each at its own pace, until cancelled."""
         watched_keys: set[str] = set()
+        # One task for each network, so that a slow node delays only its own links.
         async with asyncio.TaskGroup() as tasks:
             while True:
                 # A node that did not answer at the start is checked later, and its lane is added then (`runtime`).
@@ -95,6 +96,7 @@ class Checkout:
 
 
 def _log_if_new(event: str, network: str, last: str, fault: str) -> str:
+    # A node that is down fails every second. One line for each new fault keeps the log readable.
     if fault != last:
         _log.error(event, network=network, fault=fault)
     return fault

@@ -32,6 +32,7 @@ async def statuses(
     If the link has too many followers, the stream ends after the first event, and the browser asks again later. The
     stream also ends if the database is unavailable or the gateway shuts down.
     """
+    # Only changes are sent. The first status is always new, so that a page that reconnects is up to date.
     last: Status | None = None
     opened_at = sent_at = time.monotonic()
     with suppress(DatabaseUnavailable), announcements.follow(link.id) as event, SHUTDOWN.wake(event):

@@ -118,6 +118,8 @@ class Watcher:
             head = await self._lane.finder.read_head()
             # The search for payments moves the positions. The search for other assets must begin where the round began.
             before = dict(self._positions)
+            # Payments come first. Transfers in other assets, checks of old payments and the storing of positions can
+            # wait.
             await self._search_all(head, now)
             await self._search_strays(before, head)
         await self._recheck()
@@ -155,8 +157,11 @@ class Watcher:
             self._positions = {address: at for (network, address), at in positions.items() if network == self.network}
             addresses = await links.addresses(self.network, now=self._clock.lapsed_until())
         else:
+            # New links are read by their time of creation, by the clock of the worker that created them. So the range
+            # is widened by the time that a commit may take and by the allowed difference of the clocks.
             since = self._looked_at - _COMMIT_SECONDS - self._settings.skew_seconds
             addresses = await links.new_addresses(self.network, since=since)
+        # A new address is due for a check of its end at once; a known one keeps its time.
         self._watched = {**dict.fromkeys(addresses, now - 1), **self._watched}
         over = self._over(now)
         self._looked_at = max(over, self._looked_at or 0)
@@ -171,6 +176,7 @@ class Watcher:
         if await self._settlement.links.has_active(self.network, address):
             return now + _ACTIVE_FOR_SECONDS
         last = await self._settlement.links.last_watch(self.network, address)
+        # Ended links are watched for late payments until the last of them is over (P-CK-10).
         return last if last is not None and last >= now else None
 
     # Searches.
@@ -202,6 +208,8 @@ class Watcher:
         if position is None:
             oldest = await self._settlement.links.oldest(self.network, address, now=now)
             position = await self._lane.finder.find_start(now if oldest is None else oldest, head)
+        # One search for each address finds the payments of all its links. Which link a transaction pays is decided
+        # afterwards, by rules that know nothing of searching (decision 0021).
         findings = await self._lane.finder.find(address, position, head)
         result = SearchResult(findings.is_complete)
         for candidate in findings.candidates:
@@ -255,6 +263,8 @@ class Watcher:
             position, searched_at = self._strays.get(address, (before.get(address, head.position), -STRAY_SECONDS))
             if now - searched_at < STRAY_SECONDS:
                 continue
+            # The newest blocks are always searched again, because the index of a node may lag behind its head (decision
+            # 0021).
             position = max(0, min(position, head.position - LEAST_LOOK_BACK))
             self._strays[address] = position, now
             try:
@@ -268,6 +278,8 @@ class Watcher:
         """Record the oldest transfers in other assets that are new, and return from where to search next."""
         findings = await self._lane.finder.find_strays(address, position, head)
         fresh = [one for one in findings.candidates if one.tx_id not in self._done]
+        # The oldest ones first and a bounded number, so that a flood of foreign assets cannot delay the next round
+        # (0071).
         for candidate in fresh[:_STRAYS_AT_ONCE]:
             transaction = await self._lane.observe(candidate.tx_id)
             if transaction.final or transaction.status is TxStatus.FAILED:
@@ -306,6 +318,8 @@ class Watcher:
         if now - since >= UNREADABLE_SECONDS:
             del self._unreadable[tx_id]
             self._remember(tx_id)
+            # Given up with an error, as it may have been a payment. From then on links at the address can expire
+            # (decision 0021).
             _log.error("transaction_given_up", network=self.network, tx_id=tx_id)
             return
         self._unreadable[tx_id] = UnreadableTransaction(

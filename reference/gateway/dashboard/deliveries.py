@@ -55,6 +55,7 @@ class DeliveryScreen:
         """Show the deliveries, newest first."""
         after = request.read_parameter("after")
         tenant = await self._context.tenancy.record(request.tenant_id)
+        # A delivery names its destination, which may be deleted since. Such a delivery cannot be sent again.
         destination_ids = {one["destination_id"] for one in tenant["destinations"]}
         deliveries = await self._context.webhooks.deliveries(request.tenant_id, most=_PAGE + 1, after=after)
         rows = [_delivery_row(one, is_there=one["destination_id"] in destination_ids) for one in deliveries[:_PAGE]]

@@ -23,6 +23,7 @@ from reference.web.http.exchange import Request
 
 MEDIA, UPLOAD = "application/x-www-form-urlencoded", "multipart/form-data"
 TOKEN_FIELD, FORM_FIELD = "csrf", "form"
+# Parsing costs time and memory for each field, so their number is bounded before anything is parsed.
 _MOST_FIELDS = 200
 _MOST_PARTS = 8
 _FORM_BYTES = 16

@@ -62,6 +62,7 @@ class LinkScreen:
         """Show links to keys that may see tenants, and payments to keys that may read payments."""
         tenancy, after = self._context.tenancy, request.read_parameter("after")
         sees_links, sees_payments = request.visitor.may("tenants:admin"), request.visitor.may("payments:read")
+        # A key with only one of the two scopes sees only its half of the screen.
         page = await tenancy.links(request.tenant_id, after) if sees_links else Page((), None)
         late_payments: list[dict[str, Any]] = []
         paid_rows: list[dict[str, Any]] = []

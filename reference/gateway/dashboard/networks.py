@@ -18,6 +18,7 @@ from reference.web.http.exchange import Reply
 
 _SCREEN = "settings/networks"
 _PLACE = re.compile(r"[1-9][0-9]?")
+# Networks without a place come after all others; a place has at most two digits.
 _LAST = 100
 
 
@@ -51,6 +52,7 @@ class NetworkScreen:
     async def save(self, request: SignedInRequest) -> Reply:
         """Replace the addresses, or show the fault next to each field and keep the texts."""
         fields_of = {key: _read_fields(request.form, key) for key in self._context.tenancy.list_offered_networks()}
+        # The order of the list is the order in which a link without a preferred network chooses one (3.4).
         addresses = {key: fields_of[key].address for key in _order_networks(fields_of)}
         faults = _wrong_places(fields_of) | self._wrong_addresses(addresses)
         if faults:

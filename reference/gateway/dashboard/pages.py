@@ -19,6 +19,7 @@ from reference.protocol.networks import NETWORKS
 from reference.web.errors import Refused
 from reference.web.http.exchange import Reply
 
+# Keys and money are on these pages, so no foreign page may frame them, nothing may be cached, and no script runs.
 SECURITY: Mapping[str, str] = {
     "Content-Security-Policy": (
         "default-src 'none'; img-src 'self'; style-src 'self'; "

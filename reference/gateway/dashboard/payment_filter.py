@@ -17,6 +17,7 @@ _FIELDS = ("search", "from", "to")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _DAY_SECONDS = 86_400
+# Days are converted by their ordinals, because the machine's time zone must not matter.
 _EPOCH = date(1970, 1, 1).toordinal()
 _SENTENCES = {
     "search": f"Search for one line of at most {LONGEST_TEXT} characters.",
@@ -72,6 +73,7 @@ def read_filter(query: str, word: ServiceWord) -> PaymentFilter:
         raise refusals.invalid_request("the address names a field of the filter several times")
     fields = {name: values.get(name, [""])[0].strip() for name in _FIELDS}
     faults: dict[str, str] = {}
+    # PostgreSQL has no text with NUL in it, and a control character cannot be typed into the field.
     if len(fields["search"]) > LONGEST_TEXT or _CONTROL.search(fields["search"]):
         faults["search"] = _SENTENCES["search"]
     days: dict[str, int | None] = {}
@@ -92,6 +94,7 @@ def read_filter(query: str, word: ServiceWord) -> PaymentFilter:
 def _memo_part(text: str, word: ServiceWord) -> str:
     """Return a text without the prefix of a memo."""
     prefix = word.memo("")
+    # Every memo begins with the service word. A payer's note contains it, and the stored token does not.
     return text[len(prefix) :] if text.lower().startswith(prefix) else text
 
 

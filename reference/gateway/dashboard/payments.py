@@ -65,6 +65,7 @@ class PaymentScreens:
     ) -> Reply:
         after, faults = request.read_parameter("after"), {**payment_filter.faults, **(faults or {})}
         tenant = await self._context.tenancy.record(request.tenant_id)
+        # With a fault in the filter nothing is listed: a list that ignores a mistyped day would look complete.
         page = Page((), None)
         late: list[dict[str, Any]] = []
         if not faults:
@@ -104,4 +105,5 @@ class PaymentScreens:
 
 
 def _file_headers(media: str, name: str) -> Mapping[str, str]:
+    # The browser saves the file instead of showing it, so nothing in it can run under this host.
     return {**SECURITY, "Content-Type": media, "Content-Disposition": f'attachment; filename="{name}"'}

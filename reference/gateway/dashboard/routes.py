@@ -129,6 +129,7 @@ class Routes:
         return redirect_to(SIGN_IN, await self._entrance.sign_out(visitor))
 
     def _form(self, call: Request, to: str, faults: Mapping[str, str] | None = None) -> Reply:
+        # The form and its cookie belong together. An existing cookie is kept, so that two open sign-in pages both work.
         guard, new_cookie = self._entrance.guard(call), None
         if guard is None:
             guard, new_cookie = self._entrance.fresh_guard()

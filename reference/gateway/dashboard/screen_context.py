@@ -103,6 +103,8 @@ class ScreenContext:
         """
         record = tenant or await self.tenancy.record(request.tenant_id)
         operators = [(path, name) for path, name, scopes in SCREENS if request.visitor.may(*scopes)]
+        # The same templates serve both kinds of visitors. The menu and the base of links depend on the session, not on
+        # the path.
         is_shop = request.visitor.tenant_id is not None
         return self.pages.page(
             template,

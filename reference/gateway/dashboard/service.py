@@ -68,6 +68,8 @@ class Dashboard:
         pages = Pages(settings)
         self._entrance = SignIn(settings, clock, credentials, sessions)
         context = ScreenContext(tenancy, webhooks, self._entrance, pages, clock)
+        # Each screen has its routes, with the scopes that open them. The route table adds session, form token and
+        # limits.
         screens = (
             TenantScreens(context),
             LinkScreen(context),

@@ -21,6 +21,7 @@ from reference.web.http.exchange import Reply
 _SCREEN = "links"
 _AMOUNT = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,18})?", re.ASCII)
 _FIELDS = ("amount", "currency", "label", "network", "lifetime", "redirect")
+# A choice of lifetimes instead of a field for seconds. Those outside the operator's limits are not offered.
 _LIFETIMES: Mapping[str, str] = {"900": "15 minutes", "3600": "1 hour", "28800": "8 hours", "86400": "24 hours"}
 _SENTENCES: Mapping[str, str] = {
     "amount": "Give an amount greater than 0, written like 8.41, of at most a thousand million.",
@@ -94,6 +95,7 @@ class ShopLinks:
         link_request, wrong = self._build_request(values)
         if link_request is None:
             return await self.show(request, values, wrong)
+        # A reload of the form leads to the list instead of creating a second link for the same order.
         if not await self._context.entrance.accept_form_once(request.visitor, request.form.form_id()):
             return redirect_to(f"{request.base}/{_SCREEN}")  # the link that it made is the first of the list
         tenant = await self._context.tenancy.find(request.tenant_id)

@@ -15,6 +15,7 @@ from reference.store.sessions import Sessions
 from reference.web.clock import WpClock
 from reference.web.http.exchange import Request
 
+# The cookie lasts for half an hour (3.9). The session itself may end earlier, with its key.
 SESSION_SECONDS = 1800
 ROOT = "/dashboard"
 SHOP = f"{ROOT}/shop"
@@ -96,9 +97,12 @@ class SignIn:
 
         A session that the browser had ends.
         """
+        # Hashing is cheap, but a text of megabytes is no key. It is refused before it is hashed.
         if len(key) > _LONGEST_KEY:
             return None
         digest, expires_at = digest_of(secret := fresh_secret()), self._clock.now() + SESSION_SECONDS
+        # A session that the browser had ends first, so that signing in as another does not leave a usable cookie
+        # behind.
         if await self._credentials.scopes(key) is not None:
             await self.sign_out(await self.visitor(request))
             await self._sessions.begin(digest, digest_of(key), expires_at=expires_at)

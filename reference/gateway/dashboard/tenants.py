@@ -64,6 +64,7 @@ class TenantScreens:
     async def enter(self, request: SignedInRequest) -> Reply:
         """Send on to the first screen that the key opens."""
         await self._context.tenancy.find(request.tenant_id)
+        # A key may open only some screens. It is sent to the first one that it opens.
         for path, _, scopes in SCREENS:
             if request.visitor.may(*scopes):
                 return redirect_to(f"{ROOT}/tenants/{request.tenant_id}/{path}")

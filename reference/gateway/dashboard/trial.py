@@ -30,6 +30,8 @@ class TrialScreen:
         """Show the standing, and the form to those who decide."""
         tenancy = self._context.tenancy
         tenant = await tenancy.record(request.tenant_id)
+        # The screen shows the refusal of a smallest link in each mode, so an administrator sees the effect of a
+        # decision.
         used, allowance = tenant["used_microunits"], tenant["allowance_microunits"]
         return await self._context.page(
             request,
