@@ -58,7 +58,7 @@ def list_faults(entries: Iterable[ExpectedFailure], events: Iterable[Event]) -> 
 
 
 def propose_list(entries: Sequence[ExpectedFailure], events: Iterable[Event]) -> str | None:
-    """Return the list as TOML with the contradicted entries as comments, None if there are none."""
+    """Return the list as TOML with the contradicted entries as comments; None without any."""
     event_list = list(events)
     if not list_faults(entries, event_list):
         return None

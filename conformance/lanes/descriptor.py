@@ -60,6 +60,7 @@ class Payer(Protocol):
 
 
 @runtime_checkable
+# On such a lane the proof is an authorization; its transaction exists only after the rail has sent it.
 class SettledByRail(Protocol):
     """A payer whose proofs name no transaction, because the rail sends it."""
 

@@ -89,6 +89,8 @@ async def admit_node(chain: Chain, node: LaneNode, wallet: Wallet | None) -> Asy
     """
     table = f"chains.{chain.lane}"
     try:
+        # In this order: a profile without money is a mistake that needs no node, and the node's network is asked
+        # before any account is made there.
         require_money(table, chain)
         network, purse = await node.read_network(), wallet or Wallet()
         admit(table, chain, network, main_network=purse.main_network)

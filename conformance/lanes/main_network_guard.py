@@ -118,7 +118,7 @@ def explain_refusal(table: str, chain: Chain, network: NodeNetwork, *, main_netw
     if chain.control is not None:
         return (
             f"[{table}] gives control verbs for a node of the main network {network.name}, where they would give away "
-            "somebody's real money: nothing is paid there. Give funder and spending_limit instead of control"
+            "real money: nothing is paid there. Give funder and spending_limit instead of control"
         )
     if not main_network:
         return (

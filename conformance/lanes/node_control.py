@@ -54,9 +54,11 @@ class NodeControl:
             raise NodeCannotShow(
                 f"this {self._chain} node has no control verbs, so that {verb} cannot be asked for (specification 9.1)"
             )
+        # Asked first, so that the row is documented for nodes that lack the verb, instead of undecided.
         if await self.lacks(verb):
             raise NodeCannotShow(f"this {self._chain} node lacks the control verb {verb}, {_SPECIFICATION}")
         answer = await self._ask("POST", {"verb": verb, **members})
+        # Anything but `true` is a refusal: a check must not go on as if the chain were in the wanted state.
         if answer.get("ok") is not True:
             raise Inconclusive(f"the {self._chain} node refused the control verb {verb}: {answer.get('error')}")
         return answer

@@ -91,6 +91,7 @@ async def take_back(chain: Chain, budgets: Budgets, names: Names, wallet: Wallet
 
 def _find_tools(lane: str) -> LaneTools:
     extra = FACTS[lane].extra
+    # Before the import of the lane's modules, whose ImportError would not say what to install.
     if not extras.is_installed(extra):
         raise Inconclusive(extras.sentence(extra))
     return LANES[lane].means()

@@ -33,6 +33,8 @@ class SignedPayment:
 
     payer: str
     asset: str
+    # With the balance after the transfer, it shows whether the transfer happened, even if the node has forgotten its
+    # id.
     held: int
     tx_id: str | None
     transaction: str = field(default="", repr=False)
@@ -161,6 +163,7 @@ async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) ->
     """
     loop = asyncio.get_running_loop()
     ends, wait, sent_at, trouble = loop.time() + seconds, _FIRST_WAIT, None, None
+    # The first question comes at once: on a simulated chain a payment is final within a second.
     is_given = was_given = False
     while True:
         # The chain is asked before anything is sent: an earlier process may have sent the payment.

@@ -81,6 +81,7 @@ class SpendingLimit:
             Inconclusive: It is another asset than the network's USDC, or has other decimals, or the amount exceeds
                 the limit. Nothing is counted then.
         """
+        # An entry of a hostile rail could name any asset of the operator's account.
         if not self.usdc.is_asset(asset):
             raise Inconclusive(
                 f"the asset {asset[:80]} is not USDC of {self.usdc.key} ({self.usdc.asset_id}): nothing else is paid "

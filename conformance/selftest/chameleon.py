@@ -31,7 +31,7 @@ class Trial:
         seed: The seed.
         lane: The lane that was paid on.
         drawn: The value of each point, by the point's id.
-        told: Keys that the variant sets in the target profile.
+        told: The keys of the target profile that the variant sets.
         differences: One line for each row that a correct server must not get; empty if the suite is right.
         rows: How many rows were judged.
         passed: The rows that passed.
@@ -96,6 +96,7 @@ async def run_trial(
         finally:
             # Also after an interrupt: the log so far explains what happened.
             log.close()
+    # The variant itself lists the rows that it makes undecidable; any other inconclusive row is a fault of the suite.
     undecided_rows = {row: reason for look in looks for row, reason in look["undecided"].items()}
     # A row whose checks are all of another lane belongs to the trial of another seed.
     judged_ids = {row for check in checks for row in check.rows}

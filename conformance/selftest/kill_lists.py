@@ -85,6 +85,7 @@ class KillList:
             verdicts: Verdict of every row of the surface.
         """
         expected_breaches = self.list_expected_breaches()
+        # A row in `at_times` may be breached or not, so it is in neither difference.
         breaches = {row: verdicts[row] for row in verdicts if verdicts[row] in BREACHES and row not in self.at_times}
         # A crashed check decides nothing, so an error never counts as a catch.
         errors = [f"{row}: {verdict.value}" for row, verdict in verdicts.items() if verdict is Verdict.ERROR]
@@ -120,6 +121,7 @@ def load_kill_lists() -> tuple[KillList, ...]:
             edits=tuple(Edit(**edit) for edit in entry.get("edits", ())),
         )
         reasons = {**kill.also, **kill.at_times}
+        # Checked when the lists are loaded: a mistyped row would otherwise never be breached, or never be missed.
         unknown = [row for row in (kill.caught_by, *reasons) if row not in load()]
         rows_without_reason = [row for row, reason in reasons.items() if not reason.strip()]
         if unknown or rows_without_reason or not kill.rule:

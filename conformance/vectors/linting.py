@@ -73,6 +73,8 @@ def _ids_begin_with_prefix_and_kind(package: Package) -> Iterator[str]:
 
 
 def _few_are_of_a_kind(package: Package) -> Iterator[str]:
+    # Many vectors of one kind would give that kind more weight in every count. Vectors of another origin come as they
+    # are.
     counts = Counter((vector.family, vector.kind) for vector in package.vectors if vector.origin == OWN_ORIGIN)
     for (family, kind), count in counts.items():
         if count > MOST_OF_A_KIND:
@@ -82,6 +84,7 @@ def _few_are_of_a_kind(package: Package) -> Iterator[str]:
 def _questions_are_unlike(package: Package) -> Iterator[str]:
     questions: dict[str, str] = {}
     for vector in package.vectors:
+        # Two equal questions could get different expected answers.
         question = json.dumps([vector.family, vector.input])
         if question in questions:
             yield f"{vector.id}: asks what {questions[question]} asks"
@@ -105,6 +108,7 @@ def _stages_are_of_the_family(package: Package) -> Iterator[str]:
 
 def _every_stage_is_reached(package: Package) -> Iterator[str]:
     for family in package.families.values():
+        # A stage without vectors would let a verifier pass that never judges it.
         stages = {vector.expected.stage for vector in package.vectors if vector.family == family.name}
         yield from (f"{family.name}: no vector is refused at {stage}" for stage in family.stages if stage not in stages)
         if None not in stages:
@@ -113,15 +117,16 @@ def _every_stage_is_reached(package: Package) -> Iterator[str]:
 
 def _one_fault_has_one_code(package: Package) -> Iterator[str]:
     for vector in package.vectors:
+        # A vector of this project has exactly one fault; more codes would show a second one.
         if vector.origin == OWN_ORIGIN and not vector.expected.valid and len(vector.expected.codes) != 1:
             yield f"{vector.id}: {len(vector.expected.codes)} codes for one fault"
 
 
 def _required_values_are_there(package: Package) -> Iterator[str]:
     for vector in package.vectors:
-        missing_stages = [name for name in _family(package, vector).told if name not in vector.expected.values]
-        if vector.expected.valid and missing_stages:
-            yield f"{vector.id}: says nothing of {missing_stages[0]}, which a verifier must tell"
+        missing_values = [name for name in _family(package, vector).told if name not in vector.expected.values]
+        if vector.expected.valid and missing_values:
+            yield f"{vector.id}: lacks the value {missing_values[0]}, which a verifier must return"
 
 
 def _doors_end_offline(package: Package) -> Iterator[str]:

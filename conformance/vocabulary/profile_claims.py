@@ -1,4 +1,4 @@
-"""The names a target profile may claim, apart from the profile: commands offer them without reading one."""
+"""Names that a target profile may claim, separate from the profile, so that commands can list them without one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ LANES: Final = tuple(FACTS)
 BLOCK_MODES: Final = ("steady", "dev", "rounds")
 # A gateway that verifies receipts and has no links, resources or screening: its other rows do not apply.
 RECEIPTS_ONLY: Final = "gateway.receipts_only"
-# What the interface leaves open of a gateway and the specification settles: every member of links and resources (3.4,
+# What the interface leaves open for a gateway and the specification decides: every member of links and resources (3.4,
 # 3.8), the calls and the end of a checkout (3.5), and how tenants are administered and their trial is kept (3.9, 3.10).
 RECORDS: Final = "gateway.records"
 CHECKOUT: Final = "gateway.checkout"
 TENANTS: Final = "gateway.tenants"
-# What x402 version 2 says of a refused payment and the interface leaves open: its settlement response (P-ER-01).
+# The settlement response of a refused payment, which x402 version 2 defines and the interface leaves open (P-ER-01).
 PAYMENT_RESPONSE: Final = "rail.payment_response"
 OPTIONS: Final = ("rail.a2a", "rail.agent_card", PAYMENT_RESPONSE, RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS)

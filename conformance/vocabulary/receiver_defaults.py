@@ -1,4 +1,4 @@
-"""What a webhook receiver of the suite does unless it is told otherwise: values that a command's help shows."""
+"""Default values of the suite's webhook receiver, which the help of its command shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 BODY_LIMIT: Final = 1_048_576
 # Seconds that `t` may be away from the time of delivery.
 TOLERANCE_SECONDS: Final = 300
-# Seconds in which whom a delivery is passed on to answers.
+# Seconds in which the receiver of a forwarded delivery must answer.
 FORWARD_SECONDS: Final = 10.0
 
 

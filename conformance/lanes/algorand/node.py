@@ -24,8 +24,10 @@ from conformance.target import Budgets
 from conformance.target.lanes.algorand import AlgorandChain
 
 T = TypeVar("T")
+# The SDK blocks a thread for each question; checks ask concurrently.
 _THREADS = 16
 _FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 1.0, 1.5
+# Algorand's longest validity of a transaction, in rounds.
 _LIFE = 1000
 _LIVES = 500
 _SHORT = 300
@@ -165,7 +167,7 @@ class AlgorandNode:
         """Return the state of an account: Algos, minimum balance, assets held and created."""
         info: Any = await self._ask(lambda: self._algod.account_info(address))
         if not isinstance(info, dict):
-            raise Inconclusive("the Algorand node told nothing about an account")
+            raise Inconclusive("the Algorand node returned nothing about an account")
         return info
 
     async def balance(self, address: str, asset: int) -> int | None:
@@ -236,7 +238,7 @@ class AlgorandNode:
                 return {}
             raise Inconclusive(f"the Algorand node answered {fault.code}: {fault}"[:_SHORT]) from fault
         if not isinstance(info, dict):
-            raise Inconclusive("the Algorand node told nothing that can be read about a transaction")
+            raise Inconclusive("the Algorand node returned nothing readable about a transaction")
         return info
 
     async def wait_for_block(self, tx_id: str) -> int:

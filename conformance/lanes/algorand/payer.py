@@ -20,6 +20,7 @@ from conformance.target.lanes.algorand import AlgorandChain
 
 __all__ = ["Account", "AlgorandPayer", "Refused"]
 
+# Atomic units, 2,000 USDC. A hostile rail may ask for any amount; no honest price comes near it.
 _MOST_GIVEN = 2_000_000_000
 _UINT64 = 2**64
 
@@ -192,6 +193,7 @@ class AlgorandPayer(FundedPayer[Account]):
             Inconclusive: It names none.
         """
         text = str(entry.get("asset", ""))
+        # Python's `isdecimal` accepts digits of other scripts, which a chain would not.
         if not (text.isascii() and text.isdecimal() and int(text) < _UINT64):
             raise Inconclusive(f"the entry's asset {text!r} is not an Algorand asset id")
         return int(text)

@@ -1,8 +1,4 @@
-"""eth-account, imported so that the interpreter stays as it was.
-
-py_ecc, which eth-account imports, lets the interpreter recurse a hundred times deeper than its stack is made for: a
-target's deeply nested JSON would then end the suite instead of being told as no JSON.
-"""
+"""Import of eth-account that keeps the interpreter's recursion limit."""
 
 from __future__ import annotations
 
@@ -10,6 +6,8 @@ import sys
 
 from eth_account import Account as Signer
 
+# py_ecc, which eth-account imports, raises the limit a hundredfold, beyond the size of the stack. A target's deeply
+# nested JSON would then crash the suite, instead of being reported as not JSON.
 sys.setrecursionlimit(min(sys.getrecursionlimit(), 1000))
 
 __all__ = ["Signer"]

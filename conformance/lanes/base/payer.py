@@ -24,8 +24,10 @@ from conformance.target.lanes.base import BaseChain
 
 __all__ = ["Account", "BasePayer", "Refused"]
 
+# Atomic units, 2,000 USDC. A hostile rail may ask for any amount; no honest price comes near it.
 _MOST_GIVEN = 2_000_000_000
 _UINT256 = 2**256
+# Authorizations in one transaction, so that its gas stays far below the limit of a block.
 _BATCH_SIZE = 40
 _LIFETIME, _SPARE, _A_DAY = 1800, 3600, 86_400
 # Public nodes answer a query for logs of at most about this many blocks.

@@ -1,9 +1,4 @@
-"""How web3.py reaches the suite's EVM node: over one session of the suite's own.
-
-web3's own HTTP provider guards its sessions with one lock of the whole process, which it waits for in a thread. A
-request that is cancelled while it waits takes the lock afterwards and never gives it back: every later request, and
-the end of the program, would wait for it for ever.
-"""
+"""web3.py provider of one EVM node, with a separate HTTP session."""
 
 from __future__ import annotations
 
@@ -15,14 +10,17 @@ from web3.types import RPCEndpoint, RPCResponse
 
 from conformance.http.transport import PLAIN_ANSWERS, read_whole
 
-# Nodes keep a connection that nothing comes by for five seconds and more. Nothing is sent by one that may be closing.
+# Nodes keep idle connections for five seconds or more; no request is sent on a connection that may be closing.
 _IDLE_SECONDS: Final = 2.0
-# web3 asks for it before each call and estimate that it checks.
+# web3 asks for the chain id before each call and estimate.
 _CHAIN_ID: Final = "eth_chainId"
 
 
+# Not web3's own HTTP provider: it guards its sessions with one lock for the whole process, and waits for it in a
+# thread. A request that is cancelled while it waits takes the lock afterwards and never releases it. Every later
+# request, and the end of the program, would then wait for ever.
 class NodeProvider(AsyncJSONBaseProvider):
-    """Asks one node by JSON-RPC over HTTP; no proxy, no retry, and its chain id once."""
+    """Provider of one node by JSON-RPC over HTTP, without proxy and retries; the chain id is asked once."""
 
     def __init__(self, url: str, seconds: float) -> None:
         """Take the node's address and the seconds that an answer may take."""

@@ -205,7 +205,7 @@ def close(account: Pubkey, owner: Pubkey, to: Pubkey) -> Instruction:
 
 
 def amount_in(data: bytes | None) -> int:
-    """Return what a token account's data says it holds, in atomic units; 0 when there is no such account.
+    """Return the balance in a token account's data, in atomic units; 0 without an account.
 
     Raises:
         Inconclusive: It is no token account.
@@ -215,11 +215,11 @@ def amount_in(data: bytes | None) -> int:
     try:
         return TokenAccount.from_bytes(data).amount
     except (ValueError, TypeError) as fault:
-        raise Inconclusive("the Solana node told of a token account whose data cannot be read") from fault
+        raise Inconclusive("the Solana node returned a token account whose data cannot be read") from fault
 
 
 def decimals_in(data: bytes | None) -> int:
-    """Return what a mint's data says of its decimals.
+    """Return the decimals in a mint's data.
 
     Raises:
         Inconclusive: There is no such mint.

@@ -36,7 +36,9 @@ T = TypeVar("T")
 _SHORT = 300
 # A CAIP-2 name contains this many letters of the genesis hash.
 _CAIP2 = 32
+# How long questions for statuses are collected, and the pause between two blockhashes.
 _GATHER_SECONDS = 0.05
+# The RPC interface answers for at most 256 signatures in one request.
 _MOST_STATUSES = 256
 _SOON_SECONDS, _LATER_SECONDS = 2.0, 0.5
 # Pauses before a transaction is submitted again. They grow, since a node may be behind its neighbours.

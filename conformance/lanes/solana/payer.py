@@ -46,6 +46,7 @@ from conformance.target.lanes.solana import SolanaChain
 
 __all__ = ["Account", "Order", "Refused", "SolanaPayer", "UnknownBlockhash"]
 
+# Atomic units, 2,000 USDC. A hostile rail may ask for any amount; no honest price comes near it.
 _MOST_GIVEN = 2_000_000_000
 _UINT64 = 2**64
 

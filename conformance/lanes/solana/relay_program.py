@@ -3,7 +3,7 @@
 The relay calls another program with the accounts it was itself called with. Its instruction data is an unsigned 64-bit
 little-endian number n and then the data of the inner call: the inner call names the relay's first n accounts, each with
 the rights it has, and goes to the program that is account n. What stands after that is named by the outer call only.
-No account may be named twice. It keeps nothing, owns nothing, and signs for nobody.
+No account may be named twice. The program stores nothing, owns nothing, and signs nothing.
 
 There is no toolchain behind it: `CODE` is written below instruction by instruction (sBPF version 0: 8 bytes each), and
 `build_elf` puts it into the file form that Solana's loader takes.

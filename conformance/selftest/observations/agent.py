@@ -56,6 +56,7 @@ def _place(kind: str, *paths: str) -> Observer:
 
     def observe(wire: Wire) -> Iterator[str]:
         for exchange in _results(wire, *paths):
+            # The first place that exists: an answer may also repeat a value in a further place.
             match = [place for place in _PLACES[kind] if at(exchange.object, place) is not ABSENT]
             yield from match[:1]
 

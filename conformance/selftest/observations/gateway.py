@@ -227,6 +227,8 @@ def _tenant_limit(wire: Wire) -> Iterator[str]:
             for exchange in wire.exchanges
             if exchange.event["check"] == check and exchange.path == LINKS
         ]
+        # The seed draws the kind of limit. A bucket of the profile's rate is empty soon after 60 calls of a burst,
+        # and a window allows 300 calls of a minute.
         if 429 in statuses:
             yield "a window" if statuses[:_IN_A_MINUTE].count(429) <= _IN_A_MINUTE - _RATE else "a bucket"
 

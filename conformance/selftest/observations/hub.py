@@ -89,6 +89,7 @@ def _again(place: int) -> Observer:
             for exchange in wire.of(HUB)
             if exchange.event["check"] == _ROTATION_PATH and exchange.method == "POST"
         ]
+        # A check that broke off has fewer calls, and their places mean something else.
         if len(calls) == _REGISTRATIONS:
             yield "409" if calls[place].status == 409 else "a success"
 

@@ -23,6 +23,7 @@ def serve(lines: Iterable[str], out: TextIO) -> None:
     """Answer each line of the input; the first line is the greeting."""
     for line in lines:
         out.write(json.dumps(_answer(json.loads(line))) + "\n")
+        # The runner waits for each line, and a pipe is buffered otherwise.
         out.flush()
 
 

@@ -18,10 +18,12 @@ UNKNOWN: Final = "unknown_challenge"
 def judge(question: Mapping[str, Any]) -> Verdict:
     """Return the verdict on a token for the present request, offered at `now`.
 
-    It tells what receipts would say of request and token, the lane that the token was issued for, and on that lane the
-    nonce or the reference account that a payment must carry.
+    Its values are the hashes of receipts for request and token, the lane of the token, and the nonce or the reference
+    account that a payment on that lane must carry.
     """
     text = question["token"]
+    # The order of the stages is the order of 5.7: the origin is judged before the request, so that a forged token
+    # reveals nothing about the request hash, and the time comes last.
     token = tokens.Token.read(text)
     if token is None:
         return Verdict.refused(SYNTAX, UNKNOWN)
@@ -46,7 +48,7 @@ def judge(question: Mapping[str, Any]) -> Verdict:
 
 
 def _read_token(token: str, caip2: str, service_word: str) -> dict[str, str]:
-    """Return what a payment must carry on a lane; on Algorand that is the token itself."""
+    """Return the values that a payment on a lane must carry; on Algorand that is the token itself."""
     match caip2.partition(":")[0]:
         case "eip155":
             return {"eip3009_nonce": tokens.eip3009_nonce(token)}

@@ -10,7 +10,7 @@ from conformance.oracles.receipt_bindings import faults
 from conformance.oracles.receipts import Examination, ReceiptFault, examine
 from conformance.vectors.judges import Verdict
 
-# By how many steps passed; the step of members answers for their values, too (8b).
+# The stage by the number of passed steps; the step of members is also responsible for their values (8b).
 _OF_STEP: Final = (
     "envelope",
     "format",
@@ -33,12 +33,13 @@ def judge(input: Mapping[str, Any]) -> Verdict:  # noqa: A002 - the word of the 
             recomputed from: `request`, `response`, `settlement`, `payment_reference`, `payer`.
 
     Returns:
-        On a receipt whose nine steps pass, `receipt_kind` and `content_hash` are told; on one that lacks a member or
-        has a wrong value in one, `error_field`.
+        For a receipt that passes the nine steps, with the values `receipt_kind` and `content_hash`; for a missing or
+        wrong member, with `error_field`.
     """
     verdict = examine(input.get("jws"), input.get("jwks"), expected_payment_hash=input.get("expected_payment_hash"))
     if verdict.fault is not None:
         return _make_refusal(verdict.passed_steps, verdict.fault)
+    # Each code once, in the order in which the bindings are judged.
     wrong = dict.fromkeys(one.code for one in faults(verdict.claims, input))
     return Verdict.refused("bindings", *wrong, **_values(verdict)) if wrong else Verdict.holds(**_values(verdict))
 

@@ -11,7 +11,7 @@ from conformance.oracles import webhook_signature as oracle
 from conformance.oracles.webhook_signature import HeaderFault, SignatureHeader
 from conformance.vectors.judges import Verdict
 
-# A sender that rotates its secret may send two.
+# A sender that rotates its secret may send two signatures.
 _NO_FAULT: Final = frozenset({HeaderFault.V1_TWICE})
 _V1: Final = re.compile(f"[0-9a-f]{{{oracle.V1_CHARACTERS}}}")
 _V2: Final = re.compile(f"[0-9a-f]{{{oracle.V2_CHARACTERS}}}")
@@ -20,13 +20,15 @@ _V2: Final = re.compile(f"[0-9a-f]{{{oracle.V2_CHARACTERS}}}")
 def judge(question: Mapping[str, Any]) -> Verdict:
     """Return the verdict on a delivery; with a header of the form, its time and the MAC that it must have.
 
-    `scheme` says which member the receiver goes by; the other one is nothing to it but form.
+    `scheme` names the member that the receiver verifies; of the other member only the form counts.
     """
     header = oracle.read(question["header"])
     if header.t is None or not _keeps_form(header, question["scheme"]):
         return Verdict.refused("header")
     mac, holds = _signature(header, header.t, question)
     values = {"t": header.t, "mac": mac}
+    # The time is judged before the MAC, but with the MAC among the values: verifiers differ in the order, and the
+    # vectors' stage fixes it.
     if oracle.is_stale(header.t, question["now"], question["tolerance_seconds"]):
         return Verdict.refused("time", **values)
     return Verdict.holds(**values) if holds else Verdict.refused("signature", **values)

@@ -71,6 +71,7 @@ class Conclusion:
         """130 interrupted, 3 nothing judged, 1 an unexplained disagreement, a rotten entry or no clean end, 0."""
         if self.run.interrupted:
             return Exit.INTERRUPTED
+        # A verifier that judges nothing must not pass.
         if all(result.outcome is Outcome.UNSUPPORTED for result in self.run.results):
             return Exit.NO_VERDICT
         if self.unexplained_results or self.rotten or not self.run.ending.clean:
@@ -99,6 +100,8 @@ class Conclusion:
         return tuple(self._remarks())
 
     def _counts(self, result: Result) -> bool:
+        # Without --profile, a disagreement on what only the profile decides breaks no standard, so it does not fail
+        # the run.
         return self.profile or not result.pinned
 
     def _remarks(self) -> Iterator[str]:
@@ -128,10 +131,11 @@ class Conclusion:
 
     def _indiscriminate(self) -> Iterator[str]:
         verdicts = {result.answer.verdict for result in self.judged_results if result.answer is not None}
-        families = {result.vector.expected.valid for result in self.judged_results}
+        # A verifier with the same verdict for valid and invalid vectors judges nothing, however many of them agree.
+        validities = {result.vector.expected.valid for result in self.judged_results}
         if not self.judged_results:
             yield "It judged nothing."
-        elif families == {True, False} and verdicts == {VALID}:
+        elif validities == {True, False} and verdicts == {VALID}:
             yield "It called everything valid that it judged: a verifier that refuses nothing verifies nothing."
-        elif families == {True, False} and verdicts == {INVALID}:
+        elif validities == {True, False} and verdicts == {INVALID}:
             yield "It refused everything that it judged."

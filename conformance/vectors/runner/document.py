@@ -20,6 +20,7 @@ from conformance.vectors.runner.running import Plan
 FORMAT: Final = "weldproof-vectors-result/1"
 # The longest text of a verifier that is repeated.
 _LONGEST_TEXT: Final = 4_000
+# A verifier's answer is repeated in the document, so its size is bounded.
 _MOST_CODES: Final = 20
 
 
@@ -149,6 +150,7 @@ def read(raw: bytes) -> Document:
         value = strict_json(raw)
     except JsonTextFault as fault:
         raise DocumentFault(str(fault)) from fault
+    # Judged by the published schema, so that the code and the schema cannot differ.
     for path, words in _load_schema().faults(value):
         place = "/".join(map(str, path)) or "the document"
         raise DocumentFault(f"no result of `weldproof vectors run`: {place}: {words[:200]}")

@@ -56,6 +56,8 @@ class Explanation:
 
     def fits(self, result: Result) -> bool:
         """Return whether it explains a result."""
+        # Only the written outcome is explained: a verifier that begins to accept what it used to refuse needs another
+        # reason.
         return result.outcome is self.outcome and self.covers(result.vector)
 
 

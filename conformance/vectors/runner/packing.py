@@ -17,6 +17,8 @@ from conformance import vectors
 SUMS: Final = "SHA256SUMS"
 _PAGES: Final = ("README.md", "RULES.md", "PROTOCOL.md", vectors.MANIFEST, "releases.json")
 # The earliest time that both forms can hold: what is packed has no time of its own.
+# The earliest time that a zip archive can record. A fixed time, mode and order make archives of one package equal
+# byte for byte, so that their digests can be published.
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
 _EARLIEST_SECONDS: Final = 315_532_800
 _MODE: Final = 0o644
@@ -53,6 +55,7 @@ def _contents(folder: Traversable) -> Iterator[tuple[str, bytes]]:
         data = folder.joinpath(*name.split("/")).read_bytes()
         sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
         yield f"{top}/{name}", data
+    # Last, since it needs the digests of all other files.
     yield f"{top}/{SUMS}", "".join(sums).encode("ascii")
 
 

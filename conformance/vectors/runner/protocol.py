@@ -14,6 +14,7 @@ from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.text.untrusted import shorten
 
 PROTOCOL: Final = "weldproof-vectors/1"
+# Bytes. A verifier that writes without end must not fill the runner's memory.
 LONGEST_LINE: Final = 1 << 20
 VALID: Final = "valid"
 INVALID: Final = "invalid"
@@ -101,6 +102,7 @@ def parse_answer(line: bytes, n: int) -> Answer:
     """
     message = _object(line)
     number = message.get("n")
+    # In Python True == 1, so the answer `"n": true` would match question 1.
     if isinstance(number, bool) or number != n:
         raise Nonsense(f"it answers question {json.dumps(number)[:_SHOWN_CHARACTERS]}, not {n}")
     verdict = message.get("verdict")
@@ -125,6 +127,7 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
+        # Strict, so that duplicate members or NaN in an answer are nonsense and not one of two readings.
         message = strict_json(line)
     except JsonTextFault as fault:
         raise Nonsense(f"it says {line[:_SHOWN_CHARACTERS].decode('utf-8', 'replace').strip()!r}: {fault}") from fault

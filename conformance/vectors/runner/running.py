@@ -20,6 +20,7 @@ from conformance.vectors.runner.protocol import (
     parse_hello,
 )
 
+# After so many failures in a row the command is broken, and each further start would cost seconds.
 FAILURES_IN_A_ROW: Final = 10
 _FAULT_OUTCOMES: Final[Mapping[type[Exception], Outcome]] = {
     NotStarted: Outcome.CRASH,
@@ -138,6 +139,7 @@ class Runner:
         self.report_result(result)
 
     async def _result(self, n: int, vector: Vector) -> Result:
+        # The other vectors count as crashes, not as unsupported: a broken command must not look like a careful one.
         if self._failures >= FAILURES_IN_A_ROW:
             detail = f"not asked: the command had failed {FAILURES_IN_A_ROW} times in a row"
             return Result(vector, Outcome.CRASH, detail=detail, asked=False)

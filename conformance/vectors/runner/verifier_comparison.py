@@ -111,6 +111,7 @@ def compare(documents: Mapping[str, Document]) -> Comparison:
     Raises:
         ComparisonFault: They are of different versions of the vectors.
     """
+    # Other versions may ask other questions under the same kinds.
     versions = sorted({one.vectors_version for one in documents.values()})
     if len(versions) != 1:
         raise ComparisonFault(f"the results are of different versions of the vectors: {', '.join(versions)}")
@@ -142,6 +143,7 @@ def _family(name: str, kinds: Mapping[str, Sequence[str]], by_id: Sequence[Mappi
 
 
 def _kind(name: str, vectors: Sequence[str], by_id: Sequence[Mapping[str, ResultLine]]) -> Kind:
+    # A verifier that does not judge a family has no result to compare.
     differs = any(len({run[one].outcome for run in by_id if one in run} - {Outcome.UNSUPPORTED}) > 1 for one in vectors)
     lines = tuple(
         Line(one, _line(one, [one], by_id).cells, tuple(_detail(run.get(one)) for run in by_id)) for one in vectors

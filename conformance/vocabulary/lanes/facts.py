@@ -1,4 +1,4 @@
-"""What is to be known of a lane without asking its chain; pure and light to load."""
+"""Facts of a lane that need no query of its chain; pure and quick to import."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ class LaneFacts:
 
     Attributes:
         name: The lane.
-        family: The first lane of its family, whose own checks are its own as well.
+        family: The first lane of its family, whose checks apply to it as well.
         extra: The extra of the distribution whose libraries pay on it.
         main: Its main network.
         test: Its test network.
-        memo_ways: How a checkout's memo can be bound to a payment (3.5), the usual way first.
+        memo_ways: The ways to bind a checkout's memo to a payment (3.5), the usual way first.
         options: Options of `weldproof init`; the first is needed.
-        payer: The options that let a payer pay, as a hint shows them.
-        ports: Usual ports of its nodes by what people call them.
+        payer: The options of a payer, as a hint shows them.
+        ports: Usual ports of its nodes, by their common names.
         draft: The commented lines of its table in a profile that `weldproof init` writes.
-        payments: How many calls' price a whole run pays: what the payees held after a run of all rows of the rail on
-            the simulated chains, divided by the price of a call.
-        no_transaction: An id of the right form that names no transaction; None where a proof names none.
-        first_block: Hash of block 0 of its main network, whose id simulators bear; None where no simulator does.
+        payments: The number of calls whose price a whole run pays: the payees' balance after a run of all rows of the
+            rail on the simulated chains, divided by the price of a call.
+        no_transaction: A well-formed id of no transaction; None if proofs name no transaction.
+        first_block: Hash of block 0 of its main network, if simulators use that network's id; otherwise None.
         further_main: CAIP-2 names of further main networks of its kind, whose USDC the suite does not know.
-        takes_namespace: Whether networks of its CAIP-2 namespace that no lane names are its own.
-        development: CAIP-2 names that development nodes bear and no public network does, where anybody may choose one.
+        takes_namespace: Whether unknown networks of its CAIP-2 namespace belong to it.
+        development: CAIP-2 names that only development nodes use, in namespaces whose names can be chosen freely.
     """
 
     name: str
