@@ -51,8 +51,8 @@ class StackFacts:
     """What a running stack is: addresses and the files that go with it.
 
     `reach` says how the nodes of all lanes are reached, `payto` holds the rail's payee by lane, `payees` each tenant's
-    account by chain; `sells`, `limited_gateway` and `edge` are known once those gateways run, `offline` once an agent runs that
-    can reach no network, `hub` once the control plane runs.
+    account by chain. `sells`, `limited_gateway` and `edge` are known once those gateways run, `offline` once an agent
+    runs that can reach no network, `hub` once the control plane runs.
     """
 
     rail: str

@@ -232,7 +232,8 @@ def _asset_transfer(state: State, transaction: Signed) -> dict[str, int]:
         clawback_address = asset_record.params.get("c", ZERO)
         if clawback_address == ZERO or clawback_address != transaction.sender:
             raise Rejected(
-                f"clawback not allowed: sender {encode_address(transaction.sender)}, clawback {encode_address(clawback_address)}"
+                f"clawback not allowed: sender {encode_address(transaction.sender)}, "
+                f"clawback {encode_address(clawback_address)}"
             )
         source = transaction.address("asnd")
     if amount == 0 and receiver == source and not clawback:

@@ -68,8 +68,8 @@ def _totals(rows: Sequence[Explanation], mutant_count: int, by_rule: ByRule) -> 
     deciding_rows = [one for one in rows if one.row.decides and one.row.id not in unshown]
     unseen = [one.row.id for one in deciding_rows if not _kills(one)]
     yield (
-        f"{len(rows)} requirements, of which {len(deciding_rows)} decide a verdict. {mutant_count} named mutants, each caught "
-        f"by exactly the rows of its kill list; {len(deciding_rows) - len(unseen)} deciding requirements catch one."
+        f"{len(rows)} requirements, of which {len(deciding_rows)} decide a verdict. {mutant_count} named mutants, each "
+        f"caught by exactly the rows of its kill list; {len(deciding_rows) - len(unseen)} deciding requirements catch one."
     )
     yield f"Deciding requirements that catch no named mutant: {', '.join(map(_row_link, unseen)) or 'none'}."
     yield (

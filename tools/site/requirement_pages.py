@@ -144,8 +144,8 @@ def _index(rows: Sequence[Explanation]) -> str:
         (
             f"{len(rows)} requirements, each on a page of its own: why it matters, what the specification says, what "
             "is sent, what to change, and which mutants show it. "
-            f"{decide} decide a run's verdict, the rest warn. {example_count} pages show a breach on the wire, recorded "
-            "of a mutant. `weldproof explain ID` prints the same."
+            f"{decide} decide a run's verdict, the rest warn. {example_count} pages show a breach on the wire, "
+            "recorded of a mutant. `weldproof explain ID` prints the same."
         ),
         *(part for name in surfaces for part in _surface(name, [one for one in rows if one.row.surface == name])),
     ]

@@ -215,7 +215,7 @@ async def check(session: aiohttp.ClientSession, node: Algod) -> Checked:
         _, account = await algod.get(f"/v2/accounts/{funder.address}")
         if int(account.get("amount", 0)) < LEAST_MICROALGOS:
             raise Missing(
-                f"the account of ALGOD_FUNDER_FILE, {funder.address}, holds {account.get('amount', 0)} microAlgos there",
+                f"the account of ALGOD_FUNDER_FILE, {funder.address}, holds {account.get('amount', 0)} microAlgos",
                 f"send it {LEAST_MICROALGOS} microAlgos or more, {SIMULATED_INSTEAD}",
             )
         if node.indexer is not None:
