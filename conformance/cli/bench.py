@@ -12,6 +12,7 @@ import click
 import conformance
 from conformance.cli.usage import UsageFault
 
+# The checkout, if the package is used from one.
 _TREE: Final = Path(conformance.__file__).parents[1]
 _NEEDS_CHECKOUT: Final = "needs the tools of the source tree: run it in a checkout of Weldproof"
 

@@ -12,6 +12,7 @@ from conformance.outcome import Exit
 from conformance.selftest.kill_lists import load_kill_lists
 from conformance.text.untrusted import one_line
 
+# Longest time for the reference to list its mutants; a busy machine compiles many modules first.
 _SECONDS = 300.0
 
 

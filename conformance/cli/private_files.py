@@ -13,6 +13,7 @@ from conformance.cli.usage import UsageFault
 
 # Largest file in bytes; a signed payment and its request are far below it.
 LONGEST_FILE: Final = 4 * 1024 * 1024
+# Permission bits of the group and of all other users.
 _SHARED_BITS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -139,6 +140,7 @@ def _open_private(path: Path) -> int:
 
 
 def _read_content(path: Path, descriptor: int) -> bytes:
+    # `read` may return fewer bytes than requested, so it is repeated until the end.
     parts, capacity = [], LONGEST_FILE
     # The file may grow after its size was checked, so the bytes that are read are counted as well.
     while capacity > 0 and (part := os.read(descriptor, capacity)):

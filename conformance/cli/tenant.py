@@ -25,6 +25,7 @@ KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
 _DEFAULT_URL = "http://localhost:8090"
 # Characters of one value, or of an error of the gateway, that are shown.
 _LONGEST_TEXT = 1000
+# The states in the order of the specification (P-CK-10).
 _PAYMENT_STATES = ("paid", "late", "short", "surplus", "other_asset", "ambiguous")
 _SHOWN_ONCE = "The {} is shown only once; store it now."
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -65,11 +66,11 @@ def _administrator_command(function: Command) -> Command:
     @functools.wraps(function)
     def run(*, url: str | None, admin_key_file: Path | None, as_json: bool, **arguments: Any) -> None:
         # Imported here, so that `--help` does not wait for an HTTP client.
-        from conformance.surfaces.gateway.tenant_api_client import (
+        from conformance.surfaces.gateway.tenant_api_client import (  # noqa: PLC0415
             GatewayAdministrator,
             GatewayRefused,
             GatewayUnreachable,
-        )  # noqa: PLC0415
+        )
 
         administrator = GatewayAdministrator(_gateway_url(url), _read_admin_key(admin_key_file))
         try:
@@ -222,6 +223,7 @@ def _gateway_url(url: str | None) -> str:
         except target.ProfileError as fault:
             raise UsageFault(str(fault)) from fault
         url = None if surface is None else surface.url
+    # The order is option, environment, profile, default: the more specific one wins.
     url = url or _DEFAULT_URL
     if not url.startswith(("http://", "https://")):
         raise UsageFault(f"--url {url}: give an http:// or https:// address")

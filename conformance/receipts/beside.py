@@ -35,9 +35,11 @@ from conformance.report.side_by_side import Side
 from conformance.surfaces.gateway.calls import SCREEN
 from conformance.target import Profile, ProfileError
 
+# Prefix of names in the log for secrets of the other target, whose own names may be the same.
 _PREFIX = "BESIDE_"
 _SURFACES = {"rail": "paid calls", "gateway": f"POST {SCREEN}"}
 _RECEIPTS = "receipts"
+# Only this claim has recipes that can be compared between two targets.
 _REQUEST_HASH = "request_hash"
 Sides = tuple[Side, Side]
 
@@ -73,6 +75,7 @@ class ReceiptComparison:
             return
         transport = HttpTransport(
             seconds=self.other_target.budgets.request,
+            # The other target has limits of its own.
             requests_per_second=self.other_target.pace.requests_per_second,
             connections=128,
             tls=make_context(self.other_target.tls),

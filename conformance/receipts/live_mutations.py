@@ -21,6 +21,7 @@ __all__ = ("PROFILE_PAYLOAD", "Material", "Vector", "cross_validation", "keys", 
 # Nesting levels in 2 kB: enough to exceed the stack of a recursive parser.
 _LEVELS = 1020
 _KID_SHARED = "whether keys of different types may share a kid is the key set's own matter (RFC 7517, 4.5)"
+# The alphabet of base64url in the order of its values (RFC 4648, section 5).
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
@@ -70,6 +71,7 @@ def _keys(material: Material) -> Iterator[Vector]:
     bare = {name: member for name, member in material.header.items() if name != "kid"}
     yield Vector("no kid, the first key signed", "GW-RCPT-12", one.sign(bare, material.payload), mine, valid=True)
     yield Vector("no kid, the second key signed", "GW-RCPT-12", two.sign(bare, material.payload), mine)
+    # The kid is a promise: a verifier must try the named key only (P-RV-01).
     yield Vector("the kid names key 2, key 1 signed", "GW-RCPT-13", material.by(one, two.kid), mine)
     yield Vector("the kid names key 3, key 1 signed", "GW-RCPT-13", material.by(one, three.kid), mine)
     if material.platform is not None:
@@ -371,6 +373,7 @@ def _critical(material: Material) -> Iterator[Vector]:
 
 def _key_sets(material: Material) -> Iterator[Vector]:
     """Yield key sets without a usable key, for a receipt that the platform's key would verify."""
+    # Without a platform receipt nothing is verified by the platform's own key.
     if material.platform is None:
         return
     sets: dict[str, Any] = {

@@ -88,6 +88,7 @@ class Material:
         return signer.sign(members, self.payload if payload is None else payload)
 
 
+# A compliance receipt by the profile (2.3), for targets without a receipt of their own.
 PROFILE_PAYLOAD = jcs_bytes(
     {
         "payer_ref": "sha256:" + "a2" * 32,

@@ -17,6 +17,7 @@ from conformance.receipts.material import Material, Vector, keys
 from conformance.vocabulary.lanes.registry import FACTS
 
 _ROW: Final = "GW-RCPT-19"
+# The largest integer that every JSON reader represents exactly (RFC 8259, section 6).
 _SAFE: Final = 2**53 - 1
 _PAYMENT_REFERENCE: Final = "sha256:" + "cd" * 32
 _OTHER_REFERENCE: Final = "sha256:" + "ef" * 32

@@ -28,6 +28,8 @@ from conformance.surfaces.rail.receipts import claims_of, receipt_of, request_ha
 from conformance.target import Profile, ProfileError
 
 BESIDE: Final = "beside"
+# Exceptions that concern one target only. They are reported in the comparison and do not end the
+# run.
 OBSTACLES: Final = (Inconclusive, Unreachable, JsonFault, ProfileError)
 
 
@@ -56,6 +58,8 @@ class Party:
         """Return a case for calls to it, which judges no row."""
         # The functions of the rail and the gateway need a case, and a case needs a check.
         check = Check(BESIDE, (), surface, lane, Exclusive.NOTHING, "", _judge_nothing)
+        # The body of a call must not depend on chance, or the two targets would get different
+        # requests.
         rng = random.Random(self.session.seed)  # noqa: S311 - the suite's choices are repeatable
         return Case(check, self.profile, self.client, self.log, rng, self.session)
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+# The form of a typed code: one word, such as TAMPERED_SIGNATURE.
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{2,63}")
+# Deeper members are details, not a verdict.
 _DEPTH = 3
 # Number of words from which a text is a sentence. Shorter texts, such as "not verified", can be compared by programs.
 _SENTENCE = 5
@@ -89,6 +91,7 @@ def code_member(fails: Sequence[Mapping[str, Any]], known_codes: Sequence[str] |
     return best if len(set(values_by_member[best])) > 1 or known_codes is not None else None
 
 
+# A member with more different values is more likely a message or an id.
 _MOST_CODES = 32
 
 

@@ -33,7 +33,9 @@ MEMBERS = (
     "receipt_token",
     "envelope",
 )
+# The name in the specification (2.4 step 9).
 _USUAL_HASH_MEMBER = "expected_payment_hash"
+# Usual places of a key document, tried in this order if the profile binds none.
 _KEY_PATHS = ("/.well-known/jwks.json", "/jwks.json", "/.well-known/jwks", "/v1/jwks", "/v1/jwks.json", "/v1/keys")
 # Slightly below the stated limit of 120 calls per minute, because rows about limits also need calls.
 _SPACING_SECONDS = 0.55

@@ -27,11 +27,13 @@ from conformance.text.untrusted import one_line
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.profile_claims import LANES
 
+# A fault that is easy to explain: the payment is real, and it buys the wrong call.
 MUTANT: Final = "note-any-token"
 # The row that the mutant breaks, and two rows that pass, so that a reader sees both verdicts.
 BROKEN_ROW: Final = "RAIL-WELD-02"
 ROWS: Final = ("RAIL-402-01", "RAIL-PAY-09", BROKEN_ROW)
 LANE: Final = LANES[0]
+# Fixed, so that every demonstration shows the same exchanges.
 _SEED: Final = 1
 # Characters of an answer that are shown.
 _ANSWER_CHARACTERS: Final = 300

@@ -22,6 +22,7 @@ from conformance.vocabulary.lanes.registry import FACTS
 from programs import cache, chromium, node, postgres
 from programs.found import Program
 
+# The oldest supported version.
 PYTHON: Final = (3, 11)
 PORTS: Final[Mapping[str, int]] = {
     **{name: port for lane in FACTS.values() for name, port in lane.ports.items()},
@@ -29,6 +30,7 @@ PORTS: Final[Mapping[str, int]] = {
     "gateway": 8090,
     "agent": 8403,
 }
+# Time-out of a program that is asked whether it works.
 _SECONDS: Final = 10
 _STYLES: Final = {"ok": "green", "missing": "red", "absent": "yellow"}
 

@@ -17,6 +17,7 @@ from conformance.ledger.specification import cited_clauses, rests_on
 from conformance.ledger.why import why
 from conformance.selftest.kill_lists import KillList, load_kill_lists
 
+# The letters of `needs` in the ledger.
 NEEDS: Final[Mapping[str, str]] = {
     "V": "test vectors only, no server",
     "B": "the server's address",
@@ -32,11 +33,13 @@ NEEDS: Final[Mapping[str, str]] = {
     "R": "a webhook receiver under test",
     "D": "reading documents",
 }
+# What a row's `basis` in the ledger means for a reader.
 _BASES: Final[Mapping[str, str]] = {
     "stated": "stated in the interface",
     "implied": "implied in the interface",
     "claimed": "in the specification, for a target that claims it",
 }
+# How a check's exclusiveness restricts the checks that run at the same time.
 _COMPANY: Final[Mapping[Exclusive, str]] = {
     Exclusive.NOTHING: "",
     Exclusive.CLOCK: ", only together with other checks that move the clock",

@@ -45,12 +45,16 @@ from conformance.text.untrusted import one_line
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.profile_claims import RECEIPTS_ONLY
 
+# Requests per second; below it, fewer workers are enough.
 _MODEST_PACE = 20
+# Requests per second for a target whose limits are unknown: 600 a minute rarely disturb a server.
 _USUAL_PACE = 10.0
 # Approximate number of calls of a whole run to the operations that it calls most. It shows how long a limit makes the
 # run.
 _CALLS_OF_A_RUN = {RECEIPT_VERIFY: 900, VERIFY: 600}
+# From here on the user is told how long the calls of one operation take.
 _LONG_MINUTES = 5
+# Names of tenants in a profile; rows about the separation of tenants need two.
 _TENANT_NAMES = ("first", "second")
 
 

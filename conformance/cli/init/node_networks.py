@@ -15,6 +15,7 @@ from conformance.target import Budgets, ProfileError
 from conformance.target.chains import TABLES
 from conformance.vocabulary.networks import network_named
 
+# Longest time for a node's answer.
 _SECONDS: Final = 10.0
 
 

@@ -27,6 +27,7 @@ from conformance.webhook_receiver.forwarding import Forwarder
 from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bind_sockets
 from conformance.webhook_receiver.verifying_listener import EFFECTS_PATH, ArrivalReport, Listener, Terms
 
+# Outcomes of a delivery in the order of the summary.
 _COLOURS: Final = {"delivered": "green", "repeated": "cyan", "refused": "red", "failed": "yellow"}
 
 
@@ -109,6 +110,7 @@ def _forwarder(url: str | None, seconds: float) -> Forwarder | None:
     if url is None:
         return None
     parts = urlsplit(url)
+    # Events are forwarded with their signatures, so the address must be usable as it is.
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise UsageFault(f"--forward {url}: give an http or https URL")
     return Forwarder(url, seconds=seconds)
@@ -138,6 +140,7 @@ async def _open(forwarder: Forwarder | None) -> AsyncIterator[None]:
 
 
 def _url(host: str, port: int) -> str:
+    # RFC 3986 (3.2.2): an IPv6 address is in brackets.
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

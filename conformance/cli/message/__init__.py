@@ -27,6 +27,7 @@ from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import TooLarge, read_file
 from conformance.text.json_safe import json_safe
 
+# Seconds between `created` and `expires` of a new signature, by default.
 _LIFETIME = 300
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -199,6 +200,7 @@ def sign(as_json: bool, output: Path | None, **options: Any) -> None:
     # An ephemeral key shows how signing works. Its signature proves nothing, and the output says
     # so.
     key, ephemeral = choose_signing_key(options["key_file"], options["secret_file"])
+    # The default components cover the digest, which must exist before they are chosen.
     message = signing.with_digest(unsigned_message)
     # A message with a wrong digest would be signed as it is, and every verifier would reject it.
     wrong = digests.compare(message, (), is_required=False).faults

@@ -13,6 +13,7 @@ from conformance.cli.connection import add_connection_options
 from conformance.vocabulary.profile_claims import LANES
 
 _UNITS: Final = 10**6
+# Characters of an amount; a longer one cannot be a reasonable price.
 _MOST_DIGITS: Final = 18
 
 

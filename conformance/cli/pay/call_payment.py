@@ -32,6 +32,8 @@ from conformance.vocabulary.network import with_worth
 
 Agree = Callable[[int, str, str], Awaitable[None]]
 
+# Least remaining lifetime of a challenge: a transaction needs this long to become final on a slow
+# chain.
 _MINIMUM_SECONDS_LEFT: Final = 120
 # Digits of a time in unix seconds or of an amount in atomic units. int() on a much longer text would take too long.
 _LONGEST_NUMBER: Final = 20
@@ -41,7 +43,9 @@ _LIFETIME: Final = 1800
 _SETTLE_SECONDS: Final = 900 + 60
 # A longer lifetime is taken for a malformed number.
 _LONGEST_LIFETIME: Final = 10 * 365 * 86_400
+# The form of a hash reference (2.3): SHA-256 in lower-case hex, with its scheme.
 _HASH_REFERENCE: Final = re.compile(r"sha256:[0-9a-f]{64}")
+# Advice for refusals that presenting the proof again cannot change.
 _ADVICE: Final[Mapping[str, str]] = {
     "payment_already_spent": "the payment belongs to another request, or the answer has expired (after 24 hours): ask "
     "the operator",

@@ -18,6 +18,7 @@ from conformance.text.untrusted import one_line
 from conformance.vocabulary.network import with_worth
 
 _UNITS = 10**6
+# Every other answer means no, including an empty one.
 _YES = frozenset({"y", "yes"})
 
 

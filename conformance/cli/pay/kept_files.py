@@ -16,6 +16,7 @@ from conformance.http.client import encode_json
 from conformance.surfaces.rail.purchase import Purchase
 from conformance.vocabulary.networks import network_named
 
+# Names of the files in the folder; `receipt verify` gets them as options.
 REQUEST: Final = "request.json"
 ANSWER: Final = "answer.json"
 SETTLEMENT: Final = "settlement.json"

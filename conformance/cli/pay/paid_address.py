@@ -11,6 +11,7 @@ from conformance.discovery.rail import PAID_PREFIX
 from conformance.lanes.main_network_guard import is_local
 from conformance.target import Profile, RailBindings, Surface
 
+# Default ports, so that addresses with and without a port compare as equal.
 _PORTS: Final = {"http": 80, "https": 443}
 
 Origin = tuple[str, str, int]

@@ -43,7 +43,10 @@ from conformance.vocabulary.profile_claims import LANES
 
 _LONGEST_URL: Final = 8192
 _LONGEST_TEXT: Final = 2000
+# Bound of an amount on EVM chains. Bounds keep numbers out of the file that a later process cannot
+# read.
 _UINT256: Final = 2**256
+# Bound of a time in unix seconds, far in the future.
 _TIMES: Final = 2**40
 
 Text = Annotated[str, Field(max_length=_LONGEST_TEXT)]

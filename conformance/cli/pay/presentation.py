@@ -31,7 +31,9 @@ _LONGEST_WAIT: Final = 30.0
 _LONGEST_RETRY_AFTER: Final = 86_400.0
 _UNSETTLED_CODES: Final = frozenset({"tx_not_found", "tx_not_confirmed"})
 _REPEATABLE_STATUSES: Final = frozenset({202, 408, 425, 429})
+# Statuses from here on are faults of the server, which a repeat may not meet again.
 _SERVER_FAULT: Final = 500
+# TaskNotFoundError of the A2A protocol.
 _UNKNOWN_TASK: Final = -32001
 _SHOWN_BYTES: Final = 200
 

@@ -21,6 +21,7 @@ from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line, show_shortened
 
 _COLOURS: Final = {SAME: None, EXPECTED: "cyan", MATTERS: "yellow"}
+# Characters of a text of a receipt in the output.
 _LONGEST: Final = 4_000
 
 

@@ -14,6 +14,7 @@ from conformance.oracles.profile_json import parse_json
 from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
 from conformance.vocabulary.networks import network_named
 
+# The prefix of paid paths in the interface.
 _PAID_PREFIX = "/pay/"
 _REQUEST_MEMBERS = ("method", "path", "query", "service_id", "body", "raw_body")
 _SETTLEMENT_MEMBERS = ("tx_id", "network", "payment_reference", "service")

@@ -31,6 +31,7 @@ from conformance.report.replay_line import target_words
 from conformance.target import Profile
 from conformance.text.untrusted import one_line
 
+# The check id of exchanges that compared two targets.
 _COMPARISON = "beside"
 # Characters of a curl line, an answer's body or a finding that are shown.
 _SHOWN_CHARACTERS = 2000

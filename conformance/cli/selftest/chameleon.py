@@ -18,6 +18,7 @@ from conformance.processes.interrupt import make_interruptible, make_loop
 from conformance.processes.own_stack import StackFault
 from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, collect_sightings, run_trial
 
+# Enough seeds for a first impression; a full run needs more.
 _DEFAULT_SEED_COUNT = 8
 
 

@@ -33,6 +33,7 @@ _PACKAGE = click.option(
     help="Folder of another vector package, such as an unpacked archive.",
 )
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+# A damaged package can have thousands of faults.
 _SHOWN_FAULTS = 20
 # Characters of a sentence of a package that are shown.
 _LONGEST_TEXT = 2000

@@ -41,6 +41,7 @@ from conformance.text.untrusted import one_line
 
 # Verdicts that are tried again. If the target gave no answer at all, undecided rows are tried again, too.
 _TRY_AGAIN: Final = frozenset({Verdict.FAIL, Verdict.WARN, Verdict.ERROR})
+# More ids would fill the screen.
 _SHOWN_IDS: Final = 12
 
 

@@ -10,6 +10,7 @@ from conformance.oracles.keys import Ed25519Key, KeyFault, ed25519_jwk, keys_of_
 
 _HOST = re.compile(r"(?!-)[A-Za-z0-9.-]{1,253}(?<![.-])")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
+# Characters of a path segment that need no escape in a URL, and percent escapes.
 _SEGMENT = re.compile(r"(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})+")
 _PREFIX = "did:web:"
 
@@ -28,6 +29,7 @@ def document_url(did: str) -> str:
     # Tests run without certificates on this machine. Elsewhere http would let anybody on the way
     # choose the key.
     scheme = "http" if is_here(host) else "https"
+    # did:web: without a path the document is below /.well-known.
     place = "/".join(path) if path else ".well-known"
     return f"{scheme}://{host}{port}/{place}/did.json"
 

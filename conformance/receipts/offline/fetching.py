@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from conformance.receipts.offline.did_web import is_here
 
+# Bytes; key documents have a few kilobytes.
 LARGEST: Final = 256 * 1024
 SECONDS: Final = 10.0
 

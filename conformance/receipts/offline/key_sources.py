@@ -36,6 +36,7 @@ class KeySet:
     def jwks_for_kid(self, kid: Any) -> Mapping[str, Any]:
         """Return the key set for a `kid`: if it is a DID URL of this DID, the key of its fragment gets that name."""
         did, hash_sign, fragment = kid.partition("#") if isinstance(kid, str) else ("", "", "")
+        # A kid of another DID must not select a key of this document.
         if not hash_sign or did not in {"", self.did}:
             return self.jwks
         keys = [{**key, "kid": kid} if key.get("kid") == fragment else key for key in self.jwks["keys"]]

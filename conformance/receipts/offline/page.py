@@ -19,6 +19,8 @@ from conformance.receipts.offline.wording import value_text
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line, show_shortened
 
+# Characters of a value and of a receipt on the page. A browser must be able to show a hostile
+# receipt.
 VALUE_LIMIT: Final = 4_000
 TOKEN_LIMIT: Final = 20_000
 # Names stay on one line; their values may break anywhere.

@@ -61,6 +61,7 @@ def pair_receipts(left_receipts: Sequence[Placed], right_receipts: Sequence[Plac
     else:
         pairs += _take_pairs(left_readable, right_readable, lambda one: (_kind(one), one.place))
         pairs += _take_pairs(left_readable, right_readable, _kind)
+    # Pairs appear in the order of the left document, regardless of how they were found.
     order = {id(one): number for number, one in enumerate(left_receipts)}
     pairs.sort(key=lambda pair: order[id(pair[0])])
     together = {id(one) for pair in pairs for one in pair}

@@ -51,6 +51,8 @@ def parse_receipt(text: str) -> Receipt:
         header, payload = (decode_base64url(part) for part in parts[:2])
     except KeyFault as fault:
         raise UnreadableReceipt(f"a segment is {fault}") from fault
+    # Duplicate members of a header are rejected. In a payload they are kept, so that the fault can
+    # be explained.
     members, claims = _object(header, "header", duplicates=False), _object(payload, "payload", duplicates=True)
     return Receipt(text, members, claims, likely_kind(claims), departure_from_jcs(payload))
 

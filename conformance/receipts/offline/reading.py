@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.oracles.jose import tokens_in
 
+# Bytes of an input: a document with many receipts is far below.
 LARGEST = 8 * 1024 * 1024
 _FIELD = re.compile(r"[A-Za-z0-9-]+:[ \t]*(\S+)")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d{1,9})\]")
@@ -47,6 +48,7 @@ def receipts_in(data: bytes, at: str | None = None) -> list[Found]:
     """
     if len(data) > LARGEST:
         raise NoReceipt(f"the input is larger than {LARGEST} bytes")
+    # A byte order mark and surrounding white space come from editors and terminals.
     text = data.decode("utf-8", "backslashreplace").lstrip("\ufeff").strip()
     if not text:
         raise NoReceipt("the input is empty")

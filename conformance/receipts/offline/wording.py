@@ -11,8 +11,10 @@ from conformance.oracles.receipt_kinds import is_hash_reference
 from conformance.vocabulary.network import LOCAL_ENDING
 from conformance.vocabulary.networks import Network, network_named
 
+# Whole numbers without leading zeros; 40 digits hold every amount of a chain.
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,39}")
 _LATEST = 253_402_300_799  # the last second of the year 9999
+# Decimals of a price in a receipt (P-MN-01).
 _MILLIONTHS = 6
 
 
