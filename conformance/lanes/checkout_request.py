@@ -147,6 +147,7 @@ def list_respelled_payments(payer: CheckoutPayer, way: str | None = None) -> Seq
 
 def _select_text(memo: str, place: int) -> str:
     texts = list_other_texts(memo)
+    # The stand-in memo has a colon, but the target's memo may have none.
     if place >= len(texts):
         raise Inconclusive("the memo has no colon, so it has no text after one")
     return texts[place][1]
@@ -169,6 +170,7 @@ def list_smaller_payments(payer: CheckoutPayer) -> list[WrongPayment]:
 def pay_in_two(payer: CheckoutPayer) -> WrongPayment:
     """Return a payment of the amount in two parts."""
 
+    # The second part is the difference, so that both parts together are exact for odd amounts, too.
     async def halves(bill: CheckoutRequest) -> str:
         await payer.settle(bill.with_changes(amount=bill.amount // 2))
         return await payer.settle(bill.with_changes(amount=bill.amount - bill.amount // 2))

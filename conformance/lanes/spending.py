@@ -67,6 +67,7 @@ class SpendingLimit:
 
     def size_purse(self, usual: int) -> int:
         """Return how much to give at a time: the usual amount, or the rest of the limit."""
+        # Not negative: a limit of this command may be smaller than what other lanes took already.
         return max(0, min(usual, self._remainder))
 
     async def take(self, asset: str, amount: int, decimals: Callable[[], Awaitable[int]]) -> None:

@@ -19,8 +19,7 @@ def with_short_budgets(profile: Profile, *, has_generated_requests: bool = False
         profile: The target.
         has_generated_requests: Whether generated requests are what is judged, which then keep their time.
     """
-    # A broken reference is under test for one rule. Waiting as long as for an operator's server would make a thousand
-    # mutants take days.
+    # The selftest runs hundreds of mutants, so it cannot wait as long for each as for an operator's server.
     budgets = profile.budgets if has_generated_requests else profile.budgets.model_copy(update={"fuzz": _FUZZ_SECONDS})
     hub = profile.hub.model_copy(update={"propagation_budget": _PROPAGATION_SECONDS})
     return profile.model_copy(update={"budgets": budgets, "hub": hub})

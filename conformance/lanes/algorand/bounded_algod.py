@@ -137,6 +137,7 @@ class BoundedAlgod(AlgodClient):
 
 
 def _read_body(response: http.client.HTTPResponse | urllib.error.HTTPError) -> bytes:
+    # One byte more than allowed shows that the answer is too long, without reading all of it.
     body = response.read(LONGEST_BODY + 1)
     if len(body) > LONGEST_BODY:
         raise AlgodResponseError(f"its answer is longer than {LONGEST_BODY} bytes, of which no more is read")

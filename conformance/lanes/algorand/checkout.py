@@ -82,6 +82,7 @@ class AlgorandCheckout:
             changes[fields["aclose"]] = changes.get(fields["aclose"], 0) + remainder
         # In a clawback, `asnd` loses the units; the sender is only the issuer.
         payer = str(fields.get("asnd") or fields.get("snd"))
+        # The payer loses what the others gain; a payment to itself leaves no change.
         changes[payer] = changes.get(payer, 0) - sum(changes.values())
         return {address: amount for address, amount in changes.items() if amount}
 
@@ -117,6 +118,8 @@ class AlgorandCheckout:
 
     async def _close_out_elsewhere(self, bill: CheckoutRequest) -> str:
         asset = read_asset(bill)
+        # Only one unit goes to the payee. The remainder of the account goes to another address in the same
+        # transaction, so a target that looks at the balance of the sender is misled.
         refuge = await self.payer.new_account(assets=[asset])
         closing_account = await self.payer.new_account(assets=[asset])
         await self.payer.transfer(asset=asset, receiver=closing_account.address, amount=2 * bill.amount)
@@ -162,6 +165,7 @@ class AlgorandCheckout:
         # An account cannot receive an asset before it opts in, and the payee's key is the target's.
         if await self.payer.lacks("opt_in"):
             return ways
+        # Any account may create an asset with this unit name: only the asset id identifies USDC.
         fake = await self.payer.create_asset(unit_name="USDC")
         assets = {"an asset of the same unit name": fake}
         assets |= {f"USDC of {network}": int(USDC[network]) for network in _FAMILY if USDC[network] != bill.asset}

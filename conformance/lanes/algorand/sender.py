@@ -47,6 +47,7 @@ class AlgorandSender:
         info = await self.node.info(tx_id)
         if info.get("confirmed-round"):
             return Fate.LANDED
+        # The node knows the transaction and has not dropped it: it waits for its block.
         if info and not info.get("pool-error"):
             return Fate.SEEN
         # A node forgets transactions after a thousand rounds, so an unknown id does not show that the transfer never

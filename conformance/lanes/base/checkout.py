@@ -105,6 +105,7 @@ class BaseCheckout:
             domain=await self._domain(token),
             token=bill.memo,
         ).with_changes(**changes)
+        # Money of other accounts was given when they were made.
         if authorization.sender == me.address:
             await self.payer.set_aside(token.address, authorization.value)
         return authorization.sign(me.key)
@@ -247,6 +248,7 @@ class BaseCheckout:
         async def used_beside_fake_log(bill: CheckoutRequest) -> str:
             """Use the memo's nonce for one unit and tell of the amount by the look-alike's log right after it."""
             token = Token(self.payer.node, bill.asset)
+            # The event of the nonce and the log of the amount are in one transaction, but from two contracts.
             to_itself = await self._authorize(bill, to=self.payer.address, value=1)
             fake_log = encode_own_call(
                 "CopycatToken", "pretend", self.payer.address, to_checksum(bill.address), bill.amount
@@ -266,6 +268,7 @@ class BaseCheckout:
             poor = await self.payer.new_account()
             authorization = (await self._authorize(bill, sender=poor.address)).sign(poor.key)
             tx_id = await self.payer.use(authorization, gas=_ENOUGH_GAS, wait=False)
+            # The gas limit is given, since an estimate would refuse a transaction that reverts.
             if (await self.payer.node.wait_for_block(tx_id)).get("status") != 0:
                 raise Inconclusive("the chain took the payment of an account that holds nothing")
             return tx_id

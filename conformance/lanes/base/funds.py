@@ -46,6 +46,7 @@ class ControlFunds:
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Let the node give native coin."""
+        # Wei: the main account pays the gas of every check, the others that of a few transactions.
         amount = 10**20 if main else 10**18
         await self._node.control.carry_out("fund", address=account.address, amount=str(amount))
 

@@ -195,6 +195,8 @@ class SolanaCheckout:
 
         async def undone(bill: CheckoutRequest) -> str:
             token_transfer = await self._transfer(bill)
+            # The second transfer cannot succeed, so the chain rolls the first one back and records the transaction
+            # with an error.
             too_much = token_transfer.with_changes(amount=2**63, references=()).instruction()
             memos = self._memos(bill.memo.encode())
             attempt = self._send([*memos, token_transfer.instruction(), too_much], skip_preflight=True)

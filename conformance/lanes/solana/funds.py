@@ -42,6 +42,7 @@ class ControlFunds:
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Let the node give native coin."""
+        # Lamports: the main account pays fees and rents of every check, the others those of a few transactions.
         amount = 10**11 if main else 10**9
         await self._node.control.carry_out("fund", address=account.address, amount=str(amount))
 
@@ -131,6 +132,8 @@ class OperatorFunds:
         await self._send([remainder.instruction(), close(place, account.key, self._funder.key)], account)
 
     async def _return_coin(self, account: Account) -> None:
+        # The account ends with exactly 0 lamports: a smaller rest would be below the rent, and the node would refuse
+        # the transfer.
         remainder = await self._node.lamports(account.key) - _FEE
         if remainder > 0:
             params = TransferParams(from_pubkey=account.key, to_pubkey=self._funder.key, lamports=remainder)

@@ -297,11 +297,13 @@ class SolanaNode:
             self._answer = asyncio.create_task(self._ask_statuses())
             self._asking.add(self._answer)
             self._answer.add_done_callback(self._asking.discard)
+        # Shielded: the request serves several callers, and the cancellation of one must not cancel it for all.
         return (await asyncio.shield(self._answer)).get(signature)
 
     async def _ask_statuses(self) -> dict[Signature, TransactionStatus | None]:
         await asyncio.sleep(_GATHER_SECONDS)
         self._answer, signatures = None, list(self._pending_signatures)[:_MOST_STATUSES]
+        # Emptied before the request: signatures that arrive during it belong to the next one.
         self._pending_signatures = set()
         # With the history: the recent cache forgets a transaction within minutes.
         answer = await self.ask(self.client.get_signature_statuses(signatures, search_transaction_history=True))

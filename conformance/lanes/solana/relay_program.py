@@ -83,6 +83,7 @@ def _each_account() -> list[bytes]:
         _op(_ADD_NUMBER, 5, number=_INFO_SIZE),
         _op(_ADD_NUMBER, 9, number=1),
     ]
+    # Offsets of jumps count instructions from the one after the jump.
     leave = _op(_JUMP_IF_EQUAL, 9, 7, at=len(body) + 1)
     return [leave, *body, _op(_JUMP, at=-(len(body) + 2))]
 

@@ -79,6 +79,7 @@ class AddressTables:
         """Return a slot that no other table uses, and whose hash the chain surely still knows."""
         async with self._slot_lock:
             for _ in range(_TRIES):
+                # A finalized slot: the chain could still drop a newer one, and the table's address with it.
                 slot = (await self._node.ask(self._node.client.get_slot(Finalized))).value
                 if slot > self._newest_slot:
                     self._newest_slot = slot

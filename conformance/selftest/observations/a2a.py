@@ -104,6 +104,7 @@ def _ids(wire: Wire) -> Iterator[str]:
 def _errors(wire: Wire) -> Iterator[str]:
     for exchange in list_calls(wire, "rail"):
         params, error = exchange.request_body.get("params"), exchange.object.get("error")
+        # The check asks for this id, which no task has, so that the error has one known reason.
         if isinstance(params, dict) and params.get("id") == _UNKNOWN and isinstance(error, dict):
             yield f"{error.get('code')}{' and data' if 'data' in error else ''}"
 

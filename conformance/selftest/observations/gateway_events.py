@@ -62,6 +62,8 @@ def _created_first(wire: Wire) -> Iterator[str]:
     known_value = set()
     for exchange in wire.deliveries:
         id_, value = exchange.object.get("id"), _list_creations(exchange)
+        # A later delivery of an event has a later signature time, so only the first one shows the drawn creation
+        # time.
         if id_ not in known_value and value is not None:
             known_value.add(id_)
             yield value

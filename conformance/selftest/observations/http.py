@@ -25,6 +25,7 @@ def _service_word(wire: Wire) -> Iterator[str]:
         if "/" in str(claims.get("kind")):
             yield str(claims["kind"]).partition("/")[0].lower()
     for exchange in wire.of("gateway"):
+        # The memo of a checkout page begins with the service word as well.
         if exchange.path.startswith("/checkout/") and (memo := _MEMO.search(exchange.text)):
             yield memo[1].lower()
 
@@ -67,6 +68,7 @@ def _cors(exchange: Exchange) -> str:
 
 def _status_of(method: str) -> Observer:
     def tell(exchange: Exchange) -> str | None:
+        # Only documented paths: a 404 or 405 of an unknown path shows nothing about the method.
         is_known = exchange.path.startswith(("/.well-known/", "/pay/v1/", "/openapi"))
         return str(exchange.status) if exchange.method == method and is_known else None
 

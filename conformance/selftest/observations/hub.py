@@ -148,6 +148,7 @@ def _list_entries(exchange: Exchange) -> Any:
 
 def _health_word(wire: Wire) -> Iterator[str]:
     for exchange in _records(wire):
+        # The names that the chameleon may draw for the health of a service.
         for place in ("healthy", "status", "state", "probe.ok"):
             if at(exchange, place) is not ABSENT:
                 yield place
@@ -162,11 +163,13 @@ def _posture_order(wire: Wire) -> Iterator[str]:
     """Yield the order in the posture of three services that were registered one after the other."""
     for exchange in wire.documents(HUB, POSTURE):
         places = [_place(exchange.text, label) for label in ("ONE", "TWO", "THREE")]
+        # A posture that lacks one of the three services was read before all of them were registered.
         if -1 not in places:
             yield ", ".join(str(sorted(places).index(place) + 1) for place in places)
 
 
 def _place(text: str, label: str) -> int:
+    # The log contains names in place of live values. A document lists a service by its name, its address, or both.
     return max(text.find(f"${label}_NAME"), text.find(f"${label}_ADDRESS"))
 
 
@@ -175,6 +178,8 @@ def _polls(wire: Wire) -> Iterator[str]:
     for exchange in wire.documents(HUB, POSTURE):
         values = documents.records(exchange.document, "$WELL_NAME", "http://$WELL_ADDRESS", None)
         if values:
+            # A hub that polls only when the posture is read has a state at the first reading; a hub that polls in the
+            # background may not have asked yet.
             yield "asked when read" if documents.read_health(values[0], None, None) else "asked beforehand"
             return
 
@@ -182,6 +187,7 @@ def _polls(wire: Wire) -> Iterator[str]:
 def _keys(wire: Wire) -> Iterator[str]:
     for exchange in wire.documents(HUB, ATB_KEYS):
         keys = exchange.object.get("keys")
+        # A list with a revoked key shows that the document keeps such keys.
         if isinstance(keys, list) and any(key.get("status") == "revoked" for key in keys):
             yield "revoked ones too"
         elif exchange.object:
@@ -237,6 +243,7 @@ def _member(entry: Mapping[str, Any], known_value: tuple[str, ...]) -> Any:
 def _audit_order(wire: Wire) -> Iterator[str]:
     for _, values in _logs(wire):
         times = [_member(entry, _TIMES) for entry in (values[0], values[-1])]
+        # Equal times show no order.
         if times[0] != times[1]:
             yield "oldest first" if times[0] < times[1] else "newest first"
 
@@ -255,6 +262,7 @@ def _action(entry: dict[str, Any]) -> str | None:
 
 def _time(entry: dict[str, Any]) -> str | None:
     value = _member(entry, _TIMES)
+    # 10**11 seconds are the year 5138, and 10**11 milliseconds the year 1973: no log contains either.
     return "text" if isinstance(value, str) else "milliseconds" if value > 10**11 else "seconds"
 
 
@@ -267,6 +275,8 @@ def _genesis(wire: Wire) -> Iterator[str]:
     """Yield the MAC before the first entry, if entries name one."""
     for entry in _entries(wire):
         before = _member(entry, _PREVIOUS)
+        # Only the first entry has such a value; every other one names the MAC of the entry before, which is long
+        # hexadecimal or base64url.
         if isinstance(before, str) and (before in _GENESIS or not (_HEX.fullmatch(before.lower()) or len(before) > 40)):
             yield _GENESIS.get(before, before)
 
@@ -294,6 +304,7 @@ def _services_logged(wire: Wire) -> Iterator[str]:
     for exchange in wire.of(HUB):
         if exchange.method == "POST" and exchange.path == SERVICES and exchange.status < 300:
             registration += re.findall(r"\$[A-Z]+_NAME[0-9A-Z_-]*", str(exchange.request_body))
+        # Only a log that was read after a registration can show whether registrations are logged.
         elif exchange.path == AUDIT and exchange.status == 200 and registration:
             yield "yes" if any(name in exchange.text for name in registration) else "no"
 

@@ -67,8 +67,9 @@ def _prices(wire: Wire) -> Iterator[str]:
 
 
 def _body_limit(exchange: Exchange) -> str | None:
-    judgements = exchange.status == 413 and exchange.surface != "agent"  # which has a limit of its own
-    text = re.search(r"over ([0-9]+) bytes", exchange.text) if judgements else None
+    # The agent has a separate limit.
+    is_refused = exchange.status == 413 and exchange.surface != "agent"
+    text = re.search(r"over ([0-9]+) bytes", exchange.text) if is_refused else None
     return text[1] if text else None
 
 
@@ -86,17 +87,20 @@ def _extra(entry: dict[str, Any]) -> str | None:
 
 
 def _reference(entry: dict[str, Any]) -> str | None:
-    text = [name for name in entry.get("extra", {}) if "reference" in name.lower() and name != "payment_reference"]
-    return join_names(text) if lane_of(entry) == "solana" else None
+    # The name of the reference account is open; `payment_reference` is the challenge token on every lane.
+    members = [name for name in entry.get("extra", {}) if "reference" in name.lower() and name != "payment_reference"]
+    return join_names(members) if lane_of(entry) == "solana" else None
 
 
 def _evm_case(entry: dict[str, Any]) -> str | None:
     if lane_of(entry) != "base":
         return None
+    # EVM addresses are the same in any case of letters; the mixed case is a checksum (EIP-55).
     return "lower case" if str(entry.get("asset")).islower() else "checksummed"
 
 
 def _error(exchange: Exchange) -> str:
+    # An absent member and `null` are different forms, so the default is a third value.
     error = exchange.object.get("error", ...)
     if not isinstance(error, str):
         return "absent" if error is ... else "null"
@@ -115,8 +119,8 @@ def _token(entry: dict[str, Any]) -> str | None:
 
 
 def _wrong_method(exchange: Exchange) -> str | None:
-    text = exchange.is_paid_operation and exchange.method == "GET" and exchange.status in {402, 405}
-    return str(exchange.status) if text else None
+    is_shown = exchange.is_paid_operation and exchange.method == "GET" and exchange.status in {402, 405}
+    return str(exchange.status) if is_shown else None
 
 
 def _list_spent(wire: Wire) -> Iterator[str]:
@@ -126,6 +130,7 @@ def _list_spent(wire: Wire) -> Iterator[str]:
 
 
 def _chain_down(wire: Wire) -> Iterator[str]:
+    # Only the check of this row stops the chain: a 503 of any other check has another reason.
     checks = {exchange["check"] for exchange in wire.list_judgements("RAIL-WELD-13")}
     if checks:
         statuses = {exchange.status for exchange in wire.exchanges if exchange.event["check"] in checks}
@@ -143,15 +148,17 @@ def _replay(wire: Wire) -> Iterator[str]:
 
 def _overpayment(wire: Wire) -> Iterator[str]:
     if any(name.startswith("other_forms_of_a_solana_payment") for name in wire.finished):
-        refusal = any(text.startswith("more than the price:") for text in wire.notes)
-        yield "refused" if refusal else "served"
+        # The check notes each shape that the target refused; without a note, the overpayment was served.
+        is_refused = any(text.startswith("more than the price:") for text in wire.notes)
+        yield "refused" if is_refused else "served"
 
 
 def _errors(exchange: Exchange) -> str | None:
     if exchange.status not in {405, 409, 413, 415, 503} or not exchange.object:
         return None
-    inner_value = isinstance(exchange.object.get("error"), dict)
-    return join_names(exchange.object.keys() - {"allowed", "limit"}) + (" (an object)" if inner_value else "")
+    # `allowed` and `limit` belong to single statuses, not to the form of all errors.
+    is_object = isinstance(exchange.object.get("error"), dict)
+    return join_names(exchange.object.keys() - {"allowed", "limit"}) + (" (an object)" if is_object else "")
 
 
 def _receipt_place(wire: Wire) -> Iterator[str]:
@@ -166,6 +173,7 @@ def _result_place(exchange: Exchange) -> str:
 
 
 def _answer_members(exchange: Exchange) -> str:
+    # The members that every paid answer has in some form, and that other observers describe.
     own = {"result", "data", "payable_receipt", "proof", "receipts"}
     return (
         "the result's"
@@ -193,6 +201,7 @@ def _hash_form(wire: Wire) -> Iterator[str]:
 
 def _find_nested(claims: dict[str, Any]) -> Any:
     value: Any = claims
+    # One of the drawn forms nests the response hash in three objects.
     for name in ("binds", "response", "digest"):
         value = value.get(name) if isinstance(value, dict) else None
     return value

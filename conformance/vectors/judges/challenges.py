@@ -22,8 +22,7 @@ def judge(question: Mapping[str, Any]) -> Verdict:
     account that a payment on that lane must carry.
     """
     text = question["token"]
-    # The order of the stages is the order of 5.7: the origin is judged before the request, so that a forged token
-    # reveals nothing about the request hash, and the time comes last.
+    # The stages are judged in the order of 5.7 (steps 5, 10 and 11): origin, request, time.
     token = tokens.Token.read(text)
     if token is None:
         return Verdict.refused(SYNTAX, UNKNOWN)

@@ -27,8 +27,8 @@ def judge(question: Mapping[str, Any]) -> Verdict:
         return Verdict.refused("header")
     mac, holds = _signature(header, header.t, question)
     values = {"t": header.t, "mac": mac}
-    # The time is judged before the MAC, but with the MAC among the values: verifiers differ in the order, and the
-    # vectors' stage fixes it.
+    # The time is judged before the MAC. The MAC is among the values of a stale delivery, too, so that a verifier which
+    # computes it can be compared.
     if oracle.is_stale(header.t, question["now"], question["tolerance_seconds"]):
         return Verdict.refused("time", **values)
     return Verdict.holds(**values) if holds else Verdict.refused("signature", **values)

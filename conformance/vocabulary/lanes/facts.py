@@ -23,6 +23,7 @@ class NodeOption:
     flag: str
     member: str
     help: str
+    # A key is never an argument, which every user of the machine can read: the option names an environment variable.
     kind: Literal["text", "file", "funder"] = "text"
 
     @property
