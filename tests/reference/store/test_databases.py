@@ -78,7 +78,7 @@ async def test_a_refused_change_takes_no_other_with_it(database_of_things: Datab
     outcomes = await asyncio.gather(
         *(database_of_things.change(ADD, thing=n % 10, number=n) for n in range(100)), return_exceptions=True
     )
-    assert sorted(type(one).__name__ for one in outcomes) == ["Taken"] * 90 + ["int"] * 10
+    assert sorted(type(one).__name__ for one in outcomes) == ["DuplicateKey"] * 90 + ["int"] * 10
     assert [key for key, _ in await read_things(database_of_things)] == list(range(10))
 
 
@@ -189,4 +189,4 @@ async def test_two_processes_worth_of_writers_share_the_keys(database_of_things:
         )
     finally:
         await second_database.close()
-    assert sorted(type(one).__name__ for one in outcomes) == ["Taken"] * 30 + ["int"] * 30
+    assert sorted(type(one).__name__ for one in outcomes) == ["DuplicateKey"] * 30 + ["int"] * 30
