@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 
-def using(folder: Path) -> list[str]:
+def find_processes_using(folder: Path) -> list[str]:
     """Return the commands of the processes whose temporary files are in `folder`."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):

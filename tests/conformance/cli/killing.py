@@ -86,7 +86,7 @@ class Proxy:
     url: str = ""
 
     @contextmanager
-    def running(self) -> Iterator[Proxy]:
+    def serve_proxy(self) -> Iterator[Proxy]:
         """Serve until the end of the block."""
         parts, proxy = urlsplit(self.upstream), self
 
@@ -163,7 +163,7 @@ class World:
     watch: Watch | None = None
     places: dict[str, str] = field(default_factory=dict)
 
-    def asked(self, seen: Seen) -> bool | Instead:
+    def ask_watch(self, seen: Seen) -> bool | Instead:
         """Ask `watch`, if there is one."""
         return False if self.watch is None else self.watch(seen)
 
@@ -176,7 +176,7 @@ class World:
         path.write_text(text)
         return path
 
-    def held(self, lane: str, address: str, asset: str) -> int:
+    def balance_of(self, lane: str, address: str, asset: str) -> int:
         """Return what an address holds of an asset."""
         if lane == "algorand":
             algod = AlgodClient(Path(self.ready["algod_token_file"]).read_text().strip(), self.ready["algod"])
@@ -220,8 +220,8 @@ def world(folder: Path, *options: str) -> Iterator[World]:
         ready = stack.enter_context(running_stack(folder, *options))
         made = World(ready, Path(ready["profile"]).read_text())
         for name in {"rail", "gateway", "algod", "base", "base_sepolia", "solana"} & ready.keys():
-            proxy = Proxy(ready[name], made.asked)
-            made.places[ready[name]] = stack.enter_context(proxy.running()).url
+            proxy = Proxy(ready[name], made.ask_watch)
+            made.places[ready[name]] = stack.enter_context(proxy.serve_proxy()).url
         yield made
 
 
@@ -242,11 +242,11 @@ class Payer:
         """The environment, with a data folder of its own."""
         return {**os.environ, "XDG_DATA_HOME": str(self.folder / "data")}
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run_command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
         return prepared.run("conformance", *self.words(*words), env=self.env, cwd=self.folder, timeout=600)
 
-    def killed(self, kills: Watch, *words: str) -> bool:
+    def run_until_killed(self, kills: Watch, *words: str) -> bool:
         """Run it, and kill it at the first request that `kills` says yes to; return whether it was killed."""
         started, dead, ended = threading.Event(), threading.Event(), threading.Event()
         lock = threading.Lock()

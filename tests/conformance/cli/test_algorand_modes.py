@@ -19,7 +19,7 @@ _DOCUMENTED = {"dev": {"RAIL-402-20", "RAIL-WELD-06"}, "rounds": set[str]()}
 def test_rail_and_checkout_pass_in_each_mode(tmp_path: Path, mode: str) -> None:
     """No row fails or stays undecided, and what a mode cannot show is documented."""
     words = ["--reference", "--lane", "algorand", "--algorand-mode", mode, "--report", "json"]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "conformance", "run", "RAIL", "GW-CHK", *words],
         cwd=tmp_path,
         capture_output=True,
@@ -27,7 +27,7 @@ def test_rail_and_checkout_pass_in_each_mode(tmp_path: Path, mode: str) -> None:
         timeout=3000,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     verdicts = {
         event["id"]: event["verdict"] for event in read_log(tmp_path / "report" / LOG) if event["event"] == "row"
     }

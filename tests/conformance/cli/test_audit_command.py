@@ -62,8 +62,8 @@ def file(tmp_path: Path, text: str) -> str:
 )
 def test_a_whole_log_passes(text: str, tmp_path: Path, key: Path) -> None:
     """An array, an answer, and one entry a line: exit code 0; standard input too."""
-    done = ran(file(tmp_path, text), key)
-    assert (done.exit_code, done.output.split(",")[0]) == (0, "complete: 9 entries")
+    result = ran(file(tmp_path, text), key)
+    assert (result.exit_code, result.output.split(",")[0]) == (0, "complete: 9 entries")
     assert ran("-", key, text=text).exit_code == 0
 
 
@@ -79,9 +79,14 @@ def test_a_whole_log_passes(text: str, tmp_path: Path, key: Path) -> None:
 def test_the_first_fault_ends_with_one(log: Log, kind: str, seq: int, tmp_path: Path, key: Path) -> None:
     """Altered, missing, reordered and a cut tail are named, for people and for programs; exit code 1."""
     source = file(tmp_path, json.dumps({"entries": log, "head": HEAD}))
-    done = ran(source, key, "--json")
-    told = json.loads(done.stdout)
-    assert (done.exit_code, told["valid"], told["fault"]["kind"], told["fault"]["seq"]) == (1, False, kind, seq)
+    result = ran(source, key, "--json")
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["valid"], document["fault"]["kind"], document["fault"]["seq"]) == (
+        1,
+        False,
+        kind,
+        seq,
+    )
     assert ran(source, key).output.startswith(f"{kind}: ")
 
 
@@ -104,8 +109,8 @@ def test_what_cannot_be_used_ends_with_two(tmp_path: Path, key: Path) -> None:
     assert ran(good, tmp_path / "nowhere").exit_code == 2
     assert ran(good, key, "--head-file", str(key)).exit_code == 2
     assert ran("http://127.0.0.1:9", key).exit_code == 2
-    refused = ran(good, odd)
-    assert (refused.exit_code, "secret-that" in refused.output) == (2, False)
+    refused_run = ran(good, odd)
+    assert (refused_run.exit_code, "secret-that" in refused_run.output) == (2, False)
     for text in ("", "{}", "[1", '{"entries": 3}', '{"seq": 1, "seq": 1, "mac": ""}'):
         assert ran("-", key, text=text).exit_code == 2
 
@@ -130,16 +135,16 @@ def test_a_hub_is_read_page_by_page(hub: Served, key: Path, tmp_path: Path) -> N
     """All pages are read, with the token of a file or of the environment."""
     token = tmp_path / "admin_token"
     token.write_text(TOKEN + "\n")
-    done = ran(hub.url, key, "--token-file", str(token), "--json")
-    assert (done.exit_code, json.loads(done.stdout)["entries"]) == (0, 9)
+    result = ran(hub.url, key, "--token-file", str(token), "--json")
+    assert (result.exit_code, json.loads(result.stdout)["entries"]) == (0, 9)
     assert ran(hub.url + "/v1/audit", key, WELDPROOF_HUB_TOKEN=TOKEN).exit_code == 0
 
 
 def test_a_log_that_cannot_be_had_ends_with_three(hub: Served, key: Path) -> None:
     """A wrong token, another path, no server: exit code 3, and the token is not printed."""
     for url, token in ((hub.url, "wrong-token"), (hub.url + "/elsewhere", TOKEN), ("http://127.0.0.1:9", TOKEN)):
-        done = ran(url, key, WELDPROOF_HUB_TOKEN=token)
-        assert (done.exit_code, token in done.output) == (3, False)
+        result = ran(url, key, WELDPROOF_HUB_TOKEN=token)
+        assert (result.exit_code, token in result.output) == (3, False)
 
 
 def endless(seq: int, size: int) -> Answer:
@@ -156,12 +161,12 @@ def test_pages_without_an_end_end_with_three(key: Path, monkeypatch: pytest.Monk
     """All pages together have a bound in bytes and in time."""
     monkeypatch.setattr(audit, "_MOST_BYTES", 100_000)
     with served(endless(0, 10_000)) as hub:
-        done = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
-    assert (done.exit_code, "more than 100000 bytes" in done.output) == (3, True)
+        result = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
+    assert (result.exit_code, "more than 100000 bytes" in result.output) == (3, True)
     monkeypatch.setattr(audit, "_MOST_SECONDS", 0.5)
     with served(endless(0, 0)) as hub:
-        done = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
-    assert (done.exit_code, "did not serve the complete log within" in done.output) == (3, True)
+        result = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
+    assert (result.exit_code, "did not serve the complete log within" in result.output) == (3, True)
 
 
 def test_a_hub_that_counts_no_further_is_judged(key: Path) -> None:
@@ -173,5 +178,5 @@ def test_a_hub_that_counts_no_further_is_judged(key: Path) -> None:
 def test_a_page_without_an_end_ends_with_three(hub: Served, key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more of a page is read than of any other answer."""
     monkeypatch.setattr(audit, "LONGEST_BODY", 100)
-    done = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
-    assert (done.exit_code, "longer than" in done.output, len(done.output.splitlines())) == (3, True, 1)
+    result = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
+    assert (result.exit_code, "longer than" in result.output, len(result.output.splitlines())) == (3, True, 1)

@@ -46,8 +46,8 @@ def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> Non
         assert target.load(beside).claims.lanes == ("algorand", "base")
         words = ["run", "RAIL-KEY-03", "GW-SCR-01", "--config", ours["profile"], "--compare-with", str(beside)]
         words += ["--report-dir", str(tmp_path / "report")]
-        done = prepared.run("conformance", *words, env=os.environ, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
+        result = prepared.run("conformance", *words, env=os.environ, timeout=600)
+    assert result.returncode == 0, result.stdout + result.stderr
     document = json.loads((tmp_path / "report" / "report.json").read_text())
     jsonschema_rs.validator_for(dict(json_report.schema())).validate(document)
     found = {(one["call"], one["lane"]): one for one in document["results"]["extra"]["comparisons"]}
@@ -84,7 +84,7 @@ def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> Non
     page = (tmp_path / "report" / "index.html").read_text()
     for shown in ("Receipts side by side", "acme/payable-svc-receipt/1", "does not claim the lane base"):
         assert shown in page
-    assert "this changes no verdict" in " ".join(done.stdout.split())
+    assert "this changes no verdict" in " ".join(result.stdout.split())
 
 
 def _assert_the_exchanges_are_there(log: Path, comparison: dict[str, Any]) -> None:

@@ -19,6 +19,6 @@ from conformance.outcome import Exit
 )
 def test_a_wrong_word_is_a_fault_of_usage(words: list[str], said: str) -> None:
     """A seed that is no number, a malformed part, and an unknown row end it with status 2."""
-    done = CliRunner().invoke(main, ["selftest", "--chameleon", *words])
-    assert done.exit_code == Exit.USAGE
-    assert said in done.output
+    result = CliRunner().invoke(main, ["selftest", "--chameleon", *words])
+    assert result.exit_code == Exit.USAGE
+    assert said in result.output

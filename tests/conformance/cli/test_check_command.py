@@ -15,7 +15,13 @@ import pytest
 
 from tests import prepared
 from tests.conformance.cli.test_wrong_targets import ALIKE, OF_NODE, RIGHT, SILENT
-from tests.conformance.first_look.test_x402_rules import OF_VERSION_ONE, VERSION_ONE, encoded, offering, terms
+from tests.conformance.first_look.test_x402_rules import (
+    OF_VERSION_ONE,
+    VERSION_ONE,
+    change_offer,
+    encode_document,
+    terms,
+)
 from tests.conformance.node_servers import node_servers
 from tests.conformance.wrong_targets import (
     Serve,
@@ -37,26 +43,26 @@ PATIENT = ("--seconds", "300", "--timeout", "60")
 AT_WEATHER = {"resource": {"url": "/weather"}}
 
 
-def checked(folder: Path, url: str, *words: str) -> subprocess.CompletedProcess[str]:
+def run_check(folder: Path, url: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command."""
     return prepared.run("conformance", "check", url, *words, env=os.environ, cwd=folder, timeout=600)
 
 
-def looked(folder: Path, url: str, *words: str) -> tuple[int, dict[str, Any]]:
+def look_as_json(folder: Path, url: str, *words: str) -> tuple[int, dict[str, Any]]:
     """Run the command and return its exit code and its JSON."""
-    done = checked(folder, url, "--json", *PATIENT, *words)
-    document: dict[str, Any] = json.loads(done.stdout)
-    assert document["exit_code"] == done.returncode, done.stderr
-    return done.returncode, document
+    result = run_check(folder, url, "--json", *PATIENT, *words)
+    document: dict[str, Any] = json.loads(result.stdout)
+    assert document["exit_code"] == result.returncode, result.stderr
+    return result.returncode, document
 
 
-def selling(document: Mapping[str, Any], *fields: str, status: str = "402 Payment Required") -> Serve:
+def serve_terms(document: Mapping[str, Any], *fields: str, status: str = "402 Payment Required") -> Serve:
     """Return what answers every call with the same terms, as stock servers do."""
-    header = f"PAYMENT-REQUIRED: {encoded({**document, **AT_WEATHER})}"
+    header = f"PAYMENT-REQUIRED: {encode_document({**document, **AT_WEATHER})}"
     return answering(status, b"{}", header, "Cache-Control: no-store", *fields)
 
 
-def broken(document: dict[str, Any]) -> set[str]:
+def broken_ids(document: dict[str, Any]) -> set[str]:
     """Return the ids of what a look found broken."""
     judged = [*document["x402"]["rules"], *document["requirements"]]
     return {one["id"] for one in judged if one["verdict"] in {"fail", "warn"}}
@@ -69,16 +75,16 @@ def test_a_server_without_an_answer_is_told_by_its_reason(name: str, tmp_path: P
     tls = certificates(tmp_path).server if over_tls else None
     with standing(serve, tls) as place:
         timeout = ("--timeout", "0.5") if "answer within" in said else PATIENT
-        done = checked(tmp_path, f"{scheme}://{place}", *timeout)
-    assert (done.returncode, done.stdout, said in done.stderr) == (3, "", True), done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+        result = run_check(tmp_path, f"{scheme}://{place}", *timeout)
+    assert (result.returncode, result.stdout, said in result.stderr) == (3, "", True), result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_a_server_that_hangs_ends_with_the_seconds(tmp_path: Path) -> None:
     """Whatever an answer may take, the look takes no longer than agreed."""
     with standing(hangs) as place:
-        done = checked(tmp_path, f"http://{place}", "--timeout", "500", "--seconds", "2")
-    assert (done.returncode, "no answer within 2 s" in done.stderr) == (3, True), done.stderr
+        result = run_check(tmp_path, f"http://{place}", "--timeout", "500", "--seconds", "2")
+    assert (result.returncode, "no answer within 2 s" in result.stderr) == (3, True), result.stderr
 
 
 @pytest.mark.parametrize("name", ["dead", "no such host"])
@@ -87,8 +93,8 @@ def test_an_address_where_nobody_is_is_told(name: str, tmp_path: Path) -> None:
     with reserved_port() as port:
         place = f"127.0.0.1:{port}" if name == "dead" else "no-such-host.invalid"
         said = "Is the server running" if name == "dead" else "there is no host no-such-host.invalid"
-        done = checked(tmp_path, f"http://{place}", *PATIENT)
-    assert (done.returncode, said in done.stderr) == (3, True), done.stderr
+        result = run_check(tmp_path, f"http://{place}", *PATIENT)
+    assert (result.returncode, said in result.stderr) == (3, True), result.stderr
 
 
 @pytest.mark.parametrize("name", ALIKE)
@@ -97,10 +103,10 @@ def test_a_server_that_answers_everything_alike_is_nothing_that_is_known(name: s
     serve, said = ALIKE[name]
     said = "looks like no x402 server" if said == "looks like no surface" else said
     with standing(serve) as place:
-        done = checked(tmp_path, f"http://{place}", *PATIENT)
-    assert (done.returncode, said in done.stderr) == (3, True), done.stderr
-    assert "Grade: none" in done.stdout
-    assert "Give the address of a paid resource" in done.stderr
+        result = run_check(tmp_path, f"http://{place}", *PATIENT)
+    assert (result.returncode, said in result.stderr) == (3, True), result.stderr
+    assert "Grade: none" in result.stdout
+    assert "Give the address of a paid resource" in result.stderr
 
 
 def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
@@ -108,9 +114,9 @@ def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
     with node_servers(tmp_path) as places:
         for name in ("tls", "redirecting", "breaking", "http2"):
             scheme, said = OF_NODE[name]
-            done = checked(tmp_path, f"{scheme}://{places[name]}", *PATIENT)
-            assert done.returncode == 3, name
-            assert said.replace("its / was answered", "it answered") in done.stderr, name
+            result = run_check(tmp_path, f"{scheme}://{places[name]}", *PATIENT)
+            assert result.returncode == 3, name
+            assert said.replace("its / was answered", "it answered") in result.stderr, name
 
 
 @pytest.mark.parametrize(
@@ -126,24 +132,24 @@ def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_used_is_a_fault_of_usage(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
     """Exit code 2 before any server is called."""
-    done = checked(tmp_path, *words)
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    result = run_check(tmp_path, *words)
+    assert (result.returncode, said in result.stderr) == (2, True), result.stderr
 
 
 def test_a_stock_server_is_held_to_the_standard(tmp_path: Path) -> None:
     """What it is, which requirements do not apply and why, and what a weld would add; all in words and as JSON."""
-    with standing(selling(terms())) as place:
-        code, document = looked(tmp_path, f"http://{place}/weather")
-        done = checked(tmp_path, f"http://{place}/weather", *PATIENT)
-    assert (code, broken(document), document["surfaces"]) == (0, set(), [])
+    with standing(serve_terms(terms())) as place:
+        code, document = look_as_json(tmp_path, f"http://{place}/weather")
+        result = run_check(tmp_path, f"http://{place}/weather", *PATIENT)
+    assert (code, broken_ids(document), document["surfaces"]) == (0, set(), [])
     assert document["x402"]["welded"] is False
     (why, rail), _ = [(one["reason"], one["rows"]) for one in document["not_applicable"]]
     assert "no extra.payment_reference" in why
     assert "RAIL-WELD-01" in rail
     assert document["paying"] is None
-    assert "GET is answered 402 with offers of exact on Base Sepolia, Solana Devnet (no weld)" in done.stdout
-    assert "Why a weld is safer" in done.stdout
-    assert "Grade: sound as far as can be seen" in done.stdout
+    assert "GET is answered 402 with offers of exact on Base Sepolia, Solana Devnet (no weld)" in result.stdout
+    assert "Why a weld is safer" in result.stdout
+    assert "Grade: sound as far as can be seen" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -152,13 +158,13 @@ def test_a_stock_server_is_held_to_the_standard(tmp_path: Path) -> None:
 )
 def test_a_broken_stock_server_fails_by_the_rule(member: str, value: Any, rule: str, tmp_path: Path) -> None:
     """Exit code 1, the rule, what was found, and what to change."""
-    with standing(selling(offering(0, **{member: value}))) as place:
-        code, document = looked(tmp_path, f"http://{place}/weather")
-        done = checked(tmp_path, f"http://{place}/weather", *PATIENT)
-    assert (code, broken(document)) == (1, {rule})
-    assert f"FAIL  {rule}" in done.stdout
-    assert f"accepts[0].{member} is" in done.stdout
-    assert "Grade: broken: it breaks 1 of" in done.stdout
+    with standing(serve_terms(change_offer(0, **{member: value}))) as place:
+        code, document = look_as_json(tmp_path, f"http://{place}/weather")
+        result = run_check(tmp_path, f"http://{place}/weather", *PATIENT)
+    assert (code, broken_ids(document)) == (1, {rule})
+    assert f"FAIL  {rule}" in result.stdout
+    assert f"accepts[0].{member} is" in result.stdout
+    assert "Grade: broken: it breaks 1 of" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -180,54 +186,54 @@ def test_what_is_sold_is_found_by_the_servers_documents(documents: dict[str, obj
     answers: dict[tuple[str, str], tuple[int, object]] = {("GET", path): (200, one) for path, one in documents.items()}
     answers |= {("GET", "/sold"): (402, terms() | {"resource": {"url": "/sold"}}), ("GET", "/free"): (200, {})}
     with standing(routing(answers)) as place:
-        code, document = looked(tmp_path, f"http://{place}")
+        code, document = look_as_json(tmp_path, f"http://{place}")
     # Its terms are in the body alone, which no client reads.
-    assert (code, broken(document)) == (1, {"X402-02", "X402-19"})
+    assert (code, broken_ids(document)) == (1, {"X402-02", "X402-19"})
     assert document["x402"]["url"] == f"http://{place}/sold"
 
 
 def test_a_server_of_version_one_is_reported_as_one(tmp_path: Path) -> None:
     """Its five breaches have one cause and one remedy, and it is not said that no client can pay it."""
     with standing(answering("402 x", json.dumps(VERSION_ONE).encode())) as place:
-        code, document = looked(tmp_path, f"http://{place}/weather")
-        done = checked(tmp_path, f"http://{place}/weather", *PATIENT)
+        code, document = look_as_json(tmp_path, f"http://{place}/weather")
+        result = run_check(tmp_path, f"http://{place}/weather", *PATIENT)
     assert code == 1
     assert document["x402"]["kind"].startswith("An x402 server of version 1: its terms are in the body")
-    assert "no client" not in done.stdout
+    assert "no client" not in result.stdout
     caused = {one["id"] for one in document["x402"]["rules"] if one["cause"] == "terms of version 1"}
     assert caused == OF_VERSION_ONE
-    assert broken(document) == {*OF_VERSION_ONE, "X402-19"}
-    assert "FAIL  one cause, terms of version 1: X402-02, X402-04, X402-05, X402-08, X402-09" in done.stdout
-    assert done.stdout.count("Send terms of version 2 in the header PAYMENT-REQUIRED") == 1
-    assert "it breaks 5 of" in done.stdout
-    assert "5 of them by one cause, terms of version 1" in done.stdout
+    assert broken_ids(document) == {*OF_VERSION_ONE, "X402-19"}
+    assert "FAIL  one cause, terms of version 1: X402-02, X402-04, X402-05, X402-08, X402-09" in result.stdout
+    assert result.stdout.count("Send terms of version 2 in the header PAYMENT-REQUIRED") == 1
+    assert "it breaks 5 of" in result.stdout
+    assert "5 of them by one cause, terms of version 1" in result.stdout
 
 
 def test_what_cannot_be_verified_is_named_in_the_grade(tmp_path: Path) -> None:
     """A domain of a contract that is not known here counts as neither kept nor broken."""
     polygon = {"network": "eip155:137", "asset": "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"}
-    with standing(selling(offering(0, **polygon))) as place:
-        code, document = looked(tmp_path, f"http://{place}/weather")
-        done = checked(tmp_path, f"http://{place}/weather", *PATIENT)
+    with standing(serve_terms(change_offer(0, **polygon))) as place:
+        code, document = look_as_json(tmp_path, f"http://{place}/weather")
+        result = run_check(tmp_path, f"http://{place}/weather", *PATIENT)
     assert code == 0
     assert document["grade"].endswith("; not verified: X402-15")
-    assert "not verified: accepts[0] on 'eip155:137'" in done.stdout
+    assert "not verified: accepts[0] on 'eip155:137'" in result.stdout
 
 
 def test_a_server_that_serves_whoever_sends_a_payment_is_broken(tmp_path: Path) -> None:
     """A payment that cannot be read, or that is not signed, is presented, and must buy nothing."""
-    unpaid = f"PAYMENT-REQUIRED: {encoded(terms() | AT_WEATHER)}"
-    with standing(_trusting(unpaid)) as place:
-        code, document = looked(tmp_path, f"http://{place}/weather")
-    assert (code, broken(document)) == (1, {"X402-22", "X402-23"})
+    unpaid = f"PAYMENT-REQUIRED: {encode_document(terms() | AT_WEATHER)}"
+    with standing(_serve_any_payment(unpaid)) as place:
+        code, document = look_as_json(tmp_path, f"http://{place}/weather")
+    assert (code, broken_ids(document)) == (1, {"X402-22", "X402-23"})
 
 
 @pytest.mark.parametrize("behind", [lambda serve: serve, dropping_half_closed])
 def test_a_server_that_is_free_by_another_spelling_is_broken(tmp_path: Path, behind: Callable[[Serve], Serve]) -> None:
     """The path is charged for, and the router behind the paywall drops path parameters; nginx may stand in front."""
-    with standing(behind(_dropping_parameters(f"PAYMENT-REQUIRED: {encoded(terms() | AT_WEATHER)}"))) as place:
-        code, document = looked(tmp_path, f"http://{place}/weather")
-    assert (code, broken(document)) == (1, {"X402-28"})
+    with standing(behind(_dropping_parameters(f"PAYMENT-REQUIRED: {encode_document(terms() | AT_WEATHER)}"))) as place:
+        code, document = look_as_json(tmp_path, f"http://{place}/weather")
+    assert (code, broken_ids(document)) == (1, {"X402-28"})
     [rule] = [one for one in document["x402"]["rules"] if one["id"] == "X402-28"]
     assert "GET /weather;x (a path parameter) is served" in rule["found"]
 
@@ -247,7 +253,7 @@ def _dropping_parameters(header: str) -> Serve:
     return serve
 
 
-def _trusting(header: str) -> Serve:
+def _serve_any_payment(header: str) -> Serve:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -266,9 +272,9 @@ def _trusting(header: str) -> Serve:
 def test_a_rail_is_recognised_and_judged(tmp_path: Path) -> None:
     """One whose challenge says next to nothing fails by many requirements, each with a curl line."""
     with standing(RIGHT) as place:
-        code, document = looked(tmp_path, f"http://{place}")
+        code, document = look_as_json(tmp_path, f"http://{place}")
     assert (code, [one["surface"] for one in document["surfaces"]]) == (1, ["rail"])
-    assert {"RAIL-402-03", "RAIL-402-06", "X402-02"} <= broken(document)
+    assert {"RAIL-402-03", "RAIL-402-06", "X402-02"} <= broken_ids(document)
     failed = next(one for one in document["requirements"] if one["id"] == "RAIL-402-06")
     assert failed["findings"][0]["curl"].startswith("curl ")
     waiting = {row for one in document["not_judged"] if one["takes"] == "payments" for row in one["rows"]}
@@ -279,7 +285,7 @@ def test_nothing_is_created_on_a_server_that_would_let_anybody(tmp_path: Path) -
     """A gateway that needs no credential, and stores whatever it is sent, has stored nothing afterwards."""
     kept: list[str] = []
     with standing(_open_to_all(kept)) as place:
-        code, document = looked(tmp_path, f"http://{place}")
+        code, document = look_as_json(tmp_path, f"http://{place}")
     assert [one["surface"] for one in document["surfaces"]] == ["gateway"]
     assert document["requirements"], code
     assert kept == []
@@ -313,16 +319,16 @@ def _open_to_all(kept: list[str]) -> Serve:
 
 def test_paying_says_what_it_would_take(tmp_path: Path) -> None:
     """Without a profile it says how to write one; with that of another server it pays no one."""
-    document = offering(extra={"name": "USDC", "version": "2", "payment_reference": "token"})
-    with standing(selling(document)) as place:
-        none = checked(tmp_path, f"http://{place}/weather", "--pay", *PATIENT)
+    document = change_offer(extra={"name": "USDC", "version": "2", "payment_reference": "token"})
+    with standing(serve_terms(document)) as place:
+        none = run_check(tmp_path, f"http://{place}/weather", "--pay", *PATIENT)
     with standing(RIGHT) as place:
-        how = checked(tmp_path, f"http://{place}", "--pay", *PATIENT)
+        how = run_check(tmp_path, f"http://{place}", "--pay", *PATIENT)
         (tmp_path / "weldproof.toml").write_text('[surfaces.rail]\nurl = "http://127.0.0.1:9"\n')
-        other = checked(tmp_path, f"http://{place}", "--pay", *PATIENT)
+        second_run = run_check(tmp_path, f"http://{place}", "--pay", *PATIENT)
     assert (none.returncode, "a payment would not add a requirement" in none.stderr) == (2, True), none.stderr
     assert (how.returncode, "--base-rpc ADDRESS --base-funder-env VARIABLE" in how.stderr) == (2, True), how.stderr
-    assert (other.returncode, "describes another server" in other.stderr) == (2, True), other.stderr
+    assert (second_run.returncode, "describes another server" in second_run.stderr) == (2, True), second_run.stderr
 
 
 def test_paying_runs_the_suite_with_the_profile_that_says_who_pays(tmp_path: Path) -> None:
@@ -332,11 +338,11 @@ def test_paying_runs_the_suite_with_the_profile_that_says_who_pays(tmp_path: Pat
             f'[surfaces.rail]\nurl = "http://{place}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["base"]\n'
             f'[pace]\nrequests_per_second = 0\n[chains.base]\nnetwork = "base_sepolia"\nrpc = "http://127.0.0.1:{port}"\n'
         )
-        done = checked(tmp_path, f"http://{place}", "--pay", "--config", "target.toml", *PATIENT)
-    look, _, run = done.stdout.partition("weldproof run --config target.toml")
+        result = run_check(tmp_path, f"http://{place}", "--pay", "--config", "target.toml", *PATIENT)
+    look, _, run = result.stdout.partition("weldproof run --config target.toml")
     assert "Grade: broken" in look
-    assert "Failed:" in run, done.stderr
-    assert done.returncode == 1
+    assert "Failed:" in run, result.stderr
+    assert result.returncode == 1
     assert (tmp_path / "report" / "report.json").exists()
 
 
@@ -350,11 +356,11 @@ def test_a_rail_that_says_what_no_profile_takes_is_judged_all_the_same(tmp_path:
         ("POST", path): (402, {"x402Version": 2, "accepts": [wrong]}),
     }
     with standing(routing(answers)) as place:
-        code, document = looked(tmp_path, f"http://{place}")
+        code, document = look_as_json(tmp_path, f"http://{place}")
         init = prepared.run("conformance", "init", f"http://{place}", env=os.environ, cwd=tmp_path, timeout=600)
-    assert (code, "RAIL-402-09" in broken(document)) == (1, True)
+    assert (code, "RAIL-402-09" in broken_ids(document)) == (1, True)
     assert init.returncode == 0, init.stderr
-    written = (tmp_path / "weldproof.toml").read_text("utf-8")
-    assert "0.01" not in written
-    assert "challenge_ttl" not in written
-    assert 'scheme = "exact"' in written
+    file_text = (tmp_path / "weldproof.toml").read_text("utf-8")
+    assert "0.01" not in file_text
+    assert "challenge_ttl" not in file_text
+    assert 'scheme = "exact"' in file_text

@@ -15,22 +15,24 @@ from conformance import extras
 from conformance.cli import main
 from conformance.processes.own_stack import start_own_stack
 from tests import prepared
-from tests.conformance.cli.ending import using
+from tests.conformance.cli.ending import find_processes_using
 from tests.conformance.cli.test_interrupted_runs import until
 
 
 def test_it_shows_the_fault_and_what_is_next(tmp_path: Path) -> None:
     """One row fails as it must and two pass beside it; the report lies where it says, and nothing else is left."""
     environment = os.environ | {"TMPDIR": str(tmp_path)}
-    done = prepared.run("conformance", "demo", env=environment, cwd=tmp_path, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    rows = {line[6:].partition("  ")[0]: line[:4] for line in done.stdout.splitlines() if line[:4] in {"pass", "fail"}}
+    result = prepared.run("conformance", "demo", env=environment, cwd=tmp_path, timeout=600)
+    assert result.returncode == 0, result.stdout + result.stderr
+    rows = {
+        line[6:].partition("  ")[0]: line[:4] for line in result.stdout.splitlines() if line[:4] in {"pass", "fail"}
+    }
     assert rows == {"RAIL-402-01": "pass", "RAIL-PAY-09": "pass", "RAIL-WELD-02": "fail"}
     for said in ("expected  not served", "found     200", "fix  ", "curl  ", "weldproof explain RAIL-WELD-02"):
-        assert said in done.stdout
+        assert said in result.stdout
     report = (tmp_path / "demo-report" / "index.html").read_text("utf-8")
     assert "RAIL-WELD-02" in report
-    assert [*using(tmp_path), *tmp_path.glob("weldproof-*")] == []
+    assert [*find_processes_using(tmp_path), *tmp_path.glob("weldproof-*")] == []
 
 
 def test_what_it_shows_is_what_makes_it_end_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,8 +42,8 @@ def test_what_it_shows_is_what_makes_it_end_well(tmp_path: Path, monkeypatch: py
         return start_own_stack(options[: options.index("--mutant")])
 
     monkeypatch.setattr("conformance.cli.demo.execution.own_stack", sound)
-    done = CliRunner().invoke(main, ["demo", "--report-dir", str(tmp_path / "demo")])
-    assert (done.exit_code, "the suite did not find the fault" in done.output) == (1, True), done.output
+    result = CliRunner().invoke(main, ["demo", "--report-dir", str(tmp_path / "demo")])
+    assert (result.exit_code, "the suite did not find the fault" in result.output) == (1, True), result.output
 
 
 def test_ctrl_c_ends_it_with_all_that_it_started(tmp_path: Path) -> None:
@@ -50,18 +52,18 @@ def test_ctrl_c_ends_it_with_all_that_it_started(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "conformance", "demo"]
     with subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as process:
         try:
-            until(lambda: any("localnet" in one for one in using(tmp_path)), process)
+            until(lambda: any("localnet" in one for one in find_processes_using(tmp_path)), process)
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=600)
         finally:
             process.kill()
     assert (process.returncode, b"interrupted; all programs that it started have ended" in said) == (130, True), said
-    until(lambda: not [*using(tmp_path), *tmp_path.glob("weldproof-*")])
+    until(lambda: not [*find_processes_using(tmp_path), *tmp_path.glob("weldproof-*")])
 
 
 def test_without_the_reference_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 2, and no word of a run that does not come."""
     monkeypatch.setattr(extras, "is_installed", lambda extra: extra != "reference")
-    done = CliRunner().invoke(main, ["demo"])
-    assert (done.exit_code, extras.sentence("reference") in done.output) == (2, True), done.output
-    assert "one broken rule" not in done.output
+    result = CliRunner().invoke(main, ["demo"])
+    assert (result.exit_code, extras.sentence("reference") in result.output) == (2, True), result.output
+    assert "one broken rule" not in result.output

@@ -138,8 +138,8 @@ def test_this_machine_runs_the_suite() -> None:
 def hooks(folder: Path, **members: str) -> target.Profile:
     """Return a profile with one destination."""
     (folder / "secret").write_text("weldw_0123456789")
-    given = {"url": "http://127.0.0.1:1/x", **members}
-    lines = "".join(f'{name} = "{value}"\n' for name, value in given.items())
+    given_members = {"url": "http://127.0.0.1:1/x", **members}
+    lines = "".join(f'{name} = "{value}"\n' for name, value in given_members.items())
     return target.parse(f'[webhook.destinations.first]\n{lines}secret = {{ file = "{folder}/secret" }}\n')
 
 

@@ -29,7 +29,7 @@ from tests.stack import running_stack
 WELDPROOF = [sys.executable, "-m", "conformance"]
 
 
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run_suite(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return prepared.run("conformance", "run", *words, env=os.environ, cwd=folder, timeout=600)
 
 
@@ -40,10 +40,10 @@ def counts(folder: Path) -> dict[str, int]:
 
 def test_0_when_every_claimed_requirement_passes(tmp_path: Path) -> None:
     """The reference keeps RAIL-KEY, the reports are there, and it says that nothing of the operator's was judged."""
-    done = run(tmp_path, "RAIL-KEY", "--reference")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = run_suite(tmp_path, "RAIL-KEY", "--reference")
+    assert result.returncode == 0, result.stdout + result.stderr
     said = "Nothing of yours was judged: the target was our own stack."
-    first, *_, last = done.stdout.splitlines()
+    first, *_, last = result.stdout.splitlines()
     assert (first, last) == (said, f"Passed: 5 of 5 judged requirements pass. {said}")
     assert (tmp_path / "report" / "index.html").stat().st_size > 1000
     assert counts(tmp_path)["passed"] == 5
@@ -59,9 +59,9 @@ def version_1(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 def test_1_when_a_requirement_fails(tmp_path: Path, version_1: list[str]) -> None:
     """A rail that declares x402 version 1 fails the row that says 2."""
-    done = run(tmp_path, "RAIL-402-03", *version_1)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "RAIL-402-03" in done.stdout
+    result = run_suite(tmp_path, "RAIL-402-03", *version_1)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "RAIL-402-03" in result.stdout
 
 
 def test_1_when_an_expected_failure_passes(tmp_path: Path, version_1: list[str]) -> None:
@@ -69,13 +69,13 @@ def test_1_when_an_expected_failure_passes(tmp_path: Path, version_1: list[str])
     (tmp_path / "known.toml").write_text(
         '[[xfail]]\nid = "RAIL-KEY-01"\nreason = "not yet"\nowner = "us"\nexpires = 2099-01-01\n'
     )
-    done = run(tmp_path, "RAIL-KEY-01", *version_1, "--xfail", "known.toml")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "xfail: stale: RAIL-KEY-01 passes" in done.stderr
-    corrected = (tmp_path / "report" / "xfail.toml").read_text()
-    assert '# id = "RAIL-KEY-01"\n' in corrected
-    (tmp_path / "known.toml").write_text(corrected)
-    assert run(tmp_path, "RAIL-KEY-01", *version_1, "--xfail", "known.toml").returncode == 0
+    result = run_suite(tmp_path, "RAIL-KEY-01", *version_1, "--xfail", "known.toml")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "xfail: stale: RAIL-KEY-01 passes" in result.stderr
+    file_text = (tmp_path / "report" / "xfail.toml").read_text()
+    assert '# id = "RAIL-KEY-01"\n' in file_text
+    (tmp_path / "known.toml").write_text(file_text)
+    assert run_suite(tmp_path, "RAIL-KEY-01", *version_1, "--xfail", "known.toml").returncode == 0
 
 
 def test_0_when_a_failure_is_expected(tmp_path: Path, version_1: list[str]) -> None:
@@ -83,8 +83,8 @@ def test_0_when_a_failure_is_expected(tmp_path: Path, version_1: list[str]) -> N
     (tmp_path / "known.toml").write_text(
         '[[xfail]]\nid = "RAIL-402-03"\nreason = "known"\nowner = "us"\nexpires = 2099-01-01\n'
     )
-    done = run(tmp_path, "RAIL-402-03", *version_1, "--xfail", "known.toml")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = run_suite(tmp_path, "RAIL-402-03", *version_1, "--xfail", "known.toml")
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(
@@ -98,21 +98,21 @@ def test_0_when_a_failure_is_expected(tmp_path: Path, version_1: list[str]) -> N
 )
 def test_2_when_it_is_used_wrongly(tmp_path: Path, words: list[str], says: str) -> None:
     """A usage fault is 2, and its line names what is wrong."""
-    done = run(tmp_path, *words)
-    assert done.returncode == 2
-    assert says in done.stderr
+    result = run_suite(tmp_path, *words)
+    assert result.returncode == 2
+    assert says in result.stderr
 
 
 def test_3_when_the_target_cannot_be_reached(tmp_path: Path) -> None:
     """No server listens: nothing was decided, so there is no verdict."""
-    done = run(tmp_path, "RAIL-KEY", "--target", "rail=http://127.0.0.1:9")
-    assert done.returncode == 3, done.stdout + done.stderr
+    result = run_suite(tmp_path, "RAIL-KEY", "--target", "rail=http://127.0.0.1:9")
+    assert result.returncode == 3, result.stdout + result.stderr
 
 
 def test_3_when_nothing_ran(tmp_path: Path) -> None:
     """Only rows of a surface that is not claimed: never 0."""
-    done = run(tmp_path, "CP-AUTH", "--target", "rail=http://127.0.0.1:9")
-    assert done.returncode == 3, done.stdout + done.stderr
+    result = run_suite(tmp_path, "CP-AUTH", "--target", "rail=http://127.0.0.1:9")
+    assert result.returncode == 3, result.stdout + result.stderr
 
 
 @pytest.fixture
@@ -135,12 +135,12 @@ def faulty_check() -> Iterator[None]:
 def test_4_when_the_suite_itself_is_at_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that trips is the suite's fault and no breach of the target."""
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(main, ["run", "RAIL-KEY-01", "--target", "rail=http://127.0.0.1:9", "--seed", "77"])
-    assert done.exit_code == 4, done.output
-    assert "report/fault.txt" in done.stderr
-    told = (tmp_path / "report" / "fault.txt").read_text("utf-8")
+    result = CliRunner().invoke(main, ["run", "RAIL-KEY-01", "--target", "rail=http://127.0.0.1:9", "--seed", "77"])
+    assert result.exit_code == 4, result.output
+    assert "report/fault.txt" in result.stderr
+    file_text = (tmp_path / "report" / "fault.txt").read_text("utf-8")
     for words in ("AttributeError: broken", "Traceback", "maintainers of Weldproof", "events.ndjson", "seed: 77"):
-        assert words in told
+        assert words in file_text
 
 
 def test_4_when_the_run_itself_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,13 +153,13 @@ def test_4_when_the_run_itself_breaks(tmp_path: Path, monkeypatch: pytest.Monkey
         raise AttributeError("no such thing: held-back-by-everybody")
 
     monkeypatch.setattr(Run, "_work", broken)
-    done = CliRunner().invoke(main, ["run", "RAIL-KEY-01", "--target", "rail=http://127.0.0.1:9"])
-    told = (tmp_path / "report" / "fault.txt").read_text("utf-8")
-    assert done.exit_code == 4, done.output
-    assert "AttributeError: no such thing: $A_SECRET" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "AttributeError: no such thing: $A_SECRET" in told
-    assert "held-back" not in told + done.output
+    result = CliRunner().invoke(main, ["run", "RAIL-KEY-01", "--target", "rail=http://127.0.0.1:9"])
+    file_text = (tmp_path / "report" / "fault.txt").read_text("utf-8")
+    assert result.exit_code == 4, result.output
+    assert "AttributeError: no such thing: $A_SECRET" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "AttributeError: no such thing: $A_SECRET" in file_text
+    assert "held-back" not in file_text + result.output
     assert (tmp_path / "report" / "index.html").exists()
     assert "run.started" in {event["event"] for event in read_log(tmp_path / "report" / LOG)}
 
@@ -170,10 +170,10 @@ def test_a_display_that_breaks_decides_no_exit_code(part: str, tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     broken = {"progress": (Progress, "_take"), "summary": (console, "show")}
     monkeypatch.setattr(*broken[part], lambda *_, **__: 1 / 0)
-    done = CliRunner().invoke(main, ["run", "CP-AUTH", "--target", "rail=http://127.0.0.1:9"])
-    assert done.exit_code == 3, done.output
-    assert ("the summary could not be shown (ZeroDivisionError)" in done.stderr) is (part == "summary")
-    assert ("the display of the run failed and was turned off" in done.stdout) is (part == "progress")
+    result = CliRunner().invoke(main, ["run", "CP-AUTH", "--target", "rail=http://127.0.0.1:9"])
+    assert result.exit_code == 3, result.output
+    assert ("the summary could not be shown (ZeroDivisionError)" in result.stderr) is (part == "summary")
+    assert ("the display of the run failed and was turned off" in result.stdout) is (part == "progress")
     assert (tmp_path / "report" / "index.html").exists()
 
 

@@ -15,7 +15,7 @@ from conformance.ledger.specification_parser import anchor
 ROOT = Path(__file__).parents[3]
 
 
-def explained(*words: str) -> str:
+def explain(*words: str) -> str:
     """Return what the command prints."""
     result = CliRunner().invoke(command, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -24,14 +24,14 @@ def explained(*words: str) -> str:
 
 def test_a_row_shows_its_clauses_with_sentence_and_place() -> None:
     """The clause's first sentence stands below its id and the page's address."""
-    text = " ".join(explained("GW-LINK-14").split())
+    text = " ".join(explain("GW-LINK-14").split())
     sentence = "A time in text is written `YYYY-MM-DDThh:mm:ssZ`, in UTC and whole seconds."
     assert f"clause P-CV-04, docs/spec/1-conventions.md#p-cv-04 {sentence}" in text
 
 
 def test_json_has_the_same_clauses() -> None:
     """Each with id, title of a section, sentence, basis and place."""
-    (row,) = orjson.loads(explained("--json", "GW-RCPT-20"))
+    (row,) = orjson.loads(explain("--json", "GW-RCPT-20"))
     titles = {one["id"]: one["title"] for one in row["clauses"]}
     assert titles == {"2.4": "Receipt verification", "P-RV-05": None}
     assert row["clauses"][-1] == clauses()["P-RV-05"].as_json()
@@ -46,11 +46,11 @@ def test_every_place_that_is_printed_exists() -> None:
 
 def test_a_demand_on_any_402_is_explained_as_well() -> None:
     """By its id, or the beginning of some; what is no id of one is refused as any other."""
-    text = explained("X402-18")
+    text = explain("X402-18")
     assert "A body that repeats the header's terms in the same version" in text
     assert "Fix: Put the same terms into the body as into the header" in text
-    assert len(orjson.loads(explained("--json", "x402"))) == len(RULES)
-    assert [one["id"] for one in orjson.loads(explained("--json", "X402-09", "RAIL-402-06"))] == [
+    assert len(orjson.loads(explain("--json", "x402"))) == len(RULES)
+    assert [one["id"] for one in orjson.loads(explain("--json", "X402-09", "RAIL-402-06"))] == [
         "RAIL-402-06",
         "X402-09",
     ]

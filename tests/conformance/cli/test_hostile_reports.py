@@ -122,7 +122,13 @@ def events(trap: Trap, shard: str) -> list[dict[str, Any]]:
         "body": f"@{trap.victim} $(touch {trap.canary}) $TENANT_FIRST_KEY {HOSTILE}",
         "names": {"url": [[len(trap.url) + 1, 14]], "headers": {"0": [[0, 14]]}, "body": [[0, 4]]},
     }
-    answered = {"status": 500, "headers": [[HOSTILE, HOSTILE]], "body": HOSTILE, "body_bytes": 3, "milliseconds": 1.0}
+    answered_members = {
+        "status": 500,
+        "headers": [[HOSTILE, HOSTILE]],
+        "body": HOSTILE,
+        "body_bytes": 3,
+        "milliseconds": 1.0,
+    }
     claim = {"part": HOSTILE, "name": HOSTILE, "left": HOSTILE, "right": "1", "grade": "matters", "why": HOSTILE}
     side = {"name": HOSTILE, "source": trap.url, "place": HOSTILE, "exchange": 1, "verified": False, "fault": HOSTILE}
     row = ROW if shard == "1/2" else "RAIL-402-02"
@@ -145,7 +151,7 @@ def events(trap: Trap, shard: str) -> list[dict[str, Any]]:
         },
         {"event": "check.started", "check": CHECK, "rows": [row]},
         {"event": "exchange", "n": 1, "check": CHECK, "ordinal": 1, "retry": False, "request": request,
-         "response": answered, "error": HOSTILE},
+         "response": answered_members, "error": HOSTILE},
         {"event": "note", "check": "run", "text": HOSTILE},
         {"event": "judgement", "check": CHECK, "row": row, "verdict": "fail", "expected": HOSTILE, "found": HOSTILE,
          "exchange": 1, "hint": HOSTILE, "where": {HOSTILE: HOSTILE}},
@@ -220,12 +226,12 @@ def test_a_log_that_starts_a_check_over_and_over_is_read_in_time() -> None:
 @pytest.mark.usefixtures("trap")
 def test_what_a_hostile_report_prints_is_safe_to_paste() -> None:
     """Neither the replay line nor the curl line takes a file, a variable or a command that the log chose."""
-    shown = weldproof("report", "show", "sent").output
-    replay = next(line for line in shown.splitlines() if "replay    " in line)
+    output = weldproof("report", "show", "sent").output
+    replay = next(line for line in output.splitlines() if "replay    " in line)
     assert "evil.toml" not in replay
     assert "--config PROFILE" in replay
     assert "$(touch" not in re.sub("'[^']*'", "", replay)
-    assert '"$' not in shown
+    assert '"$' not in output
 
 
 @pytest.mark.parametrize(
@@ -242,7 +248,7 @@ def test_a_replay_asks_no_address_of_a_log(options: dict[str, Any], trap: Trap) 
     (trap.folder / "sent" / "agent.toml").write_text(
         f'[surfaces.agent]\nurl = "{trap.url}"\n[claims]\nsurfaces = ["agent"]\n[budgets]\nrequest = 1.0\n'
     )
-    given = json.loads(json.dumps(options).replace("{url}", trap.url))
+    document = json.loads(json.dumps(options).replace("{url}", trap.url))
     request: dict[str, Any] = {
         "method": "GET",
         "url": f"{trap.url}/health",
@@ -250,13 +256,18 @@ def test_a_replay_asks_no_address_of_a_log(options: dict[str, Any], trap: Trap) 
         "headers": [],
         "body": None,
     }
-    started = {"seed": 1, "rows": ["AGENT-HTTP-01"], "options": given, "target": {"name": "x", "surfaces": {}}}
-    sent = {"n": 1, "check": "health_and_landing_are_json", "ordinal": 1, "retry": False, "request": request}
+    started_members = {
+        "seed": 1,
+        "rows": ["AGENT-HTTP-01"],
+        "options": document,
+        "target": {"name": "x", "surfaces": {}},
+    }
+    sent_members = {"n": 1, "check": "health_and_landing_are_json", "ordinal": 1, "retry": False, "request": request}
     write_log(
         trap.folder / "sent",
         [
-            {"event": "run.started", "run_id": "0", **started},
-            {"event": "exchange", **sent, "response": None, "error": ""},
+            {"event": "run.started", "run_id": "0", **started_members},
+            {"event": "exchange", **sent_members, "response": None, "error": ""},
         ],
     )
     done = weldproof("replay", "sent#1")
@@ -286,10 +297,10 @@ def test_a_report_is_written_in_place_of_a_link(trap: Trap) -> None:
 
 def test_a_json_report_of_a_stranger_is_shown_as_text(trap: Trap) -> None:
     """`report.json` repeats the sentences of requirements, which a stranger can rewrite."""
-    shown = json.loads(weldproof("report", "show", "sent", "--json").output)
-    for one in shown["results"]["tests"]:
+    output = json.loads(weldproof("report", "show", "sent", "--json").output)
+    for one in output["results"]["tests"]:
         one["extra"]["requirement"]["sentence"] = HOSTILE
-    (trap.folder / "sent.json").write_text(json.dumps(shown))
+    (trap.folder / "sent.json").write_text(json.dumps(output))
     for line in (
         "report show sent.json",
         "report show sent.json -v",
@@ -445,7 +456,14 @@ def test_a_payment_file_is_shown_as_text(trap: Trap) -> None:
         '[surfaces.rail]\nurl = "http://127.0.0.1:9"\n[claims]\nlanes = ["algorand"]\n'
         '[chains.algorand]\nnetwork = "algorand_testnet"\nalgod = "http://127.0.0.1:9"\n'
     )
-    signed = {"payer": HOSTILE, "asset": HOSTILE, "held": 0, "tx_id": HOSTILE, "transaction": "00", "signed_at": 1}
+    signed_members = {
+        "payer": HOSTILE,
+        "asset": HOSTILE,
+        "held": 0,
+        "tx_id": HOSTILE,
+        "transaction": "00",
+        "signed_at": 1,
+    }
     record = {
         "state": "signed",
         "channel": "http",
@@ -462,7 +480,7 @@ def test_a_payment_file_is_shown_as_text(trap: Trap) -> None:
         "entry": {},
         "worth_until": 1,
         "last_answer": HOSTILE,
-        "signed": {**signed, "proof": {"payment_reference": HOSTILE, "tx_id": HOSTILE}},
+        "signed": {**signed_members, "proof": {"payment_reference": HOSTILE, "tx_id": HOSTILE}},
     }
     for url in (f"{trap.url}/x", "http://127.0.0.1:9/x"):
         path = trap.folder / "payment.json"

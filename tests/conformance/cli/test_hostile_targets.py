@@ -106,7 +106,7 @@ def profile(url: str) -> str:
     )
 
 
-def redirecting(target: Target, status: int) -> Answer:
+def redirect_everything(target: Target, status: int) -> Answer:
     """Return what sends every caller to the other host."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
@@ -118,7 +118,7 @@ def redirecting(target: Target, status: int) -> Answer:
     return answer
 
 
-def saying(body: bytes, status: int = 200, **headers: str) -> Answer:
+def answer_with(body: bytes, status: int = 200, **headers: str) -> Answer:
     """Return what gives one answer."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
@@ -151,7 +151,7 @@ def dear(target: Target) -> Answer:
     }
     terms = {"x402Version": 2, "error": HOSTILE, "resource": {"url": HOSTILE, "description": HOSTILE}}
     body = json.dumps({**terms, "accepts": [offer], "message": HOSTILE, "payment_reference": HOSTILE}).encode()
-    return saying(body, 402, PAYMENT_REQUIRED=base64.b64encode(body).decode())
+    return answer_with(body, 402, PAYMENT_REQUIRED=base64.b64encode(body).decode())
 
 
 def wordy(target: Target) -> Answer:
@@ -173,29 +173,29 @@ def wordy(target: Target) -> Answer:
         "entries": [{"seq": 1, "actor": HOSTILE, "mac": HOSTILE}],
         "head": {"seq": 1, "mac": HOSTILE},
     }
-    return saying(json.dumps(document).encode(), X_Note="::error::x ##[error]y")
+    return answer_with(json.dumps(document).encode(), X_Note="::error::x ##[error]y")
 
 
-def packed(target: Target) -> Answer:
+def answer_packed(target: Target) -> Answer:
     """Return what unpacks to 50 MB."""
     del target
-    return saying(gzip.compress(bytes(50_000_000)), Content_Encoding="gzip")
+    return answer_with(gzip.compress(bytes(50_000_000)), Content_Encoding="gzip")
 
 
-def nested(target: Target) -> Answer:
+def answer_nested(target: Target) -> Answer:
     """Return JSON that no reader can hold."""
     del target
-    return saying(b"[" * 200_000)
+    return answer_with(b"[" * 200_000)
 
 
 ANSWERS: dict[str, Callable[[Target], Answer]] = {
-    "a redirect 302": lambda one: redirecting(one, 302),
-    "a redirect 307": lambda one: redirecting(one, 307),
-    "a redirect 308": lambda one: redirecting(one, 308),
+    "a redirect 302": lambda one: redirect_everything(one, 302),
+    "a redirect 307": lambda one: redirect_everything(one, 307),
+    "a redirect 308": lambda one: redirect_everything(one, 308),
     "a price beyond all limits": dear,
     "hostile words": wordy,
-    "an answer that unpacks without end": packed,
-    "JSON nested without end": nested,
+    "an answer that unpacks without end": answer_packed,
+    "JSON nested without end": answer_nested,
 }
 RUN = "--config profile.toml --report junit --report json --report html --report markdown --report sarif"
 COMMANDS = [
@@ -225,6 +225,6 @@ def test_a_hostile_target_has_no_effect(line: str, what: str, target: Target) ->
     target.assert_nothing_happened(done)
     made = target.folder / "made.toml"
     if made.exists():
-        drafted = tomllib.loads(made.read_text())
-        assert all("restart" not in table for table in drafted["surfaces"].values())
-        assert "addons" not in drafted
+        file_text = tomllib.loads(made.read_text())
+        assert all("restart" not in table for table in file_text["surfaces"].values())
+        assert "addons" not in file_text

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from conformance.cli import main
 from conformance.log.events import LOG, EventLog
-from tests.conformance.cli.ending import using
+from tests.conformance.cli.ending import find_processes_using
 from tests.reserved_port import reserved_port
 
 WELDPROOF = [sys.executable, "-m", "conformance"]
@@ -29,7 +29,7 @@ CHECK = "keys_are_published"
 
 
 @contextmanager
-def ending(monkeypatch: pytest.MonkeyPatch, end: BaseException) -> Iterator[None]:
+def replace_list_command(monkeypatch: pytest.MonkeyPatch, end: BaseException) -> Iterator[None]:
     """Let the command `list` end with an exception."""
 
     @click.command("list")
@@ -51,10 +51,10 @@ def ending(monkeypatch: pytest.MonkeyPatch, end: BaseException) -> Iterator[None
 )
 def test_how_a_command_ends_is_told(monkeypatch: pytest.MonkeyPatch, end: BaseException, code: int, says: str) -> None:
     """An interrupt before the first check is 130, a fault of a command 4, never the 1 of a breach."""
-    with ending(monkeypatch, end):
-        done = CliRunner().invoke(main, ["list"])
-    assert done.exit_code == code
-    assert says in done.output
+    with replace_list_command(monkeypatch, end):
+        result = CliRunner().invoke(main, ["list"])
+    assert result.exit_code == code
+    assert says in result.output
 
 
 def unread(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -82,20 +82,20 @@ def test_output_that_nobody_reads_changes_no_verdict(tmp_path: Path) -> None:
     assert run.returncode == 3, run.stderr
     assert (tmp_path / "report" / "index.html").exists()
     for words in (("list",), ("report", "show", "report")):
-        done = unread(tmp_path, *words)
-        assert (done.returncode, done.stderr) == (141, ""), words
+        result = unread(tmp_path, *words)
+        assert (result.returncode, result.stderr) == (141, ""), words
 
 
 def test_a_report_folder_that_cannot_be_written_is_a_usage_fault(tmp_path: Path) -> None:
     """It is reported before anything is asked of the target."""
     (tmp_path / "file").write_text("in the way")
     words = ["run", "RAIL-KEY", "--target", "rail=http://127.0.0.1:9", "--report-dir", str(tmp_path / "file" / "in")]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 2, done.output
-    assert "--report-dir: cannot write" in done.output
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2, result.output
+    assert "--report-dir: cannot write" in result.output
 
 
-def recorded(folder: Path) -> str:
+def record_exchange(folder: Path) -> str:
     """Write a log with one exchange, and return how `weldproof replay` names it."""
     log = EventLog(folder / "report" / LOG)
     log.add("run.started", seed=5, options={}, rows=["RAIL-KEY-01"])
@@ -107,7 +107,7 @@ def recorded(folder: Path) -> str:
     return "report#1"
 
 
-def interrupted(folder: Path, words: list[str], ready: Callable[[], bool]) -> tuple[int, str]:
+def interrupt_command(folder: Path, words: list[str], ready: Callable[[], bool]) -> tuple[int, str]:
     """Run a command with its temporary files in `folder`, interrupt it once it is ready for that, and wait for it."""
     environment = os.environ | {"TMPDIR": str(folder)}
     with subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as running:
@@ -123,16 +123,16 @@ def interrupted(folder: Path, words: list[str], ready: Callable[[], bool]) -> tu
 
 def test_130_when_a_replay_is_interrupted_while_its_stack_comes_up(tmp_path: Path) -> None:
     """The stack that it was starting is gone with its folder, and nothing is compared."""
-    words = [*WELDPROOF, "replay", recorded(tmp_path), "--reference"]
-    code, printed = interrupted(tmp_path, words, lambda: any(tmp_path.glob("weldproof-*/rail/*")))
+    words = [*WELDPROOF, "replay", record_exchange(tmp_path), "--reference"]
+    code, printed = interrupt_command(tmp_path, words, lambda: any(tmp_path.glob("weldproof-*/rail/*")))
     assert (code, printed) == (130, "")
     assert not list(tmp_path.glob("weldproof-*"))
-    assert using(tmp_path) == []
+    assert find_processes_using(tmp_path) == []
 
 
 def test_130_when_a_replay_is_interrupted_in_its_check(tmp_path: Path) -> None:
     """A target that takes the request and says nothing is left alone at once."""
-    name = recorded(tmp_path)
+    name = record_exchange(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
@@ -146,11 +146,11 @@ def test_130_when_a_replay_is_interrupted_in_its_check(tmp_path: Path) -> None:
                 taken.append(server.accept()[0])
             return bool(taken)
 
-        code, printed = interrupted(tmp_path, [*WELDPROOF, "replay", name, "--config", "t.toml"], asked)
+        code, printed = interrupt_command(tmp_path, [*WELDPROOF, "replay", name, "--config", "t.toml"], asked)
         for one in taken:
             one.close()
     assert (code, printed) == (130, "")
-    assert using(tmp_path) == []
+    assert find_processes_using(tmp_path) == []
 
 
 def test_a_log_without_its_beginning_is_a_usage_fault(tmp_path: Path) -> None:
@@ -158,6 +158,6 @@ def test_a_log_without_its_beginning_is_a_usage_fault(tmp_path: Path) -> None:
     log = EventLog(tmp_path / LOG)
     log.add("exchange", n=1, check=CHECK)
     log.close()
-    done = CliRunner().invoke(main, ["replay", f"{tmp_path}#1"])
-    assert done.exit_code == 2, done.output
-    assert "does not contain the beginning of the run" in done.output
+    result = CliRunner().invoke(main, ["replay", f"{tmp_path}#1"])
+    assert result.exit_code == 2, result.output
+    assert "does not contain the beginning of the run" in result.output

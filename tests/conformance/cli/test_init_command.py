@@ -17,11 +17,11 @@ from tests.reserved_port import reserved_port
 PATH = "/pay/v1/receipt/verify"
 
 
-def initialised(folder: Path, url: str) -> tuple[int, str, dict[str, Any]]:
+def run_init(folder: Path, url: str) -> tuple[int, str, dict[str, Any]]:
     """Run the command, and return its exit code, what it said and the profile that it wrote."""
     file = folder / "w.toml"
-    done = CliRunner().invoke(main, ["init", url, "-o", str(file)])
-    return done.exit_code, done.output, tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+    result = CliRunner().invoke(main, ["init", url, "-o", str(file)])
+    return result.exit_code, result.output, tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
 
 
 def rail(body: Any, entry: dict[str, Any], kind: str = "word/payable-svc-receipt/1") -> Any:
@@ -44,7 +44,7 @@ def test_a_rail_becomes_a_profile(tmp_path: Path) -> None:
     """What it publishes is bound: operations with their bodies, price, scheme and life of a challenge."""
     entry = {"network": "eip155:8453", "scheme": "welded", "maxTimeoutSeconds": 600, "maxAmountRequired": "1000"}
     with served(rail({"jws": "a.b.c"}, entry)) as there:
-        code, said, profile = initialised(tmp_path, there.url)
+        code, said, profile = run_init(tmp_path, there.url)
     assert code == 0, said
     assert profile["rail"] == {
         "services": {"receipt-verify": PATH},
@@ -62,7 +62,7 @@ def test_what_no_profile_can_hold_is_left_open(tmp_path: Path) -> None:
     """Null and lone surrogates, which TOML and UTF-8 lack, and values of another type are not bound."""
     entry = {"network": "base", "scheme": "\ud800", "maxTimeoutSeconds": [600], "maxAmountRequired": {"a": []}}
     with served(rail({"jws": None}, entry)) as there:
-        code, said, profile = initialised(tmp_path, there.url)
+        code, said, profile = run_init(tmp_path, there.url)
     assert code == 0, said
     assert profile["rail"] == {"services": {"receipt-verify": PATH}, "bodies": {}}
 
@@ -70,7 +70,7 @@ def test_what_no_profile_can_hold_is_left_open(tmp_path: Path) -> None:
 def test_an_address_that_nobody_answers_at_is_told(tmp_path: Path) -> None:
     """Nothing is written, and the line says what came of the call."""
     with reserved_port() as port:
-        code, said, profile = initialised(tmp_path, f"http://127.0.0.1:{port}")
+        code, said, profile = run_init(tmp_path, f"http://127.0.0.1:{port}")
     assert (code, profile) == (3, {})
     assert f"http://127.0.0.1:{port}: cannot connect to 127.0.0.1:{port}: Connection refused" in said
 
@@ -82,11 +82,11 @@ def test_a_profile_that_is_there_is_replaced_only_when_asked(tmp_path: Path) -> 
     entry = {"network": "eip155:8453", "scheme": "welded", "maxTimeoutSeconds": 600, "maxAmountRequired": "1000"}
     with served(rail({"jws": "a.b.c"}, entry)) as there:
         words = ["init", there.url, "-o", str(file)]
-        kept = CliRunner().invoke(main, words)
-        assert (kept.exit_code, file.read_text("utf-8")) == (2, "# mine\n")
-        assert f"{file} exists already; --force replaces it" in kept.output
-        forced = CliRunner().invoke(main, [*words, "--force"])
-    assert (forced.exit_code, tomllib.loads(file.read_text("utf-8"))["rail"]["scheme"]) == (0, "welded")
+        kept_run = CliRunner().invoke(main, words)
+        assert (kept_run.exit_code, file.read_text("utf-8")) == (2, "# mine\n")
+        assert f"{file} exists already; --force replaces it" in kept_run.output
+        forced_run = CliRunner().invoke(main, [*words, "--force"])
+    assert (forced_run.exit_code, tomllib.loads(file.read_text("utf-8"))["rail"]["scheme"]) == (0, "welded")
 
 
 def test_an_account_that_pays_goes_with_a_limit(tmp_path: Path) -> None:
@@ -96,10 +96,10 @@ def test_an_account_that_pays_goes_with_a_limit(tmp_path: Path) -> None:
     with served(rail({"jws": "a.b.c"}, entry)) as there:
         words = ["init", there.url, "-o", str(file), "--base-rpc", "http://127.0.0.1:1", "--base-funder-env", "KEY"]
         for limit in ([], ["--spending-limit", "5.00"]):
-            refused = CliRunner().invoke(main, [*words, *limit])
-            assert (refused.exit_code, "--spending-limit" in refused.output, file.exists()) == (2, True, False)
-        done = CliRunner().invoke(main, [*words, "--spending-limit", "5000000"])
-    assert done.exit_code == 0, done.output
+            refused_run = CliRunner().invoke(main, [*words, *limit])
+            assert (refused_run.exit_code, "--spending-limit" in refused_run.output, file.exists()) == (2, True, False)
+        result = CliRunner().invoke(main, [*words, "--spending-limit", "5000000"])
+    assert result.exit_code == 0, result.output
     base = tomllib.loads(file.read_text("utf-8"))["chains"]["base"]
     assert (base["funder"], base["spending_limit"]) == ({"env": "KEY"}, "5000000")
 
@@ -112,9 +112,9 @@ def test_the_next_command_takes_the_file_that_was_written(tmp_path: Path, monkey
             ((), "Next: weldproof run\n"),
             (("-o", "our rail.toml"), "Next: weldproof run --config 'our rail.toml'\n"),
         ):
-            done = CliRunner().invoke(main, ["init", there.url, *words])
-            assert done.exit_code == 0, done.output
-            assert done.output.endswith(expected)
+            result = CliRunner().invoke(main, ["init", there.url, *words])
+            assert result.exit_code == 0, result.output
+            assert result.output.endswith(expected)
 
 
 @pytest.mark.parametrize("level", ["document", "item", "operation"])
@@ -133,7 +133,7 @@ def test_paths_below_servers_are_found_with_their_bodies(tmp_path: Path, level: 
         return status, document
 
     with served(answer) as there:
-        code, said, profile = initialised(tmp_path, there.url)
+        code, said, profile = run_init(tmp_path, there.url)
     assert code == 0, said
     assert profile["rail"]["services"] == {"receipt-verify": PATH}
     assert profile["rail"]["bodies"] == {"receipt-verify": {"jws": "a.b.c"}}
@@ -151,7 +151,7 @@ def test_a_body_that_nobody_vouches_for_is_not_bound(tmp_path: Path) -> None:
         return status, document
 
     with served(answer) as there:
-        code, said, profile = initialised(tmp_path, there.url)
+        code, said, profile = run_init(tmp_path, there.url)
     assert code == 0, said
     assert profile["rail"]["bodies"] == {}
     assert f"no body that {PATH} accepts is known yet: give [rail.bodies] receipt-verify = {{ member = " in said
@@ -169,7 +169,7 @@ def test_a_limit_is_measured_and_written(tmp_path: Path) -> None:
         return 404, {}
 
     with served(answer) as there:
-        code, said, profile = initialised(tmp_path, there.url)
+        code, said, profile = run_init(tmp_path, there.url)
     assert code == 0, said
     assert set(profile["pace"]["limits"]) == {"POST /verify/rfc9421"}
     assert 20 <= profile["pace"]["limits"]["POST /verify/rfc9421"] <= 40
@@ -186,20 +186,22 @@ def test_a_target_here_that_limits_nothing_is_asked_without_a_bound(tmp_path: Pa
         return (422, {"detail": []}) if (method, target) == ("POST", "/verify/rfc9421") else (404, {})
 
     with served(answer) as there:
-        code, said, profile = initialised(tmp_path, there.url)
+        code, said, profile = run_init(tmp_path, there.url)
     assert code == 0, said
     assert profile["pace"] == {"requests_per_second": 0.0, "workers": 8}
     assert "verify_body" in said
-    written = (tmp_path / "w.toml").read_text("utf-8")
-    assert "# To be said first: unbound: no body is known that verify understands; give [agent] verify_body" in written
+    file_text = (tmp_path / "w.toml").read_text("utf-8")
+    assert (
+        "# To be said first: unbound: no body is known that verify understands; give [agent] verify_body" in file_text
+    )
 
 
 def test_what_was_not_seen_is_told_and_the_clock_is_written(tmp_path: Path) -> None:
     """Options that nothing shows are not claimed, and a file of seconds is bound for rows about lifetimes."""
     clock, file = tmp_path / "offset", tmp_path / "w.toml"
     with served(rail({"jws": "a.b.c"}, {"network": "eip155:8453"})) as there:
-        done = CliRunner().invoke(main, ["init", there.url, "-o", str(file), "--clock", str(clock)])
-    assert "no agent card was found, so the options rail.agent_card and rail.a2a are not claimed" in done.output
+        result = CliRunner().invoke(main, ["init", there.url, "-o", str(file), "--clock", str(clock)])
+    assert "no agent card was found, so the options rail.agent_card and rail.a2a are not claimed" in result.output
     profile = tomllib.loads(file.read_text("utf-8"))
     assert profile["clock"] == {"offset_file": str(clock)}
     assert profile["claims"]["options"] == []

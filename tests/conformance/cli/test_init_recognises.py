@@ -27,7 +27,7 @@ Raw = tuple[int, Mapping[str, str], bytes]
 
 
 @contextmanager
-def answering(answer: Callable[[str, str], Raw]) -> Iterator[str]:
+def serve_answers(answer: Callable[[str, str], Raw]) -> Iterator[str]:
     """Serve raw answers by method and path; yields the address."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -56,11 +56,11 @@ def answering(answer: Callable[[str, str], Raw]) -> Iterator[str]:
         thread.join()
 
 
-def initialised(folder: Path, *words: str, **environment: str) -> tuple[int, str, dict[str, Any]]:
+def run_init(folder: Path, *words: str, **environment: str) -> tuple[int, str, dict[str, Any]]:
     """Run the command, and return its exit code, what it said and the profile that it wrote."""
     file = folder / "w.toml"
-    done = CliRunner().invoke(main, ["init", *words, "-o", str(file)], env=environment)
-    return done.exit_code, done.output, tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+    result = CliRunner().invoke(main, ["init", *words, "-o", str(file)], env=environment)
+    return result.exit_code, result.output, tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def initialised(folder: Path, *words: str, **environment: str) -> tuple[int, str
 )
 def test_what_answers_alike_everywhere_is_no_surface(tmp_path: Path, answer: Any, looks: str) -> None:
     """A page, a redirect and a server that gives the same answer to everything are reported as what they look like."""
-    with answering(answer) as url:
-        code, said, profile = initialised(tmp_path, url)
+    with serve_answers(answer) as url:
+        code, said, profile = run_init(tmp_path, url)
     assert (code, profile) == (3, {})
     assert "looks like no surface" in said
     assert looks in said
@@ -92,7 +92,7 @@ def test_a_gateway_with_receipts_alone_is_one(tmp_path: Path) -> None:
         return 422, {"error": "tampered" if named else "no_receipt", "message": "It does not verify."}
 
     with served(answer) as there:
-        code, said, profile = initialised(tmp_path, there.url)
+        code, said, profile = run_init(tmp_path, there.url)
     assert code == 0, said
     assert profile["surfaces"] == {"gateway": {"url": there.url}}
     assert profile["gateway"]["receipt_member"] == "receipt_jws"
@@ -134,7 +134,7 @@ def test_the_node_says_which_network_it_serves(tmp_path: Path, lane: str, key: s
     known = network_named(key)
     assert known is not None
     with served(rail(known.caip2)) as there, served(node(told)) as chain:
-        code, said, profile = initialised(tmp_path, there.url, f"--{lane}-rpc", chain.url)
+        code, said, profile = run_init(tmp_path, there.url, f"--{lane}-rpc", chain.url)
     assert code == 0, said
     assert profile["chains"][lane]["network"] == key
 
@@ -142,7 +142,7 @@ def test_the_node_says_which_network_it_serves(tmp_path: Path, lane: str, key: s
 def test_a_node_of_another_network_than_the_targets_is_told(tmp_path: Path) -> None:
     """The operator reads that payments would go elsewhere."""
     with served(rail("eip155:8453")) as there, served(node({"eth_chainId": hex(84532)})) as chain:
-        code, said, profile = initialised(tmp_path, there.url, "--base-rpc", chain.url)
+        code, said, profile = run_init(tmp_path, there.url, "--base-rpc", chain.url)
     assert (code, profile["chains"]["base"]["network"]) == (0, "base_sepolia")
     assert "serves base_sepolia, and the target offers base_mainnet" in said
 
@@ -150,7 +150,7 @@ def test_a_node_of_another_network_than_the_targets_is_told(tmp_path: Path) -> N
 def test_where_the_node_does_not_answer_the_target_says_it(tmp_path: Path) -> None:
     """Its own entries name the network, and the line says that the node was not asked."""
     with served(rail("eip155:84532")) as there, reserved_port() as port:
-        code, said, profile = initialised(tmp_path, there.url, "--base-rpc", f"http://127.0.0.1:{port}")
+        code, said, profile = run_init(tmp_path, there.url, "--base-rpc", f"http://127.0.0.1:{port}")
     assert (code, profile["chains"]["base"]["network"]) == (0, "base_sepolia")
     assert "[chains.base] did not report its network" in said
 
@@ -158,7 +158,7 @@ def test_where_the_node_does_not_answer_the_target_says_it(tmp_path: Path) -> No
 def test_a_lane_without_a_node_is_drafted_for_the_targets_network(tmp_path: Path) -> None:
     """The commented table names it."""
     with served(rail("eip155:84532")) as there:
-        initialised(tmp_path, there.url)
+        run_init(tmp_path, there.url)
     assert '# network = "base_sepolia"' in (tmp_path / "w.toml").read_text("utf-8")
 
 
@@ -181,16 +181,16 @@ def links(*, documented: bool) -> Any:
             return 200, {"openapi": "3.1.0", "paths": {"/payment-links": {"servers": [{"url": "/v1"}], "post": post}}}
         if (method, target) != ("POST", "/v1/payment-links"):
             return 404, {"error": "not_found", "message": "There is nothing here."}
-        sent = json.loads(body)
+        document = json.loads(body)
         good = {
-            "order_id": isinstance(sent.get("order_id"), str),
-            "currency": sent.get("currency") == "EURC",
-            "preferred_network": sent.get("preferred_network") in {"algo_test", "base_sepolia"},
+            "order_id": isinstance(document.get("order_id"), str),
+            "currency": document.get("currency") == "EURC",
+            "preferred_network": document.get("preferred_network") in {"algo_test", "base_sepolia"},
         }
         wrong = [name for name, holds in good.items() if not holds]
         if wrong:
             return 422, {"error": "invalid", "message": "No.", "errors": [{"pointer": f"/{wrong[0]}"}]}
-        amount = round(sent["amount"] * 1_000_000)
+        amount = round(document["amount"] * 1_000_000)
         return 201, {"token": "abcdef", "checkout_url": "http://x/checkout/abcdef", "amount_microunits": amount}
 
     return answer
@@ -199,7 +199,7 @@ def links(*, documented: bool) -> Any:
 def test_what_a_link_wants_is_read_in_the_document(tmp_path: Path) -> None:
     """A fifth member, another currency and networks of other names, found and bound."""
     with served(links(documented=True)) as there:
-        code, said, profile = initialised(tmp_path, there.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
+        code, said, profile = run_init(tmp_path, there.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
     assert code == 0, said
     assert profile["gateway"]["currency"] == "EURC"
     assert list(profile["gateway"]["link_body"]) == ["order_id"]
@@ -209,7 +209,7 @@ def test_what_a_link_wants_is_read_in_the_document(tmp_path: Path) -> None:
 def test_what_a_link_wants_is_told_where_no_document_says_it(tmp_path: Path) -> None:
     """The refusal names the member, and the line the key."""
     with served(links(documented=False)) as there:
-        code, said, _ = initialised(tmp_path, there.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
+        code, said, _ = run_init(tmp_path, there.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
     assert code == 0, said
     assert "at /order_id; bind [gateway.link_body] order_id" in said
 
@@ -219,7 +219,7 @@ def test_a_gateways_clock_is_written_once(tmp_path: Path) -> None:
     tenant = ("--tenant", f"{ID}=THEIR_KEY")
     with served(links(documented=True)) as there:
         for words, times in (((), 0), (("--clock", str(tmp_path / "offset")), 1)):
-            code, said, profile = initialised(tmp_path, there.url, *tenant, *words, THEIR_KEY="k")
+            code, said, profile = run_init(tmp_path, there.url, *tenant, *words, THEIR_KEY="k")
             assert code == 0, said
             assert len(profile.get("clock", {})) == times
             assert (tmp_path / "w.toml").read_text("utf-8").count("\n# [clock]") == 1 - times
@@ -236,8 +236,8 @@ def test_what_is_answered_where_nothing_is_is_asked_once(tmp_path: Path) -> None
         document = {"error": "validation_failed", "message": "x"} if found else {"error": "not_found", "message": "x"}
         return (422 if found else 404), {"Content-Type": "application/json"}, json.dumps(document).encode()
 
-    with answering(answer) as url:
-        assert initialised(tmp_path, url)[0] == 0
+    with serve_answers(answer) as url:
+        assert run_init(tmp_path, url)[0] == 0
     assert asked.count(f"POST {NOWHERE}") == 1
 
 
@@ -250,8 +250,8 @@ def test_a_gateway_that_verifies_receipts_alone_claims_so(others: tuple[str, ...
         document = {"error": "validation_failed", "message": "x"} if found else {"error": "not_found", "message": "x"}
         return (422 if found else 404), {"Content-Type": "application/json"}, json.dumps(document).encode()
 
-    with answering(answer) as url:
-        code, said, profile = initialised(tmp_path, url)
+    with serve_answers(answer) as url:
+        code, said, profile = run_init(tmp_path, url)
     assert code == 0, said
     assert profile["claims"] == {
         "surfaces": ["gateway"],

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance.log.events import LOG, read_log
-from tests.conformance.cli.ending import using
+from tests.conformance.cli.ending import find_processes_using
 
 RUN = [sys.executable, "-m", "conformance", "run", "CP", "--reference"]
 KINDS = ("html", "json", "junit", "markdown", "sarif", "badge")
@@ -49,7 +49,7 @@ interrupt.end_interrupted()
 
 
 @contextmanager
-def running(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+def start_run(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a run with its temporary files in `folder`."""
     environment = os.environ | {"TMPDIR": str(folder)}
     with subprocess.Popen([*RUN, *words], cwd=folder, env=environment, stdout=subprocess.DEVNULL) as process:
@@ -73,9 +73,9 @@ def at_work(folder: Path) -> Callable[[], bool]:
     return lambda: any(folder.glob("weldproof-hub-*/data/*"))
 
 
-def left(folder: Path) -> list[object]:
+def find_leftovers(folder: Path) -> list[object]:
     """Return what a run has left: processes, folders, and whether a server still listens at its stack's address."""
-    found: list[object] = [*using(folder), *folder.glob("weldproof-*"), *folder.glob("wp-*")]
+    found: list[object] = [*find_processes_using(folder), *folder.glob("weldproof-*"), *folder.glob("wp-*")]
     begun = read_log(folder / "report" / LOG)[:1]
     for url in (url for event in begun for url in event["target"]["surfaces"].values()):
         address = urlsplit(url)
@@ -98,11 +98,11 @@ def test_a_first_sigterm_keeps_the_evidence(tmp_path: Path) -> None:
 
 def keeps_its_evidence(folder: Path, number: signal.Signals) -> None:
     """Interrupt a run by a signal, and hold it to what it must leave and must not."""
-    with running(folder, *(word for kind in KINDS for word in ("--report", kind))) as process:
+    with start_run(folder, *(word for kind in KINDS for word in ("--report", kind))) as process:
         until(at_work(folder), process)
         process.send_signal(number)
         assert process.wait(_LONG) == 130
-        assert left(folder) == []
+        assert find_leftovers(folder) == []
     events = read_log(folder / "report" / LOG)
     assert (events[-1]["event"], events[-1]["interrupted"]) == ("run.finished", True)
     reports = [one for one in (folder / "report").iterdir() if one.name != LOG]
@@ -123,29 +123,29 @@ def test_a_sigterm_after_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
 
 def ends_at_once(folder: Path, *numbers: signal.Signals) -> None:
     """Send a run two signals, and hold that nothing is left of it."""
-    with running(folder) as process:
+    with start_run(folder) as process:
         until(at_work(folder), process)
         for number in numbers:
             process.send_signal(number)
         assert process.wait(_LONG) == 130
-        assert left(folder) == []
+        assert find_leftovers(folder) == []
     assert read_log(folder / "report" / LOG)[0]["event"] == "run.started"
 
 
 def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     """Where it cannot clean up itself, the process beside it does."""
-    with running(tmp_path) as process:
+    with start_run(tmp_path) as process:
         until(at_work(tmp_path), process)
         process.kill()
         process.wait()
-        until(lambda: left(tmp_path) == [])
+        until(lambda: find_leftovers(tmp_path) == [])
 
 
 def test_what_is_started_after_the_end_of_the_work_ends_too(tmp_path: Path) -> None:
     """A check may start a program again because the one before was killed: the run leaves neither behind."""
-    done = subprocess.run([sys.executable, "-c", LATE], env=os.environ | {"TMPDIR": str(tmp_path)}, check=False)
-    assert done.returncode == 130
-    assert using(tmp_path) == []
+    result = subprocess.run([sys.executable, "-c", LATE], env=os.environ | {"TMPDIR": str(tmp_path)}, check=False)
+    assert result.returncode == 130
+    assert find_processes_using(tmp_path) == []
 
 
 def test_a_stack_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
@@ -156,10 +156,10 @@ def test_a_stack_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert b'"ready":true' in process.stdout.readline()
-        assert len(using(tmp_path)) > 1
+        assert len(find_processes_using(tmp_path)) > 1
         process.kill()
         process.wait()
-        until(lambda: using(tmp_path) == [])
+        until(lambda: find_processes_using(tmp_path) == [])
 
 
 def test_a_program_that_will_not_end_is_killed(tmp_path: Path) -> None:
@@ -171,4 +171,4 @@ def test_a_program_that_will_not_end_is_killed(tmp_path: Path) -> None:
         until(lambda: len([*tmp_path.glob("started-*")]) == 2, process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(_LONG) == 130
-    assert [*using(tmp_path), *tmp_path.glob("weldproof-*")] == []
+    assert [*find_processes_using(tmp_path), *tmp_path.glob("weldproof-*")] == []

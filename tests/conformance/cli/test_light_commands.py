@@ -48,15 +48,15 @@ HELPED = (
 )
 
 
-def imported(*words: str, module: str = "conformance.cli") -> tuple[str, set[str]]:
+def run_and_list_imports(*words: str, module: str = "conformance.cli") -> tuple[str, set[str]]:
     """Run the command in a process of its own; return what it printed and which modules it then had."""
     program = (
         f"import sys\nfrom {module} import main\n"
         f"try:\n    main({list(words)!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         "print(*sys.modules, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return done.stdout, set(done.stderr.split())
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return result.stdout, set(result.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def imported(*words: str, module: str = "conformance.cli") -> tuple[str, set[str
 )
 def test_a_command_that_only_prints_imports_nothing_heavy(words: list[str], shown: str) -> None:
     """What is printed from data waits for no SDK, no check and no event loop."""
-    printed, modules = imported(*words)
+    printed, modules = run_and_list_imports(*words)
     assert shown in printed
     assert not HEAVY & modules
 
@@ -82,7 +82,7 @@ def test_a_command_that_only_prints_imports_nothing_heavy(words: list[str], show
 @pytest.mark.parametrize("name", HELPED)
 def test_help_waits_for_nothing_that_the_command_needs_at_work(name: str) -> None:
     """The options of a command stand apart from what it imports to do its work."""
-    printed, modules = imported(*name.split(), "--help")
+    printed, modules = run_and_list_imports(*name.split(), "--help")
     assert f" {name} [OPTIONS]" in printed
     assert (HEAVY - ALLOWED.get(name, frozenset())) & modules == set()
 
@@ -98,7 +98,7 @@ def test_help_waits_for_nothing_that_the_command_needs_at_work(name: str) -> Non
 )
 def test_the_launcher_s_help_waits_for_no_chain(words: list[str], shown: str, allowed: set[str]) -> None:
     """What starts nodes and surfaces is imported when one is to be started."""
-    printed, modules = imported(*words, module="localnet.__main__")
+    printed, modules = run_and_list_imports(*words, module="localnet.__main__")
     assert shown in printed
     assert (HEAVY - allowed) & modules == set()
 

@@ -40,7 +40,7 @@ BODY = json.dumps(
 
 
 @contextmanager
-def listening(*words: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
+def start_listener(*words: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
     """Start the program with these words and end it, whatever happens."""
     process = subprocess.Popen(
         [sys.executable, "-m", "conformance", "listen", "--port", "0", *words],
@@ -82,7 +82,7 @@ def test_scripts_read_json_lines(tmp_path: Path) -> None:
     new.write_text(SECRET + "\n")
     old.write_text("weldw_the-old-one\n")
     words = ("--json", "--secret-file", str(new), "--secret-file", str(old), "--service-word", "Acme")
-    with listening(*words) as process:
+    with start_listener(*words) as process:
         lines = [line(process)]
         ready = json.loads(lines[0])
         assert (ready["event"], ready["header"]) == ("ready", "X-Acme-Signature")
@@ -106,7 +106,7 @@ def test_scripts_read_json_lines(tmp_path: Path) -> None:
 
 def test_readers_get_sentences() -> None:
     """A line names the event and what was paid, in a form that no terminal obeys; SIGTERM ends it as Ctrl-C does."""
-    with listening(WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
+    with start_listener(WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
         ready = line(process)
         assert ready.startswith("Listening at http://127.0.0.1:")
         url = ready.split()[2]
@@ -126,7 +126,7 @@ def test_readers_get_sentences() -> None:
 def test_odd_json_is_told_as_json(more: str) -> None:
     """Numbers, depths and texts that JSON can hold and a writer may not give again do no harm to a line."""
     body = f'{{"id":"evt_odd","type":"\\ud800","data":{{"more":{more}}}}}'.encode()
-    with listening("--json", WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
+    with start_listener("--json", WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
         assert deliver(json.loads(line(process))["url"], body) == 200
         told = json.loads(line(process), parse_constant=pytest.fail)
         assert (told["event"], told["id"], bool(told["body"])) == ("delivered", "evt_odd", True)
@@ -134,11 +134,11 @@ def test_odd_json_is_told_as_json(more: str) -> None:
 
 def test_a_taken_port_is_a_fault_of_usage() -> None:
     """A second listener at the same port says so and ends with 2."""
-    with listening("--json", WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
+    with start_listener("--json", WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
         port = json.loads(line(process))["url"].rpartition(":")[2]
-        done = CliRunner().invoke(main, ["listen", "--port", port], env={"WELDPROOF_WEBHOOK_SECRET": SECRET})
-        assert done.exit_code == 2
-        assert f"cannot listen at 127.0.0.1:{port}" in done.output
+        result = CliRunner().invoke(main, ["listen", "--port", port], env={"WELDPROOF_WEBHOOK_SECRET": SECRET})
+        assert result.exit_code == 2
+        assert f"cannot listen at 127.0.0.1:{port}" in result.output
 
 
 @pytest.mark.parametrize(
@@ -159,23 +159,23 @@ def test_a_taken_port_is_a_fault_of_usage() -> None:
 def test_what_it_cannot_start_with_is_said(words: list[str], variables: Mapping[str, str], said: str) -> None:
     """A missing secret or an option that cannot be used ends with 2 and one sentence, before anything is received."""
     environment = {"WELDPROOF_WEBHOOK_SECRET": None, "OTHER": None, **variables}
-    done = CliRunner().invoke(main, ["listen", "--port", "0", *words], env=environment)
-    assert done.exit_code == 2
-    assert said in done.output
-    assert SECRET not in done.output
+    result = CliRunner().invoke(main, ["listen", "--port", "0", *words], env=environment)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert SECRET not in result.output
 
 
 def test_a_secret_is_never_an_argument() -> None:
     """There is no option for a secret's value, where everybody on the machine could read it."""
-    done = CliRunner().invoke(main, ["listen", "--secret", SECRET])
-    assert done.exit_code == 2
-    assert "No such option" in done.output
+    result = CliRunner().invoke(main, ["listen", "--secret", SECRET])
+    assert result.exit_code == 2
+    assert "No such option" in result.output
 
 
 def test_v2_is_checked_by_the_word_of_the_header() -> None:
     """The word of X-<word>-Signature is the word of its key; with another header it must be named to be checked."""
     for words, expected in (((), 400), (("--service-word", "Acme"), 400), (("--header", "X-Weldproof-Signature"), 200)):
-        with listening("--json", *words, WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
+        with start_listener("--json", *words, WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
             ready = json.loads(line(process))
             assert deliver(ready["url"], header=ready["header"]) == 200
             assert deliver(ready["url"], header=ready["header"], further=",v2=" + "0" * 96) == expected

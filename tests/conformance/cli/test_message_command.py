@@ -29,7 +29,7 @@ NOW = ("--now", "1700000000")
 CREATED = ("--created", "1700000000")
 
 
-def run(*words: object, stdin: bytes = b"", env: dict[str, str] | None = None) -> Result:
+def run_command(*words: object, stdin: bytes = b"", env: dict[str, str] | None = None) -> Result:
     """Run the command; only its own ending is allowed to end it."""
     result = CliRunner().invoke(main, ["message", *(str(word) for word in words)], input=stdin, env=env or {})
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
@@ -52,8 +52,8 @@ def keys(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def signed(keys: Path, *more: object, key: str = "private.pem") -> bytes:
-    result = run("sign", keys / "plain.http", "--key-file", keys / key, *CREATED, *more)
+def sign_message(keys: Path, *more: object, key: str = "private.pem") -> bytes:
+    result = run_command("sign", keys / "plain.http", "--key-file", keys / key, *CREATED, *more)
     assert result.exit_code == 0, result.output
     return result.stdout_bytes
 
@@ -62,9 +62,9 @@ def test_the_example_of_the_rfc_is_valid_and_a_changed_one_is_not() -> None:
     """B.2.6 by its key; exit codes 0 and 1; the code and its step are named."""
     raw = wire.write(message_of(B26.message))
     key = ("--public-key-hex", B26.key["public_key_hex"], "--no-content-digest")
-    good = run("verify", *key, stdin=raw)
+    good = run_command("verify", *key, stdin=raw)
     assert (good.exit_code, good.output.splitlines()[0]) == (0, "valid  sig-b26, ed25519")
-    bad = run("verify", *key, stdin=raw.replace(b"/foo", b"/fob"))
+    bad = run_command("verify", *key, stdin=raw.replace(b"/foo", b"/fob"))
     assert bad.exit_code == 1
     assert bad.output.startswith("not valid")
     assert "signature_mismatch (equation)" in bad.output
@@ -75,15 +75,15 @@ def test_what_sign_makes_verify_accepts_by_every_form_of_the_key(keys: Path, opt
     """From a file and from standard input."""
     name, value = option
     given = (name, keys / value if name == "--key-file" else value)
-    (keys / "signed.http").write_bytes(signed(keys))
-    assert run("verify", keys / "signed.http", *given, *NOW).exit_code == 0
-    assert run("verify", "-", *given, *NOW, stdin=signed(keys)).exit_code == 0
-    assert run("verify", *given, *NOW, stdin=signed(keys).replace(b"\r\n", b"\n")).exit_code == 0
+    (keys / "signed.http").write_bytes(sign_message(keys))
+    assert run_command("verify", keys / "signed.http", *given, *NOW).exit_code == 0
+    assert run_command("verify", "-", *given, *NOW, stdin=sign_message(keys)).exit_code == 0
+    assert run_command("verify", *given, *NOW, stdin=sign_message(keys).replace(b"\r\n", b"\n")).exit_code == 0
 
 
 def test_sign_covers_what_is_worth_covering_and_adds_a_digest(keys: Path) -> None:
     """P-SG-02 and P-SG-03: components, parameters and their order."""
-    message = wire.read(signed(keys)).message
+    message = wire.read(sign_message(keys)).message
     expected = (
         'sig=("@method" "@authority" "@path" "@query" "content-digest");created=1700000000;expires=1700000300'
         f';keyid="{DID}";alg="ed25519"'
@@ -96,7 +96,7 @@ def test_sign_covers_what_is_worth_covering_and_adds_a_digest(keys: Path) -> Non
 
 def test_everything_about_a_signature_can_be_chosen(keys: Path) -> None:
     """Components with parameters, label, times, keyid, nonce, tag, no alg; verify can demand them."""
-    raw = signed(
+    raw = sign_message(
         keys,
         *("--component", "@method", "--component", '"@query-param";name="id"', "--component", "content-digest"),
         *("--label", "mine", "--expires", "1700000009", "--keyid", "k", "--nonce", "n", "--tag", "t", "--no-alg"),
@@ -105,7 +105,7 @@ def test_everything_about_a_signature_can_be_chosen(keys: Path) -> None:
     cover = '("@method" "@query-param";name="id" "content-digest")'
     assert field == f'mine={cover};created=1700000000;expires=1700000009;keyid="k";nonce="n";tag="t"'
     demands = ("--label", "mine", "--expect-tag", "t", "--require", "@method", "--max-age", "60")
-    assert run("verify", "--did-key", DID, *NOW, *demands, stdin=raw).exit_code == 0
+    assert run_command("verify", "--did-key", DID, *NOW, *demands, stdin=raw).exit_code == 0
     for demand, code in (
         (("--label", "other"), "label_mismatch"),
         (("--expect-tag", "u"), "tag_mismatch"),
@@ -115,7 +115,7 @@ def test_everything_about_a_signature_can_be_chosen(keys: Path) -> None:
         (("--now", "1700000020", "--max-age", "9"), "too_old"),
         (("--allow-algorithm", "hmac-sha256"), "alg_not_allowed"),
     ):
-        result = run("verify", "--did-key", DID, *NOW, *demand, stdin=raw)
+        result = run_command("verify", "--did-key", DID, *NOW, *demand, stdin=raw)
         assert (result.exit_code, code in result.output) == (1, True)
 
 
@@ -123,10 +123,10 @@ def test_without_a_key_sign_makes_one_for_this_message(keys: Path) -> None:
     """Two calls, two keys; the verification key is printed on standard error, the message alone on standard output."""
     found = []
     for _ in range(2):
-        result = run("sign", keys / "plain.http")
+        result = run_command("sign", keys / "plain.http")
         did = result.stderr.partition("--did-key ")[2].split()[0]
         assert "the key was generated for this message and deleted" in result.stderr
-        assert run("verify", "--did-key", did, stdin=result.stdout_bytes).exit_code == 0
+        assert run_command("verify", "--did-key", did, stdin=result.stdout_bytes).exit_code == 0
         found.append(did)
     assert found[0] != found[1]
 
@@ -134,75 +134,75 @@ def test_without_a_key_sign_makes_one_for_this_message(keys: Path) -> None:
 def test_other_algorithms_sign_and_verify(keys: Path) -> None:
     """RSA both ways, P-384, and a shared secret from a file or the environment."""
     for name in ("rsa-pss-sha512", "rsa-v1_5-sha256"):
-        raw = signed(keys, "--algorithm", name, key="rsa.pem")
-        assert run("verify", "--key-file", keys / "rsa.pem", *NOW, stdin=raw).exit_code == 0
-        unnamed = signed(keys, "--algorithm", name, "--no-alg", key="rsa.pem")
+        raw = sign_message(keys, "--algorithm", name, key="rsa.pem")
+        assert run_command("verify", "--key-file", keys / "rsa.pem", *NOW, stdin=raw).exit_code == 0
+        unnamed = sign_message(keys, "--algorithm", name, "--no-alg", key="rsa.pem")
         given = ("--key-file", keys / "rsa.pem", "--algorithm", name)
-        assert run("verify", *given, *NOW, stdin=unnamed).exit_code == 0
-    raw = signed(keys, key="ec.pem")
-    assert "ecdsa-p384-sha384" in run("verify", "--key-file", keys / "ec.pem", *NOW, stdin=raw).output
-    by_file = run("sign", keys / "plain.http", "--secret-file", keys / "secret", *CREATED).stdout_bytes
+        assert run_command("verify", *given, *NOW, stdin=unnamed).exit_code == 0
+    raw = sign_message(keys, key="ec.pem")
+    assert "ecdsa-p384-sha384" in run_command("verify", "--key-file", keys / "ec.pem", *NOW, stdin=raw).output
+    by_file = run_command("sign", keys / "plain.http", "--secret-file", keys / "secret", *CREATED).stdout_bytes
     secret = {"WELDPROOF_HMAC_SECRET": "c2VjcmV0"}
-    by_variable = run("sign", keys / "plain.http", *CREATED, env=secret).stdout_bytes
+    by_variable = run_command("sign", keys / "plain.http", *CREATED, env=secret).stdout_bytes
     assert by_file == by_variable
-    assert run("verify", *NOW, stdin=by_file, env=secret).exit_code == 0
-    assert run("verify", *NOW, stdin=by_file, env={"WELDPROOF_HMAC_SECRET": "b3RoZXI="}).exit_code == 1
+    assert run_command("verify", *NOW, stdin=by_file, env=secret).exit_code == 0
+    assert run_command("verify", *NOW, stdin=by_file, env={"WELDPROOF_HMAC_SECRET": "b3RoZXI="}).exit_code == 1
     text = (keys / "private.pem").read_text()
-    by_key = run("sign", keys / "plain.http", *CREATED, env={"WELDPROOF_SIGNING_KEY": text}).stdout_bytes
-    assert by_key == signed(keys)
-    assert signed(keys, key="seed") == signed(keys)
+    by_key = run_command("sign", keys / "plain.http", *CREATED, env={"WELDPROOF_SIGNING_KEY": text}).stdout_bytes
+    assert by_key == sign_message(keys)
+    assert sign_message(keys, key="seed") == sign_message(keys)
 
 
 def test_secrets_are_never_shown(keys: Path) -> None:
     """Not in a message, an error or JSON."""
     for words in (("sign", "--json"), ("sign",)):
-        result = run(*words, keys / "plain.http", "--secret-file", keys / "secret")
+        result = run_command(*words, keys / "plain.http", "--secret-file", keys / "secret")
         assert "c2VjcmV0" not in result.output + result.stderr
     broken = keys / "broken.pem"
     broken.write_text((keys / "private.pem").read_text().replace("MC4", "AAA"))
     inner = broken.read_text().splitlines()[1]
     for word in ("sign", "verify"):
-        result = run(word, keys / "plain.http", "--key-file", broken)
+        result = run_command(word, keys / "plain.http", "--key-file", broken)
         assert result.exit_code == 2
         assert inner not in result.output
     no_base64 = keys / "raw"
     no_base64.write_bytes(b"very secret!")
-    result = run("verify", "--secret-file", no_base64, stdin=PLAIN)
+    result = run_command("verify", "--secret-file", no_base64, stdin=PLAIN)
     assert (result.exit_code, "very secret" in result.output, "base64 -w0" in result.output) == (2, False, True)
 
 
 def test_explain_shows_base_components_parameters_digest_and_what_to_do(keys: Path) -> None:
     """The base line by line, the digest computed, a note for the fault; without a key exit 3."""
-    raw = signed(keys)
-    good = run("explain", "--did-key", DID, *NOW, stdin=raw)
+    raw = sign_message(keys)
+    good = run_command("explain", "--did-key", DID, *NOW, stdin=raw)
     assert good.exit_code == 0
     for text in ('  "@authority": api.example.org', '  "@query": ?id=7', "  created: 1700000000", "sha-256 computed"):
         assert text in good.output
     assert "what to do" not in good.output
-    bad = run("explain", "--did-key", DID, *NOW, stdin=raw.replace(b'"a":1', b'"a":2'))
+    bad = run_command("explain", "--did-key", DID, *NOW, stdin=raw.replace(b'"a":1', b'"a":2'))
     assert bad.exit_code == 1
     assert "the content was changed after signing" in bad.output
-    unverified = run("explain", *NOW, stdin=raw)
-    assert unverified.exit_code == 3
-    assert unverified.output.startswith("not verified")
-    assert '  "@path": /orders' in unverified.output
+    unverified_run = run_command("explain", *NOW, stdin=raw)
+    assert unverified_run.exit_code == 3
+    assert unverified_run.output.startswith("not verified")
+    assert '  "@path": /orders' in unverified_run.output
 
 
 def test_json_has_the_names_of_the_agents_answers(keys: Path) -> None:
     """One object on standard output, also for what is wrong."""
-    raw = signed(keys)
-    verified = json.loads(run("verify", "--did-key", DID, *NOW, "--json", stdin=raw).stdout)
-    assert (verified["valid"], verified["errors"], verified["error_codes"]) == (True, [], [])
-    assert verified["signature_base"] == verified["signing_base"]
-    assert verified["checked"] == {"signature": "pass", "content_digest": "pass", "created": "pass", "expires": "pass"}
-    explained = json.loads(run("explain", *NOW, "--json", stdin=raw).stdout)
-    assert (explained["verdict"], explained["valid"]) == ("unverified", None)
-    assert explained["content_digest"]["match"] is True
-    assert explained["fix_notes"] == explained["diagnosis"] != []
-    broken = json.loads(run("explain", "--did-key", DID, "--json", stdin=PLAIN).stdout)
+    raw = sign_message(keys)
+    document = json.loads(run_command("verify", "--did-key", DID, *NOW, "--json", stdin=raw).stdout)
+    assert (document["valid"], document["errors"], document["error_codes"]) == (True, [], [])
+    assert document["signature_base"] == document["signing_base"]
+    assert document["checked"] == {"signature": "pass", "content_digest": "pass", "created": "pass", "expires": "pass"}
+    document = json.loads(run_command("explain", *NOW, "--json", stdin=raw).stdout)
+    assert (document["verdict"], document["valid"]) == ("unverified", None)
+    assert document["content_digest"]["match"] is True
+    assert document["fix_notes"] == document["diagnosis"] != []
+    broken = json.loads(run_command("explain", "--did-key", DID, "--json", stdin=PLAIN).stdout)
     assert (broken["verdict"], broken["error_codes"]) == ("fail", ["missing_signature_input"])
     assert broken["signature_base"] is None
-    made = json.loads(run("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED, "--json").stdout)
+    made = json.loads(run_command("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED, "--json").stdout)
     assert (made["did_key"], made["public_key_hex"], made["ephemeral"]) == (DID, HEX, False)
     assert made["headers"]["Signature"] == wire.read(raw).message.field("signature")
 
@@ -213,25 +213,25 @@ def test_a_response_is_judged_with_its_request(keys: Path) -> None:
     answer.write_bytes(b"HTTP/1.1 200 OK\nContent-Type: text/plain\n\nhello")
     related = ("--related-request", keys / "plain.http")
     cover = ("--component", "@status", "--component", '"@path";req', "--component", "content-digest")
-    made = run("sign", answer, *related, *cover, "--key-file", keys / "seed", *CREATED)
+    made = run_command("sign", answer, *related, *cover, "--key-file", keys / "seed", *CREATED)
     assert made.exit_code == 0, made.output
-    assert run("verify", *related, "--did-key", DID, *NOW, stdin=made.stdout_bytes).exit_code == 0
-    alone = run("explain", "--did-key", DID, *NOW, stdin=made.stdout_bytes)
+    assert run_command("verify", *related, "--did-key", DID, *NOW, stdin=made.stdout_bytes).exit_code == 0
+    alone = run_command("explain", "--did-key", DID, *NOW, stdin=made.stdout_bytes)
     assert (alone.exit_code, "the request that this response answers is not known" in alone.output) == (1, True)
-    assert run("verify", *related, "--did-key", DID, stdin=PLAIN).exit_code == 2
-    default = run("sign", answer, "--key-file", keys / "seed", *CREATED)
+    assert run_command("verify", *related, "--did-key", DID, stdin=PLAIN).exit_code == 2
+    default = run_command("sign", answer, "--key-file", keys / "seed", *CREATED)
     assert b'("@status" "content-digest")' in default.stdout_bytes
 
 
 def test_a_proxy_in_front_is_told_by_options(keys: Path) -> None:
     """The authority and scheme that the client used."""
-    raw = signed(keys).replace(b"API.example.org:443", b"internal:8080")
-    assert run("verify", "--did-key", DID, *NOW, stdin=raw).exit_code == 1
-    assert run("verify", "--did-key", DID, *NOW, "--authority", "api.example.org", stdin=raw).exit_code == 0
+    raw = sign_message(keys).replace(b"API.example.org:443", b"internal:8080")
+    assert run_command("verify", "--did-key", DID, *NOW, stdin=raw).exit_code == 1
+    assert run_command("verify", "--did-key", DID, *NOW, "--authority", "api.example.org", stdin=raw).exit_code == 0
     cover = ("--component", "@scheme", "--component", "content-digest")
-    raw = signed(keys, *cover, "--scheme", "http")
-    assert run("verify", "--did-key", DID, *NOW, stdin=raw).exit_code == 1
-    assert run("verify", "--did-key", DID, *NOW, "--scheme", "http", stdin=raw).exit_code == 0
+    raw = sign_message(keys, *cover, "--scheme", "http")
+    assert run_command("verify", "--did-key", DID, *NOW, stdin=raw).exit_code == 1
+    assert run_command("verify", "--did-key", DID, *NOW, "--scheme", "http", stdin=raw).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_what_cannot_be_used_is_a_usage_error_that_says_what_to_do(
     words: tuple[str, ...], stdin: bytes, sentence: str
 ) -> None:
     """Exit code 2 and a sentence; never a stack trace."""
-    result = run(*words, stdin=stdin)
+    result = run_command(*words, stdin=stdin)
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
 
@@ -274,23 +274,23 @@ def test_what_cannot_be_used_is_a_usage_error_that_says_what_to_do(
 def test_the_same_key_in_two_forms_is_one_key(keys: Path) -> None:
     """Hex and did:key of one key may both be given."""
     both = ("--public-key-hex", HEX, "--did-key", DID, "--key-file", keys / "public.pem")
-    assert run("verify", *both, *NOW, stdin=signed(keys)).exit_code == 0
+    assert run_command("verify", *both, *NOW, stdin=sign_message(keys)).exit_code == 0
 
 
 def test_a_message_cannot_drive_the_terminal() -> None:
     """Control characters in names, values and tags are shown as escapes."""
     raw = PLAIN.replace(b"Content-Type: a", b"X-Evil: \x1b[31mred\nContent-Type: a")
     raw = raw.replace(b"\n\n", b'\nSignature-Input: a=("x-evil" "@method")\nSignature: a=:AA==:\n\n', 1)
-    result = run("explain", "--did-key", DID, stdin=raw)
+    result = run_command("explain", "--did-key", DID, stdin=raw)
     assert result.exit_code == 1
     assert "\x1b[31m" not in result.output
 
 
 def test_output_goes_to_a_file_when_one_is_named(keys: Path) -> None:
     """Then standard output stays empty."""
-    result = run("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED, "-o", keys / "out.http")
+    result = run_command("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED, "-o", keys / "out.http")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert (keys / "out.http").read_bytes() == signed(keys)
+    assert (keys / "out.http").read_bytes() == sign_message(keys)
 
 
 def flags(vector: MessageVector, folder: Path) -> list[object]:
@@ -329,7 +329,7 @@ OTHERWISE = {
 def test_every_vector_is_judged_as_it_should_be(vector: MessageVector, tmp_path: Path) -> None:
     """The command's verdict and codes are the vector's, the message coming in raw."""
     raw = wire.write(message_of(vector.message))
-    result = run("explain", *flags(vector, tmp_path), "--json", stdin=raw)
+    result = run_command("explain", *flags(vector, tmp_path), "--json", stdin=raw)
     found = json.loads(result.stdout)
     usual = (0 if vector.expected.valid else 1, set(vector.expected.codes))
     assert OTHERWISE.get(vector.id, usual) == (result.exit_code, set(found["error_codes"]))

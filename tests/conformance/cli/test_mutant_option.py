@@ -39,10 +39,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_unknown_mutant_is_a_fault_of_usage(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 2 and one line with the names near it; no stack is begun."""
     monkeypatch.setattr("os.execv", lambda *_: pytest.fail("the launcher was called"))
-    done = CliRunner().invoke(main, list(words))
-    assert done.exit_code == 2, done.output
-    assert "version-1" in done.output.partition("near it:")[2]
-    assert len(done.output.strip().splitlines()) == 1
+    result = CliRunner().invoke(main, list(words))
+    assert result.exit_code == 2, result.output
+    assert "version-1" in result.output.partition("near it:")[2]
+    assert len(result.output.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("name", ["version-1", "crash-after-sent"])
@@ -53,10 +53,10 @@ def test_a_mutant_is_known_with_a_kill_list_and_without(name: str) -> None:
 
 def test_the_launcher_is_called_with_a_mutant_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """`up` hands its words on as they came."""
-    called: list[list[str]] = []
-    monkeypatch.setattr("os.execv", lambda _, words: called.append(words))
+    calls: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda _, words: calls.append(words))
     CliRunner().invoke(main, ["up", "--surface", "rail", "--mutant", "version-1", "--json"])
-    assert called[0][-6:] == ["up", "--surface", "rail", "--mutant", "version-1", "--json"]
+    assert calls[0][-6:] == ["up", "--surface", "rail", "--mutant", "version-1", "--json"]
 
 
 def test_a_name_that_is_near_none() -> None:
@@ -70,5 +70,5 @@ def test_a_name_that_is_near_none() -> None:
 def test_a_mutant_tells_its_rule() -> None:
     """`python -m reference.variants.mutants ID` starts nothing."""
     words = [sys.executable, "-m", "reference.variants.mutants", "version-1"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
-    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+    result = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    assert (result.returncode, len(result.stdout.splitlines())) == (0, 1)

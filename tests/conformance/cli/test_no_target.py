@@ -22,7 +22,7 @@ header = "X-Weldproof-Signature"
 """
 
 
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run_command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command in a folder."""
     return prepared.run("conformance", "run", *words, env=os.environ, cwd=folder, timeout=600)
 
@@ -30,23 +30,23 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("words", [(), ("RAIL",), ("WH-RECV",), ("GW-DOC", "GW-LINK-01"), ("AGENT", "--lane", "base")])
 def test_without_a_target_one_is_asked_for(words: tuple[str, ...], tmp_path: Path) -> None:
     """Our own stack does not replace a server that was not named: exit code 2, with what to give."""
-    done = run(tmp_path, *words)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert "no target is given" in done.stderr
-    assert "weldproof init URL" in done.stderr
-    assert "--reference" in done.stderr
+    result = run_command(tmp_path, *words)
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert "no target is given" in result.stderr
+    assert "weldproof init URL" in result.stderr
+    assert "--reference" in result.stderr
 
 
 def test_a_run_on_the_suites_own_listener_says_so_first_and_last(tmp_path: Path) -> None:
     """A profile that names no receiver leaves the suite's own to be judged: nothing of it is the operator's."""
     (tmp_path / "weldproof.toml").write_text(RECEIVER)
-    done = run(tmp_path, "WH-RECV-05", "--report", "json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    said = done.stdout.splitlines()
-    assert said[0] == OURS
-    assert said[-1].startswith("Passed: ")
-    assert said[-1].endswith(OURS)
-    assert done.stderr.splitlines()[0] == "Nothing of yours is judged: the target is the suite's own listener."
+    result = run_command(tmp_path, "WH-RECV-05", "--report", "json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    output = result.stdout.splitlines()
+    assert output[0] == OURS
+    assert output[-1].startswith("Passed: ")
+    assert output[-1].endswith(OURS)
+    assert result.stderr.splitlines()[0] == "Nothing of yours is judged: the target is the suite's own listener."
     results = json.loads((tmp_path / "report" / "report.json").read_text("utf-8"))["results"]
     assert results["summary"]["extra"]["sentence"].endswith(OURS)
     assert results["extra"]["not_yours"] == "the suite's own listener"

@@ -35,9 +35,9 @@ def test_nothing_is_sent_to_another_host_unasked(path: str, tmp_path: Path) -> N
     """Neither for a call nor for a page; the other host is named, and the option for scripts."""
     with served(absent) as ours, served(absent) as theirs:
         (tmp_path / "weldproof.toml").write_text(profile_of(ours.url))
-        done = prepared.run("conformance", "pay", theirs.url + path, env=os.environ, cwd=tmp_path, timeout=600)
-        assert (done.returncode, ours.calls, theirs.calls) == (1, [], []), done.stderr
-        assert f"--allow-host {theirs.url.removeprefix('http://')}" in done.stderr
+        result = prepared.run("conformance", "pay", theirs.url + path, env=os.environ, cwd=tmp_path, timeout=600)
+        assert (result.returncode, ours.calls, theirs.calls) == (1, [], []), result.stderr
+        assert f"--allow-host {theirs.url.removeprefix('http://')}" in result.stderr
 
 
 @pytest.mark.parametrize(("typed", "asked"), [(b"y\n", True), (b"\n", False), (b"no\n", False)])

@@ -33,8 +33,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         made.watch = None
 
 
-def paid(stack: World) -> int:
-    return stack.held(LANE, stack.ready["payto_algorand"], USDC[LANE]["rail"])
+def paid_units(stack: World) -> int:
+    return stack.balance_of(LANE, stack.ready["payto_algorand"], USDC[LANE]["rail"])
 
 
 def call(stack: World, *words: str) -> list[str]:
@@ -59,17 +59,17 @@ class Answers:
         return self._answers.pop(0) or True
 
 
-def run(stack: World, payer: Payer, watch: Answers, *words: str) -> subprocess.CompletedProcess[str]:
+def run_pay(stack: World, payer: Payer, watch: Answers, *words: str) -> subprocess.CompletedProcess[str]:
     stack.watch = watch
     try:
-        return payer.run(*words)
+        return payer.run_command(*words)
     finally:
         stack.watch = None
 
 
-def printed(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+def printed_json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def test_what_is_no_answer_yet_is_asked_again_with_the_same_proof(stack: World, tmp_path: Path) -> None:
@@ -86,53 +86,53 @@ def test_what_is_no_answer_yet_is_asked_again_with_the_same_proof(stack: World, 
         Instead(402, "tx_not_confirmed", None),
         None,
     )
-    payer, before = Payer(stack, tmp_path), paid(stack)
-    done = run(stack, payer, answers, *call(stack, "--json"))
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
+    done = run_pay(stack, payer, answers, *call(stack, "--json"))
     assert done.returncode == 0, done.stderr
-    assert (answers.proofs, paid(stack) - before, len(payer.receipts())) == (11, PRICE, 1)
+    assert (answers.proofs, paid_units(stack) - before, len(payer.receipts())) == (11, PRICE, 1)
     [record] = payer.records()
-    assert printed(done)["tx_id"] == record["signed"]["tx_id"]
-    assert (printed(done)["state"], printed(done)["file"]) == ("served", str(payer.files()[0]))
+    assert printed_json(done)["tx_id"] == record["signed"]["tx_id"]
+    assert (printed_json(done)["state"], printed_json(done)["file"]) == ("served", str(payer.files()[0]))
 
 
 def test_after_its_time_the_command_that_continues_is_printed(stack: World, tmp_path: Path) -> None:
     """The exit code is its own, `--json` has all that is needed, and the printed command is served and pays nothing."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
     words = call(stack, "--json", "--wait", "1", "--receipt", str(tmp_path / "receipt-it.jws"))
-    done = run(stack, payer, Answers(last=Instead(503, "store_unavailable")), *words)
+    done = run_pay(stack, payer, Answers(last=Instead(503, "store_unavailable")), *words)
     assert done.returncode == 5, done.stderr
-    found, [record] = printed(done), payer.records()
-    assert (found["state"], found["tx_id"]) == ("paid", record["signed"]["tx_id"])
-    assert (found["payment_reference"], found["file"]) == (record["reference"], str(payer.files()[0]))
-    assert found["last_answer"] == "503 store_unavailable"
-    assert f"transaction {found['tx_id']}, token {found['payment_reference']}" in done.stderr
+    document, [record] = printed_json(done), payer.records()
+    assert (document["state"], document["tx_id"]) == ("paid", record["signed"]["tx_id"])
+    assert (document["payment_reference"], document["file"]) == (record["reference"], str(payer.files()[0]))
+    assert document["last_answer"] == "503 store_unavailable"
+    assert f"transaction {document['tx_id']}, token {document['payment_reference']}" in done.stderr
     [line] = [line for line in done.stderr.splitlines() if "continue with" in line]
     resume = shlex.split(line.split("continue with:")[1])
     assert (resume, resume[:4]) == (
-        shlex.split(found["resume"]),
+        shlex.split(document["resume"]),
         ["weldproof", "pay", "--resume", str(payer.files()[0])],
     )
     again = prepared.run("conformance", *resume[1:], env=payer.env, cwd=tmp_path, timeout=600)
     assert again.returncode == 0, again.stderr
-    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+    assert (paid_units(stack) - before, len(payer.receipts())) == (PRICE, 1)
 
 
 def test_a_second_run_goes_on_with_the_open_payment(stack: World, tmp_path: Path) -> None:
     """Also one that types the published example as its body; another body or `--again` is another payment."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
     down = Answers(last=Instead(503, "chain_unavailable", "3600"))
-    assert run(stack, payer, down, *call(stack)).returncode == 5
+    assert run_pay(stack, payer, down, *call(stack)).returncode == 5
     assert down.proofs == 1, "the answer asks for an hour"
     body = json.dumps(payer.records()[0]["body"])
-    assert run(stack, payer, down, *call(stack, "--body", body)).returncode == 5
-    assert (down.proofs, len(payer.files()), paid(stack) - before) == (2, 1, PRICE)
+    assert run_pay(stack, payer, down, *call(stack, "--body", body)).returncode == 5
+    assert (down.proofs, len(payer.files()), paid_units(stack) - before) == (2, 1, PRICE)
     other = json.dumps({**payer.records()[0]["body"], "recipient_address": "screen-block"})
-    assert payer.run(*call(stack, "--body", other)).returncode == 0
-    assert payer.run(*call(stack, "--again")).returncode == 0
-    assert paid(stack) - before == 3 * PRICE
-    done = payer.run(*call(stack))
+    assert payer.run_command(*call(stack, "--body", other)).returncode == 0
+    assert payer.run_command(*call(stack, "--again")).returncode == 0
+    assert paid_units(stack) - before == 3 * PRICE
+    done = payer.run_command(*call(stack))
     assert done.returncode == 0, done.stderr
-    assert (paid(stack) - before, {one["state"] for one in payer.records()}) == (3 * PRICE, {"served"})
+    assert (paid_units(stack) - before, {one["state"] for one in payer.records()}) == (3 * PRICE, {"served"})
 
 
 @pytest.mark.parametrize(
@@ -146,82 +146,82 @@ def test_a_second_run_goes_on_with_the_open_payment(stack: World, tmp_path: Path
 )
 def test_a_refusal_stops_and_pays_nothing_again(stack: World, tmp_path: Path, answer: Instead, said: str) -> None:
     """Neither this run nor the next one pays a second time; both say what to do."""
-    payer, before, refusing = Payer(stack, tmp_path), paid(stack), Answers(last=answer)
+    payer, before, refusing = Payer(stack, tmp_path), paid_units(stack), Answers(last=answer)
     for proofs in (1, 2):
-        done = run(stack, payer, refusing, *call(stack, "--json"))
+        done = run_pay(stack, payer, refusing, *call(stack, "--json"))
         assert (done.returncode, said in done.stderr) == (6, True), done.stderr
-        assert (refusing.proofs, paid(stack) - before) == (proofs, PRICE)
-        assert printed(done)["state"] == "paid"
-    assert "--resume" in printed(done)["resume"]
+        assert (refusing.proofs, paid_units(stack) - before) == (proofs, PRICE)
+        assert printed_json(done)["state"] == "paid"
+    assert "--resume" in printed_json(done)["resume"]
 
 
 @pytest.mark.parametrize("content", [b"<html>Log in to this network</html>", b"{}", b"[" * 100_000])
 def test_a_200_without_a_receipt_does_not_end_the_payment(stack: World, tmp_path: Path, content: bytes) -> None:
     """A portal or a proxy answered: the payment stays open, and the next run presents it and does not pay again."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
-    done = run(stack, payer, Answers(last=Instead(200, "", None, content)), *call(stack, "--json"))
-    assert (done.returncode, printed(done)["state"]) == (6, "paid"), done.stderr
-    assert "--resume" in printed(done)["resume"]
-    assert payer.run(*call(stack)).returncode == 0
-    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
+    done = run_pay(stack, payer, Answers(last=Instead(200, "", None, content)), *call(stack, "--json"))
+    assert (done.returncode, printed_json(done)["state"]) == (6, "paid"), done.stderr
+    assert "--resume" in printed_json(done)["resume"]
+    assert payer.run_command(*call(stack)).returncode == 0
+    assert (paid_units(stack) - before, len(payer.receipts())) == (PRICE, 1)
 
 
 def test_a_200_does_not_show_that_the_transaction_was_sent(stack: World, tmp_path: Path) -> None:
     """The node took nothing and a portal answered for the rail: the next run still sends the transaction."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
 
     def watch(seen: Seen) -> bool | Instead:
         return seen.is_transaction or (seen.has_proof and seen.phase == "before" and Instead(200, "", None, b"{}"))
 
     stack.watch = watch
-    done = payer.run(*call(stack, "--json", "--wait", "2"))
+    done = payer.run_command(*call(stack, "--json", "--wait", "2"))
     stack.watch = None
-    assert (done.returncode, printed(done)["state"], paid(stack) - before) == (6, "signed", 0), done.stderr
-    assert payer.run(*call(stack)).returncode == 0
-    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+    assert (done.returncode, printed_json(done)["state"], paid_units(stack) - before) == (6, "signed", 0), done.stderr
+    assert payer.run_command(*call(stack)).returncode == 0
+    assert (paid_units(stack) - before, len(payer.receipts())) == (PRICE, 1)
 
 
 def test_a_receipt_of_another_payment_is_refused(stack: World, tmp_path: Path) -> None:
     """A stored answer with a valid receipt, given again to another payer of the same request, or of another one."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
-    assert payer.run(*call(stack, "--keep", str(tmp_path / "kept"))).returncode == 0
-    stored = Instead(200, "", None, (tmp_path / "kept" / "answer.json").read_bytes())
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
+    assert payer.run_command(*call(stack, "--keep", str(tmp_path / "kept"))).returncode == 0
+    file_text = Instead(200, "", None, (tmp_path / "kept" / "answer.json").read_bytes())
     body = json.dumps({**payer.records()[0]["body"], "recipient_address": "screen-block"})
     for words, of in ((), "another payment"), (("--body", body), "another request"):
-        done = run(stack, payer, Answers(last=stored), *call(stack, *words))
+        done = run_pay(stack, payer, Answers(last=file_text), *call(stack, *words))
         assert (done.returncode, of in done.stderr) == (6, True), done.stderr
-        assert payer.run(*call(stack, *words)).returncode == 0
-    assert (paid(stack) - before, len(payer.receipts())) == (3 * PRICE, 2)
+        assert payer.run_command(*call(stack, *words)).returncode == 0
+    assert (paid_units(stack) - before, len(payer.receipts())) == (3 * PRICE, 2)
 
 
 def test_an_answer_that_is_no_unicode_leaves_the_file_readable(stack: World, tmp_path: Path) -> None:
     """Half a surrogate pair in an error code is kept as an escape, and printed as one."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
-    done = run(stack, payer, Answers(last=Instead(402, "\ud800", None)), *call(stack, "--json"))
-    assert (done.returncode, printed(done)["last_answer"]) == (6, "402 \\ud800"), done.stderr
-    assert payer.run("--resume", str(payer.files()[0])).returncode == 0
-    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
+    done = run_pay(stack, payer, Answers(last=Instead(402, "\ud800", None)), *call(stack, "--json"))
+    assert (done.returncode, printed_json(done)["last_answer"]) == (6, "402 \\ud800"), done.stderr
+    assert payer.run_command("--resume", str(payer.files()[0])).returncode == 0
+    assert (paid_units(stack) - before, len(payer.receipts())) == (PRICE, 1)
 
 
 def test_the_same_over_a2a(stack: World, tmp_path: Path) -> None:
     """503 and 429 are waited out; a task that the rail has lost is no loss: its proof goes over HTTP."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
     answers = Answers(Instead(503, "store_unavailable"), Instead(429, "rate_limited"), None)
-    done = run(stack, payer, answers, *call(stack, "--a2a"))
+    done = run_pay(stack, payer, answers, *call(stack, "--a2a"))
     assert done.returncode == 0, done.stderr
     down = Answers(last=Instead(503, "store_unavailable", "3600"))
-    assert run(stack, payer, down, *call(stack, "--a2a")).returncode == 5
+    assert run_pay(stack, payer, down, *call(stack, "--a2a")).returncode == 5
     [file] = payer.open_files()
     record = json.loads(file.read_text())
     file.write_text(json.dumps({**record, "task": "no-such-task"}))
-    done = payer.run("--resume", str(file))
+    done = payer.run_command("--resume", str(file))
     assert (done.returncode, "does not know the task any more" in done.stdout) == (0, True), done.stderr
-    assert (paid(stack) - before, len(payer.receipts())) == (2 * PRICE, 2)
+    assert (paid_units(stack) - before, len(payer.receipts())) == (2 * PRICE, 2)
 
 
 def test_ctrl_c_after_the_payment_says_how_to_go_on(stack: World, tmp_path: Path) -> None:
     """The exit code is that of a payment without an answer, not that of an interruption before one."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
     stack.watch = Answers(last=Instead(503, "store_unavailable", "1"))
     with tempfile.TemporaryFile() as out:
         process = prepared.start(
@@ -234,13 +234,13 @@ def test_ctrl_c_after_the_payment_says_how_to_go_on(stack: World, tmp_path: Path
         out.seek(0)
         assert b"--resume" in out.read()
     stack.watch = None
-    assert payer.run(*call(stack)).returncode == 0
-    assert paid(stack) - before == PRICE
+    assert payer.run_command(*call(stack)).returncode == 0
+    assert paid_units(stack) - before == PRICE
 
 
 def test_two_at_once_pay_once(stack: World, tmp_path: Path) -> None:
     """While one process works on the payment of a request, another neither pays nor presents."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
     stack.watch = waiting = Answers(last=Instead(503, "store_unavailable", "1"))
     with tempfile.TemporaryFile() as out:
         process = prepared.start(
@@ -248,69 +248,69 @@ def test_two_at_once_pay_once(stack: World, tmp_path: Path) -> None:
         )
         while not waiting.proofs:
             assert process.poll() is None
-        second = payer.run(*call(stack))
+        second = payer.run_command(*call(stack))
         assert (second.returncode, "another `weldproof pay` already handles" in second.stderr) == (2, True), (
             second.stderr
         )
         stack.watch = None
         assert process.wait(120) == 0
-    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+    assert (paid_units(stack) - before, len(payer.receipts())) == (PRICE, 1)
 
 
 def test_kept_files_are_finished_by_a_later_run(stack: World, tmp_path: Path) -> None:
     """A folder in which an earlier run of the payment began to keep the call is no hindrance; another payment's is."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
     words = call(stack, "--keep", str(tmp_path / "kept"))
-    assert run(stack, payer, Answers(last=Instead(503, "store_unavailable", "3600")), *words).returncode == 5
+    assert run_pay(stack, payer, Answers(last=Instead(503, "store_unavailable", "3600")), *words).returncode == 5
     (tmp_path / "kept" / "request.json").write_text("half")
-    done = payer.run(*words)
-    assert (done.returncode, paid(stack) - before) == (0, PRICE), done.stderr
+    done = payer.run_command(*words)
+    assert (done.returncode, paid_units(stack) - before) == (0, PRICE), done.stderr
     assert json.loads((tmp_path / "kept" / "request.json").read_text())["path"] == CALL
     assert (tmp_path / "kept" / "receipt.jws").stat().st_mode & 0o777 == 0o600
-    refused = payer.run(*words)
-    assert (refused.returncode, "exists already" in refused.stderr) == (2, True), refused.stderr
-    assert paid(stack) - before == PRICE
+    refused_run = payer.run_command(*words)
+    assert (refused_run.returncode, "exists already" in refused_run.stderr) == (2, True), refused_run.stderr
+    assert paid_units(stack) - before == PRICE
 
 
 def test_a_receipt_that_cannot_be_written_is_shown_and_can_be_had_again(stack: World, tmp_path: Path) -> None:
     """The payment stays open, so that the next run asks for the stored answer."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
-    done = payer.run(*call(stack, "--receipt", str(tmp_path / ("too long a name" * 20))))
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
+    done = payer.run_command(*call(stack, "--receipt", str(tmp_path / ("too long a name" * 20))))
     assert (done.returncode, "the receipt is printed above" in done.stderr) == (5, True), done.stderr
     assert done.stderr.startswith("eyJ")
-    assert payer.run(*call(stack)).returncode == 0
-    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+    assert payer.run_command(*call(stack)).returncode == 0
+    assert (paid_units(stack) - before, len(payer.receipts())) == (PRICE, 1)
 
 
 def test_what_is_kept_of_a_call_over_a2a_verifies_whole(stack: World, tmp_path: Path) -> None:
     """Request, answer and settlement are those of the same call over HTTP, and the printed command holds them all."""
     payer = Payer(stack, tmp_path)
-    done = payer.run(*call(stack, "--a2a", "--keep", str(tmp_path / "kept"), "--json"))
+    done = payer.run_command(*call(stack, "--a2a", "--keep", str(tmp_path / "kept"), "--json"))
     assert done.returncode == 0, done.stderr
-    words = shlex.split(printed(done)["verify"])
-    verified = prepared.run("conformance", *words[1:], "--json", env=payer.env, cwd=tmp_path, timeout=600)
-    assert verified.returncode == 0, (verified.stdout, verified.stderr)
-    bindings = json.loads(verified.stdout)["receipts"][0]["bindings"]
+    words = shlex.split(printed_json(done)["verify"])
+    verified_run = prepared.run("conformance", *words[1:], "--json", env=payer.env, cwd=tmp_path, timeout=600)
+    assert verified_run.returncode == 0, (verified_run.stdout, verified_run.stderr)
+    bindings = json.loads(verified_run.stdout)["receipts"][0]["bindings"]
     assert {one["outcome"] for one in bindings} == {"holds"}
     assert len(bindings) == 4
 
 
 def test_another_lane_is_no_second_payment(stack: World, tmp_path: Path) -> None:
     """An open payment of the request on one lane is not paid again on another without a word for it."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
     down = Answers(last=Instead(503, "store_unavailable", "3600"))
-    assert run(stack, payer, down, *call(stack)).returncode == 5
-    done = payer.run(*call(stack, "--lane", "base"))
+    assert run_pay(stack, payer, down, *call(stack)).returncode == 5
+    done = payer.run_command(*call(stack, "--lane", "base"))
     assert (done.returncode, "Give --again" in done.stderr or "give --again" in done.stderr) == (5, True), done.stderr
-    assert (len(payer.files()), paid(stack) - before) == (1, PRICE)
+    assert (len(payer.files()), paid_units(stack) - before) == (1, PRICE)
 
 
 @pytest.mark.parametrize(("typed", "code"), [(b"y\n", 0), (b"n\n", 5), (b"\n", 5)])
 def test_a_person_at_a_terminal_is_asked_first(stack: World, tmp_path: Path, typed: bytes, code: int) -> None:
     """The open payment is offered; without a yes nothing is presented, and nothing is paid either."""
-    payer, before = Payer(stack, tmp_path), paid(stack)
+    payer, before = Payer(stack, tmp_path), paid_units(stack)
     down = Answers(last=Instead(503, "store_unavailable", "3600"))
-    assert run(stack, payer, down, *call(stack)).returncode == 5
+    assert run_pay(stack, payer, down, *call(stack)).returncode == 5
     ours, theirs = pty.openpty()
     words = [sys.executable, "-m", "conformance", *payer.words(*call(stack))]
     stack.watch = seen = Answers()
@@ -326,4 +326,4 @@ def test_a_person_at_a_terminal_is_asked_first(stack: World, tmp_path: Path, typ
     os.close(ours)
     stack.watch = None
     assert b"Continue 0.05 USDC on algorand_mainnet" in shown
-    assert (bool(seen.proofs), paid(stack) - before) == (code == 0, PRICE)
+    assert (bool(seen.proofs), paid_units(stack) - before) == (code == 0, PRICE)

@@ -93,7 +93,7 @@ def rail(entry: Mapping[str, Any]) -> Iterator[str]:
         yield running.url
 
 
-def asked(payee: str, *, asset: int = USDC, amount: int = 50_000) -> dict[str, Any]:
+def make_entry(payee: str, *, asset: int = USDC, amount: int = 50_000) -> dict[str, Any]:
     """An entry that is as it should be, but for what a test changes."""
     extra = {"payment_reference": "9" * 20 + ":rest"}
     terms = {"asset": str(asset), "payTo": payee, "maxAmountRequired": str(amount), "maxTimeoutSeconds": 1800}
@@ -154,7 +154,7 @@ def by_funder(node: Node, funder: Funder, limit: str = "500000000") -> dict[str,
 
 def test_nine_hundred_usdc_are_not_paid_without_a_question(node: Node, payee: str, tmp_path: Path) -> None:
     """Above `--max`, 1 USDC by default, nothing is paid if no user can be asked; with the option it is paid."""
-    with rail(asked(payee, amount=900_000_000)) as url:
+    with rail(make_entry(payee, amount=900_000_000)) as url:
         config = profile(tmp_path, url, **by_control(node))
         refused = pay(tmp_path, url + CALL, config)
         assert (refused.returncode, node.holds(payee, USDC)) == (1, 0), refused.stderr
@@ -167,7 +167,7 @@ def test_nine_hundred_usdc_are_not_paid_without_a_question(node: Node, payee: st
 @pytest.mark.parametrize(("typed", "paid"), [(b"y\n", 2_000_000), (b"\n", 0), (b"n\n", 0)])
 def test_somebody_at_a_terminal_is_asked(node: Node, payee: str, tmp_path: Path, typed: bytes, paid: int) -> None:
     """Only a yes pays; what is asked names the amount, the network and the payee."""
-    with rail(asked(payee, amount=2_000_000)) as url:
+    with rail(make_entry(payee, amount=2_000_000)) as url:
         config = profile(tmp_path, url, **by_control(node))
         ours, theirs = pty.openpty()
         words = [sys.executable, "-m", "conformance", "pay", url + CALL, "--config", str(config)]
@@ -192,10 +192,10 @@ def test_a_bound_is_an_amount_of_usdc(tmp_path: Path, text: str) -> None:
 
 def test_a_call_is_paid_with_the_query_that_was_typed(node: Node, payee: str, tmp_path: Path) -> None:
     """Price and answer are asked for with it, so that what is paid for is what was named."""
-    with rail(asked(payee)) as url:
+    with rail(make_entry(payee)) as url:
         config = profile(tmp_path, url, **by_control(node))
-        done = pay(tmp_path, f"{url}{CALL}?depth=full#top", config)
-        assert "200 with 2 bytes" in done.stdout, done.stderr
+        result = pay(tmp_path, f"{url}{CALL}?depth=full#top", config)
+        assert "200 with 2 bytes" in result.stdout, result.stderr
         assert node.holds(payee, USDC) == 50_000
 
 
@@ -205,12 +205,12 @@ def test_a_limit_of_the_profile_holds_whoever_s_money_it_is(
 ) -> None:
     """Also where a simulated node gives the money, and whatever `--max` says; at the limit it is paid."""
     limited = {**by_control(node), "spending_limit": "50000"}
-    with rail(asked(payee, amount=50_001)) as url:
+    with rail(make_entry(payee, amount=50_001)) as url:
         refused = pay(tmp_path, url + CALL, profile(tmp_path, url, **limited), *words)
         assert refused.returncode == 1, refused.stderr
         assert "0.050001 USDC on algorand_mainnet is more than [chains.algorand] spending_limit, 0.05" in refused.stderr
     assert node.holds(payee, USDC) == 0
-    with rail(asked(payee, amount=50_000)) as url:
+    with rail(make_entry(payee, amount=50_000)) as url:
         pay(tmp_path, url + CALL, profile(tmp_path, url, **limited), *words)
     assert node.holds(payee, USDC) == 50_000
 
@@ -218,7 +218,7 @@ def test_a_limit_of_the_profile_holds_whoever_s_money_it_is(
 def test_another_host_is_paid_only_when_it_was_allowed(node: Node, payee: str, tmp_path: Path) -> None:
     """Neither is the profile's rail paid instead, nor is anything sent to the host before the user agreed."""
     elsewhere = node.payee()
-    with rail(asked(payee)) as ours, rail(asked(elsewhere)) as theirs:
+    with rail(make_entry(payee)) as ours, rail(make_entry(elsewhere)) as theirs:
         config = profile(tmp_path, ours, **by_control(node))
         host = theirs.removeprefix("http://")
         refused = pay(tmp_path, theirs + CALL, config)
@@ -250,14 +250,14 @@ def test_an_account_pays_in_usdc_only_whatever_a_target_names(node: Node, funder
     """0.4 of an asset of 8 decimals are no 40 USDC, and nothing of it leaves the account: by `pay` and by `run`."""
     payee_key, payee = account.generate_account()
     asset = dear_asset(node, funder, payee_key, payee)
-    with rail(asked(payee, asset=asset, amount=40_000_000)) as url:
+    with rail(make_entry(payee, asset=asset, amount=40_000_000)) as url:
         config = profile(tmp_path, url, **by_funder(node, funder))
         refused = pay(tmp_path, url + CALL, config, "--max", "100")
         assert refused.returncode == 1, refused.stderr
         assert f"asks for the asset {asset}, and USDC of algorand_mainnet is {USDC}" in refused.stderr
         words = ["run", "RAIL-PAY-05", "--config", str(config), "--report-dir", str(tmp_path / "report")]
-        done = prepared.run("conformance", *words, env=os.environ, cwd=tmp_path, timeout=600)
-        assert done.returncode == 3, done.stderr
+        result = prepared.run("conformance", *words, env=os.environ, cwd=tmp_path, timeout=600)
+        assert result.returncode == 3, result.stderr
         report = json.loads((tmp_path / "report" / "report.json").read_text())
         assert f"the asset {asset} is not USDC" in json.dumps(report)
     assert (node.holds(payee, asset), node.holds(funder.address, asset)) == (0, 10**9)
@@ -265,7 +265,7 @@ def test_an_account_pays_in_usdc_only_whatever_a_target_names(node: Node, funder
 
 def test_no_more_leaves_an_account_than_was_agreed(node: Node, funder: Funder, payee: str, tmp_path: Path) -> None:
     """The throw-away account that pays is given the price, and not a usual purse of 2 USDC."""
-    with rail(asked(payee)) as url:
+    with rail(make_entry(payee)) as url:
         pay(tmp_path, url + CALL, profile(tmp_path, url, **by_funder(node, funder)))
     assert node.holds(payee, USDC) == 50_000
     assert node.holds(funder.address, USDC) == 1_000_000_000 - 50_000
@@ -342,7 +342,7 @@ def test_a_forwarded_node_of_a_main_network_needs_its_word(lane: str, command: s
 
 def test_control_verbs_of_a_main_networks_node_are_left_alone(payee: str, tmp_path: Path) -> None:
     """A real account is behind them, so no option makes them pay."""
-    with served(_algod) as chain, rail(asked(payee)) as url:
+    with served(_algod) as chain, rail(make_entry(payee)) as url:
         config = profile(tmp_path, url, algod=chain.url, control=f"{chain.url}/control")
         refused = pay(tmp_path, url + CALL, config, "--main-network")
         assert refused.returncode == 3, refused.stderr
@@ -353,10 +353,10 @@ def test_control_verbs_of_a_main_networks_node_are_left_alone(payee: str, tmp_pa
 
 def _log(folder: Path) -> Path:
     """Write the log of a run with one exchange."""
-    started = {"event": "run.started", "options": {}, "rows": ["RAIL-PAY-05"], "seed": 1}
+    started_members = {"event": "run.started", "options": {}, "rows": ["RAIL-PAY-05"], "seed": 1}
     request: dict[str, Any] = {"method": "GET", "url": "http://h/", "path": "/", "headers": [], "body": None}
     exchange = {"event": "exchange", "n": 1, "check": "x", "ordinal": 1, "retry": False, "request": request}
-    lines = [json.dumps(one) for one in (started, {**exchange, "response": None, "error": None})]
+    lines = [json.dumps(one) for one in (started_members, {**exchange, "response": None, "error": None})]
     path = folder / "events.ndjson"
     path.write_text("\n".join(lines) + "\n")
     return path

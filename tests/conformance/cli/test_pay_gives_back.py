@@ -78,18 +78,18 @@ def test_an_authorization_that_was_never_used_returns_its_money(
             env = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "data")}
             return prepared.run("conformance", *line, env=env, cwd=tmp_path, timeout=600)
 
-        done = pay(running.url + CALL)
-        assert done.returncode == code, done.stderr
-        found = json.loads(done.stdout)
-        assert (found["state"], found["tx_id"]) == ("signed", None)
-        stored = Path(found["file"]).read_text()
-        account = json.loads(stored)["signed"]["payer"]
+        result = pay(running.url + CALL)
+        assert result.returncode == code, result.stderr
+        document = json.loads(result.stdout)
+        assert (document["state"], document["tx_id"]) == ("signed", None)
+        file_text = Path(document["file"]).read_text()
+        account = json.loads(file_text)["signed"]["payer"]
         assert (chain.usdc_of(funder.address), chain.usdc_of(account)) == (1_000_000 - PRICE, PRICE)
-        assert bytes(funder.key).hex() not in stored
+        assert bytes(funder.key).hex() not in file_text
         chain.control("block_time_offset", seconds=1800 + 3600 + 600)
         chain.control("advance", blocks=1)
-        done = pay("--resume", found["file"])
-        assert (done.returncode, "Nothing was paid" in done.stderr) == (1, True), done.stderr
-        assert json.loads(done.stdout)["state"] == "not_paid"
+        result = pay("--resume", document["file"])
+        assert (result.returncode, "Nothing was paid" in result.stderr) == (1, True), result.stderr
+        assert json.loads(result.stdout)["state"] == "not_paid"
         assert (chain.usdc_of(funder.address), chain.usdc_of(account)) == (1_000_000, 0)
         assert chain.usdc_of(payee) == 0

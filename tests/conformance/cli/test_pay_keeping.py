@@ -27,17 +27,17 @@ from tests.conformance.receipts.offline.signed_receipts import (
     RESULT,
     TOKEN,
     TX_ID,
-    signed,
+    sign_receipt,
 )  # fmt: skip
 from tests.conformance.receipts.offline.signed_receipts import (
     REQUEST as SENT,
 )
 
-ANSWERED = json.dumps({"result": RESULT, "payable_receipt": signed(PAYABLE)}, indent=2).encode()
+ANSWERED = json.dumps({"result": RESULT, "payable_receipt": sign_receipt(PAYABLE)}, indent=2).encode()
 TOLD = {"success": True, "transaction": TX_ID, "network": "eip155:8453"}
 
 
-def bought(*, told: object = TOLD, proof: dict[str, Any] | None = None) -> Purchase:
+def make_purchase(*, told: object = TOLD, proof: dict[str, Any] | None = None) -> Purchase:
     """Return the paid call that the tests' receipt is of; by default the rail tells its transaction, as on Base."""
     headers = CIMultiDict({"PAYMENT-RESPONSE": base64.b64encode(json.dumps(told).encode()).decode()} if told else {})
     answer = Answer(1, 200, CIMultiDictProxy(headers), ANSWERED)
@@ -47,7 +47,7 @@ def bought(*, told: object = TOLD, proof: dict[str, Any] | None = None) -> Purch
     return Purchase(Challenge(operation, SENT["body"], answer, (entry,)), "base", proof or {}, answer)
 
 
-def verified(*words: object) -> Result:
+def run_verify(*words: object) -> Result:
     """Run `receipt verify` under the key of the tests."""
     return CliRunner().invoke(main, ["receipt", "verify", *map(str, words), "--key-hex", HEX, "--json"])
 
@@ -56,18 +56,18 @@ def kept_in(folder: Path, call: Purchase) -> CallFolder:
     """Keep a call with its receipt."""
     kept = CallFolder.prepare(folder)
     kept.keep_call(call, "algorand_mainnet")
-    (folder / RECEIPT).write_text(signed(PAYABLE) + "\n")
+    (folder / RECEIPT).write_text(sign_receipt(PAYABLE) + "\n")
     return kept
 
 
 def test_what_is_kept_verifies_whole(tmp_path: Path) -> None:
     """Request, answer, settlement and token hold, with nothing typed; the printed line is that command."""
     folder = tmp_path / "a call"
-    line = kept_in(folder, bought()).verification_command(folder / RECEIPT, "https://rail.example/jwks.json")
+    line = kept_in(folder, make_purchase()).verification_command(folder / RECEIPT, "https://rail.example/jwks.json")
     assert line is not None
     words = shlex.split(line)
     assert words[:4] == ["weldproof", "receipt", "verify", str(folder / RECEIPT)]
-    result = verified(*words[3:4], *words[6:])
+    result = run_verify(*words[3:4], *words[6:])
     assert result.exit_code == 0, result.output
     bindings = json.loads(result.stdout)["receipts"][0]["bindings"]
     assert {one["claim"]: one["outcome"] for one in bindings} == dict.fromkeys(
@@ -87,10 +87,10 @@ def test_what_is_kept_verifies_whole(tmp_path: Path) -> None:
 def test_what_was_changed_since_is_told(tmp_path: Path, name: str, before: str, after: str, claim: str) -> None:
     """Each file is held against the claim that binds it."""
     folder = tmp_path / "kept"
-    kept = kept_in(folder, bought())
+    kept = kept_in(folder, make_purchase())
     (folder / name).write_text((folder / name).read_text().replace(before, after))
     words = shlex.split(kept.verification_command(folder / RECEIPT, "x") or "")
-    result = verified(*words[3:4], *words[6:])
+    result = run_verify(*words[3:4], *words[6:])
     assert result.exit_code == 1
     outcomes = {one["claim"]: one["outcome"] for one in json.loads(result.stdout)["receipts"][0]["bindings"]}
     assert [name for name, outcome in outcomes.items() if outcome == "differs"] == [claim]
@@ -99,7 +99,7 @@ def test_what_was_changed_since_is_told(tmp_path: Path, name: str, before: str, 
 def test_the_answer_is_kept_byte_for_byte_and_for_its_owner(tmp_path: Path) -> None:
     """The body is what came, and no other user of the machine can read token and request."""
     folder = tmp_path / "kept"
-    kept_in(folder, bought())
+    kept_in(folder, make_purchase())
     assert (folder / ANSWER).read_bytes() == ANSWERED
     assert json.loads((folder / REQUEST).read_text())["raw_body"] == '{"jws":"a.b.c"}'
     modes = {stat.S_IMODE((folder / name).stat().st_mode) for name in (REQUEST, ANSWER, SETTLEMENT)}
@@ -108,9 +108,9 @@ def test_the_answer_is_kept_byte_for_byte_and_for_its_owner(tmp_path: Path) -> N
 
 def test_a_payer_s_own_transaction_needs_no_word_of_the_rail(tmp_path: Path) -> None:
     """On a mined lane the proof names it; if it is named nowhere, nothing is recomputed from it."""
-    kept_in(tmp_path / "mined", bought(told=None, proof={"tx_id": TX_ID}))
+    kept_in(tmp_path / "mined", make_purchase(told=None, proof={"tx_id": TX_ID}))
     assert json.loads((tmp_path / "mined" / SETTLEMENT).read_text())["tx_id"] == TX_ID
-    line = kept_in(tmp_path / "untold", bought(told=None)).verification_command(Path("r"), "x")
+    line = kept_in(tmp_path / "untold", make_purchase(told=None)).verification_command(Path("r"), "x")
     assert line is not None
     assert "--settlement" not in line
     assert CallFolder(tmp_path / "nothing").verification_command(Path("r"), "x") is None
@@ -118,7 +118,7 @@ def test_a_payer_s_own_transaction_needs_no_word_of_the_rail(tmp_path: Path) -> 
 
 def test_a_folder_is_looked_at_before_anything_is_paid(tmp_path: Path) -> None:
     """One that holds a call, is no folder, or cannot be made, is a fault of usage."""
-    kept_in(tmp_path / "kept", bought())
+    kept_in(tmp_path / "kept", make_purchase())
     (tmp_path / "file").write_text("")
     for folder, reason in (("kept", "exists already"), ("file", "File exists"), ("file/below", "Not a directory")):
         with pytest.raises(UsageFault, match=reason):
@@ -128,13 +128,13 @@ def test_a_folder_is_looked_at_before_anything_is_paid(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["[]", "{}", '{"network":"base_mainnet"}', '{"tx_id":1}', '{"tx_id":"x","network":7}'])
 def test_a_settlement_file_that_names_no_transaction_is_a_fault_of_usage(tmp_path: Path, text: str) -> None:
     """It is an object of texts, `tx_id` among them; what stands beside it on the command line comes first."""
-    (tmp_path / "r.jws").write_text(signed(PAYABLE))
+    (tmp_path / "r.jws").write_text(sign_receipt(PAYABLE))
     (tmp_path / "s.json").write_text(text)
-    result = verified(tmp_path / "r.jws", "--settlement", f"@{tmp_path / 's.json'}")
+    result = run_verify(tmp_path / "r.jws", "--settlement", f"@{tmp_path / 's.json'}")
     assert result.exit_code == 2
     assert "a JSON object with the text member tx_id" in result.output
     (tmp_path / "s.json").write_text(json.dumps({"tx_id": TX_ID, "network": "solana_mainnet"}))
-    given = verified(tmp_path / "r.jws", "--settlement", f"@{tmp_path / 's.json'}", "--network", NETWORK)
+    given = run_verify(tmp_path / "r.jws", "--settlement", f"@{tmp_path / 's.json'}", "--network", NETWORK)
     assert given.exit_code == 0
 
 
@@ -154,7 +154,7 @@ def test_a_checkout_page_gives_nothing_to_keep(tmp_path: Path, words: tuple[str,
 
 def test_a_private_network_is_kept_by_its_key(tmp_path: Path) -> None:
     """No table lists the CAIP-2 name of a private network, so the key comes from the profile."""
-    call = bought()
+    call = make_purchase()
     entry = {**call.challenge.entry("base"), "network": "algorand:0123456789abcdefghijklmnopqrstuv"}
     call = replace(call, challenge=replace(call.challenge, accepts=(entry,)), lane="algorand")
     CallFolder.prepare(tmp_path).keep_call(call, "algorand_localnet")

@@ -47,13 +47,13 @@ class Late:
 def test_a_call_is_paid_once_by_the_transaction_that_came_in_time(stack: World, tmp_path: Path) -> None:
     """Two transactions are refused and never land; the third pays, and its id is the one that is stored."""
     payer, late = Payer(stack, tmp_path), Late(stack, 2)
-    before = stack.held(LANE, stack.ready["payto_solana"], USDC[LANE]["rail"])
+    before = stack.balance_of(LANE, stack.ready["payto_solana"], USDC[LANE]["rail"])
     stack.watch = late
-    done = payer.run(stack.places[stack.ready["rail"]] + CALL)
-    assert done.returncode == 0, done.stderr
+    result = payer.run_command(stack.places[stack.ready["rail"]] + CALL)
+    assert result.returncode == 0, result.stderr
     assert late.transactions == 3
-    assert done.stdout.count("signed:") == 3
-    assert stack.held(LANE, stack.ready["payto_solana"], USDC[LANE]["rail"]) - before == PRICE
+    assert result.stdout.count("signed:") == 3
+    assert stack.balance_of(LANE, stack.ready["payto_solana"], USDC[LANE]["rail"]) - before == PRICE
     [record] = payer.records()
     assert record["state"] == "served"
     assert record["signed"]["proof"]["tx_id"] == record["signed"]["tx_id"]
@@ -63,22 +63,22 @@ def test_a_link_is_paid_once_by_the_transaction_that_came_in_time(stack: World, 
     """The transfer with the memo is signed again, too."""
     payer, late = Payer(stack, tmp_path), Late(stack, 1)
     page, payee, asset = stack.link(LANE)
-    before = stack.held(LANE, payee, asset)
+    before = stack.balance_of(LANE, payee, asset)
     stack.watch = late
-    done = payer.run(page)
-    assert done.returncode == 0, done.stderr
-    assert (late.transactions, stack.held(LANE, payee, asset) - before) == (2, PRICE)
+    result = payer.run_command(page)
+    assert result.returncode == 0, result.stderr
+    assert (late.transactions, stack.balance_of(LANE, payee, asset) - before) == (2, PRICE)
 
 
 def test_a_node_that_is_always_too_late_is_paid_nothing(stack: World, tmp_path: Path) -> None:
     """After four signatures the command ends, and says that nothing was paid."""
     payer, late = Payer(stack, tmp_path), Late(stack, 100)
-    before = stack.held(LANE, stack.ready["payto_solana"], USDC[LANE]["rail"])
+    before = stack.balance_of(LANE, stack.ready["payto_solana"], USDC[LANE]["rail"])
     stack.watch = late
-    done = payer.run(stack.places[stack.ready["rail"]] + CALL)
-    assert done.returncode == 3, done.stderr
-    assert "BlockhashNotFound" in done.stderr
-    assert "Nothing was paid" in done.stderr
+    result = payer.run_command(stack.places[stack.ready["rail"]] + CALL)
+    assert result.returncode == 3, result.stderr
+    assert "BlockhashNotFound" in result.stderr
+    assert "Nothing was paid" in result.stderr
     assert late.transactions == 4
     assert [one["state"] for one in payer.records()] == ["not_paid"]
-    assert stack.held(LANE, stack.ready["payto_solana"], USDC[LANE]["rail"]) == before
+    assert stack.balance_of(LANE, stack.ready["payto_solana"], USDC[LANE]["rail"]) == before

@@ -21,12 +21,12 @@ def test_the_paid_of_another_payment_is_not_taken_for_this_one(tmp_path: Path) -
             if not seen.is_transaction or seen.phase != "before":
                 return False
             stack.watch = None
-            others.append(second.run(url).returncode)
+            others.append(second.run_command(url).returncode)
             stack.watch = lambda seen: seen.is_transaction
             return True
 
         stack.watch = watch
-        done = first.run(url, "--wait", "4")
+        result = first.run_command(url, "--wait", "4")
         assert others == [0]
-        assert (done.returncode, "perhaps by another payment" in done.stderr) == (5, True), done.stderr
+        assert (result.returncode, "perhaps by another payment" in result.stderr) == (5, True), result.stderr
         assert [one["state"] for one in first.records()] == ["signed"]

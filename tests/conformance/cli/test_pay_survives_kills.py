@@ -50,13 +50,13 @@ def go_on(payer: Payer, *words: str, resume: bool) -> None:
     """Go on by the file, if there is a payment that was signed, or by the same command; it is served."""
     files = payer.open_files()
     assert len(files) <= 1
-    done = payer.run("--resume", str(files[0])) if files and resume else payer.run(*words)
-    assert done.returncode == 0, (payer.records(), done.stdout, done.stderr)
+    result = payer.run_command("--resume", str(files[0])) if files and resume else payer.run(*words)
+    assert result.returncode == 0, (payer.records(), result.stdout, result.stderr)
 
 
-def paid(stack: World, lane: str) -> int:
+def paid_units(stack: World, lane: str) -> int:
     """Return what the rail's payee holds."""
-    return stack.held(lane, stack.ready[f"payto_{lane}"], USDC[lane]["rail"])
+    return stack.balance_of(lane, stack.ready[f"payto_{lane}"], USDC[lane]["rail"])
 
 
 def call(stack: World, lane: str, *words: str) -> list[str]:
@@ -66,7 +66,7 @@ def call(stack: World, lane: str, *words: str) -> list[str]:
 
 def one_payment(stack: World, lane: str, payer: Payer, before: int) -> None:
     """Hold that the payee got the price once, and that one receipt was kept."""
-    assert paid(stack, lane) - before == PRICE
+    assert paid_units(stack, lane) - before == PRICE
     assert len(payer.receipts()) == 1
     assert [one["state"] for one in payer.records()] == ["served"]
 
@@ -75,8 +75,8 @@ def one_payment(stack: World, lane: str, payer: Payer, before: int) -> None:
 @pytest.mark.parametrize("phase", ["before", "after"])
 def test_a_kill_at_the_transaction_pays_once(stack: World, lane: str, phase: str, tmp_path: Path) -> None:
     """Whether the node has the transaction or not, the same one is on the chain in the end, and is served."""
-    payer, before = Payer(stack, tmp_path), paid(stack, lane)
-    assert payer.killed(at(phase, payer), *call(stack, lane))
+    payer, before = Payer(stack, tmp_path), paid_units(stack, lane)
+    assert payer.run_until_killed(at(phase, payer), *call(stack, lane))
     [record] = payer.records()
     assert record["state"] == "signed"
     go_on(payer, *call(stack, lane), resume=phase == "before")
@@ -88,32 +88,32 @@ def test_a_kill_at_the_transaction_pays_once(stack: World, lane: str, phase: str
 @pytest.mark.parametrize("phase", ["before", "after"])
 def test_a_kill_at_the_proof_pays_once(stack: World, lane: str, phase: str, tmp_path: Path) -> None:
     """Whether the rail has the proof or not, it is served; an answer that the payer never read is the one kept."""
-    payer, before = Payer(stack, tmp_path), paid(stack, lane)
-    assert payer.killed(at(phase, payer, proof=True), *call(stack, lane))
+    payer, before = Payer(stack, tmp_path), paid_units(stack, lane)
+    assert payer.run_until_killed(at(phase, payer, proof=True), *call(stack, lane))
     go_on(payer, *call(stack, lane), resume=phase == "after")
     one_payment(stack, lane, payer, before)
 
 
 def test_a_kill_before_anything_is_signed_costs_nothing(stack: World, tmp_path: Path) -> None:
     """The file of a payment that was only prepared pays nothing by itself; the same command pays once."""
-    payer, before = Payer(stack, tmp_path), paid(stack, "base")
+    payer, before = Payer(stack, tmp_path), paid_units(stack, "base")
     assert payer.killed_in_state("prepared", *call(stack, "base"))
     [file] = payer.files()
     if payer.records()[0]["state"] == "prepared":
-        done = payer.run("--resume", str(file))
-        assert done.returncode == 1, done.stderr
-        assert "--resume starts no payment" in done.stderr
-        assert paid(stack, "base") == before
+        result = payer.run_command("--resume", str(file))
+        assert result.returncode == 1, result.stderr
+        assert "--resume starts no payment" in result.stderr
+        assert paid_units(stack, "base") == before
     go_on(payer, *call(stack, "base"), resume=False)
-    assert paid(stack, "base") - before == PRICE
+    assert paid_units(stack, "base") - before == PRICE
     assert len(payer.receipts()) == 1
 
 
 def test_over_a2a_a_kill_pays_once(stack: World, tmp_path: Path) -> None:
     """The task is paid by the same proof after the kill, and its artifact holds the receipt."""
     words = call(stack, "algorand", "--a2a")
-    payer, before = Payer(stack, tmp_path), paid(stack, "algorand")
-    assert payer.killed(at("after", payer, proof=True), *words)
+    payer, before = Payer(stack, tmp_path), paid_units(stack, "algorand")
+    assert payer.run_until_killed(at("after", payer, proof=True), *words)
     assert payer.records()[0]["channel"] == "a2a"
     go_on(payer, *words, resume=True)
     one_payment(stack, "algorand", payer, before)
@@ -123,10 +123,10 @@ def test_over_a2a_a_kill_pays_once(stack: World, tmp_path: Path) -> None:
 def test_a_link_is_paid_once_through_a_kill(stack: World, lane: str, tmp_path: Path) -> None:
     """The node has the transaction and the payer never heard of it: the page shows Paid, for one transfer."""
     page, payee, asset = stack.link(lane)
-    payer, before = Payer(stack, tmp_path), stack.held(lane, payee, asset)
-    assert payer.killed(at("after", payer), page)
+    payer, before = Payer(stack, tmp_path), stack.balance_of(lane, payee, asset)
+    assert payer.run_until_killed(at("after", payer), page)
     go_on(payer, page, resume=lane == "base")
-    assert stack.held(lane, payee, asset) - before == PRICE
+    assert stack.balance_of(lane, payee, asset) - before == PRICE
     assert [one["state"] for one in payer.records()] == ["served"]
 
 
@@ -141,11 +141,11 @@ def test_a_kill_at_any_request_pays_once(
     for number in range(1, 200):
         folder = tmp_path / str(number)
         folder.mkdir()
-        payer, before = Payer(stack, folder), paid(stack, lane)
-        was_killed = payer.killed(at_request(number, phase), *call(stack, lane, *words))
+        payer, before = Payer(stack, folder), paid_units(stack, lane)
+        was_killed = payer.run_until_killed(at_request(number, phase), *call(stack, lane, *words))
         if was_killed:
             go_on(payer, *call(stack, lane, *words), resume=number % 2 == 0)
-        assert paid(stack, lane) - before == PRICE, number
+        assert paid_units(stack, lane) - before == PRICE, number
         assert len(payer.receipts()) == 1, number
         if not was_killed:
             break
@@ -158,9 +158,9 @@ def test_a_kill_at_any_request_pays_once(
 @pytest.mark.parametrize("state", ["prepared", "signed", "paid", "served"])
 def test_a_kill_at_any_write_pays_once(stack: World, lane: str, state: str, tmp_path: Path) -> None:
     """As soon as the file is in a state; afterwards the payment is served, and no other is made."""
-    payer, before = Payer(stack, tmp_path), paid(stack, lane)
+    payer, before = Payer(stack, tmp_path), paid_units(stack, lane)
     payer.killed_in_state(state, *call(stack, lane))
     if payer.open_files() or not payer.receipts():
         go_on(payer, *call(stack, lane), resume=True)
-    assert paid(stack, lane) - before == PRICE
+    assert paid_units(stack, lane) - before == PRICE
     assert len(payer.receipts()) == 1

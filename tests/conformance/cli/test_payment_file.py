@@ -148,7 +148,7 @@ def resume(path: Path, rail: Served, *words: str) -> Result:
     return CliRunner().invoke(main, ["pay", "--resume", str(path), "--config", str(config), *words])
 
 
-def written(path: Path, found: PaymentRecord, mode: int = 0o600, **changes: Any) -> Path:
+def write_record(path: Path, found: PaymentRecord, mode: int = 0o600, **changes: Any) -> Path:
     """Write a record, with members changed, as another program may."""
     path.write_text(json.dumps({**found.model_dump(), **changes}))
     path.chmod(mode)
@@ -158,23 +158,23 @@ def written(path: Path, found: PaymentRecord, mode: int = 0o600, **changes: Any)
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
 def test_a_file_that_others_may_read_is_refused(tmp_path: Path, rail: Served, mode: int) -> None:
     """It says which mode it has and what to do; nothing is sent."""
-    done = resume(written(tmp_path / "file.json", record(rail.url + CALL), mode), rail)
-    assert (done.exit_code, rail.calls) == (2, []), done.output
-    assert f"mode {mode:04o}" in done.output
-    assert "chmod 600" in done.output
+    result = resume(write_record(tmp_path / "file.json", record(rail.url + CALL), mode), rail)
+    assert (result.exit_code, rail.calls) == (2, []), result.output
+    assert f"mode {mode:04o}" in result.output
+    assert "chmod 600" in result.output
 
 
 def test_what_is_no_ordinary_file_is_refused(tmp_path: Path, rail: Served) -> None:
     """A link, a pipe, a folder, nothing and a file without an end: each in one sentence, and no wait."""
-    target = written(tmp_path / "file.json", record(rail.url + CALL))
+    target = write_record(tmp_path / "file.json", record(rail.url + CALL))
     (tmp_path / "link").symlink_to(target)
     os.mkfifo(tmp_path / "pipe", 0o600)
     (tmp_path / "folder").mkdir()
     (tmp_path / "long").write_bytes(b" " * (4 * 1024 * 1024 + 1))
     (tmp_path / "long").chmod(0o600)
     for name in ("link", "pipe", "folder", "absent", "long"):
-        done = resume(tmp_path / name, rail)
-        assert (done.exit_code, rail.calls) == (2, []), (name, done.output)
+        result = resume(tmp_path / name, rail)
+        assert (result.exit_code, rail.calls) == (2, []), (name, result.output)
 
 
 @pytest.mark.parametrize(
@@ -195,9 +195,9 @@ def test_what_is_no_ordinary_file_is_refused(tmp_path: Path, rail: Served) -> No
 )
 def test_a_malformed_file_is_refused(tmp_path: Path, rail: Served, changes: dict[str, Any]) -> None:
     """Each in one sentence; nothing is sent."""
-    done = resume(written(tmp_path / "file.json", record(rail.url + CALL), **changes), rail)
-    assert (done.exit_code, rail.calls) == (2, []), done.output
-    assert "Traceback" not in done.output
+    result = resume(write_record(tmp_path / "file.json", record(rail.url + CALL), **changes), rail)
+    assert (result.exit_code, rail.calls) == (2, []), result.output
+    assert "Traceback" not in result.output
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100_000, '{"weldproof_payment": 1}'])
@@ -205,8 +205,8 @@ def test_what_is_no_record_is_refused(tmp_path: Path, rail: Served, text: str) -
     """Whatever it is, it ends in one sentence."""
     (tmp_path / "file.json").write_text(text)
     (tmp_path / "file.json").chmod(0o600)
-    done = resume(tmp_path / "file.json", rail)
-    assert (done.exit_code, rail.calls, "this file is not a payment" in done.output) == (2, [], True), done.output
+    result = resume(tmp_path / "file.json", rail)
+    assert (result.exit_code, rail.calls, "this file is not a payment" in result.output) == (2, [], True), result.output
 
 
 @pytest.mark.parametrize("channel", list(Channel))
@@ -214,22 +214,22 @@ def test_a_file_that_names_another_host_sends_nothing_there(tmp_path: Path, rail
     """Its address is held against the profile as one that is typed: it needs a yes of the user's own."""
     path = "/checkout/abcdefgh" if channel is Channel.CHECKOUT else CALL
     with served(lambda *_: (404, {})) as elsewhere:
-        done = resume(written(tmp_path / "file.json", record(elsewhere.url + path, channel=channel)), rail)
+        result = resume(write_record(tmp_path / "file.json", record(elsewhere.url + path, channel=channel)), rail)
         host = elsewhere.url.removeprefix("http://")
-        assert (elsewhere.calls, rail.calls) == ([], []), done.output
-        assert f"{host} is not a host of the profile" in done.output
-        assert f"--allow-host {host}" in done.output
+        assert (elsewhere.calls, rail.calls) == ([], []), result.output
+        assert f"{host} is not a host of the profile" in result.output
+        assert f"--allow-host {host}" in result.output
 
 
 def test_a_file_alone_never_pays(tmp_path: Path, rail: Served) -> None:
     """One that says that nothing was signed yet ends the command, whatever offer it holds; no option changes that."""
     found = record(rail.url + CALL, state=State.PREPARED, signed=None)
-    done = resume(written(tmp_path / "file.json", found), rail)
-    assert (done.exit_code, rail.calls) == (1, []), done.output
-    assert "--resume starts no payment" in done.output
+    result = resume(write_record(tmp_path / "file.json", found), rail)
+    assert (result.exit_code, rail.calls) == (1, []), result.output
+    assert "--resume starts no payment" in result.output
     for words in (("--again",), ("--lane", "base"), ("--body", "{}"), ("--a2a",), (rail.url + CALL,)):
-        done = resume(tmp_path / "file.json", rail, *words)
-        assert (done.exit_code, rail.calls) == (2, []), done.output
+        result = resume(tmp_path / "file.json", rail, *words)
+        assert (result.exit_code, rail.calls) == (2, []), result.output
 
 
 def test_a_page_is_not_ordered_over_a2a(tmp_path: Path, rail: Served) -> None:
@@ -237,23 +237,23 @@ def test_a_page_is_not_ordered_over_a2a(tmp_path: Path, rail: Served) -> None:
     config = tmp_path / "target.toml"
     config.write_text(f'[surfaces.rail]\nurl = "{rail.url}"\n')
     words = ["pay", f"{rail.url}/checkout/abcdefgh", "--a2a", "--config", str(config)]
-    done = CliRunner().invoke(main, words)
-    assert (done.exit_code, rail.calls) == (2, []), done.output
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, rail.calls) == (2, []), result.output
 
 
 def test_a_file_without_a_node_of_its_network_is_no_payment_on_another(tmp_path: Path, rail: Served) -> None:
     """The profile says which nodes there are; the file cannot name one."""
-    done = resume(written(tmp_path / "file.json", record(rail.url + CALL)), rail)
-    assert (done.exit_code, rail.calls) == (5, []), done.output
-    assert "the profile has no node of it: [chains.algorand]" in done.output
+    result = resume(write_record(tmp_path / "file.json", record(rail.url + CALL)), rail)
+    assert (result.exit_code, rail.calls) == (5, []), result.output
+    assert "the profile has no node of it: [chains.algorand]" in result.output
 
 
 def test_text_of_a_file_shows_nothing_that_a_terminal_obeys(tmp_path: Path, rail: Served) -> None:
     """What a stranger wrote is shown visible and on one line."""
     found = record(rail.url + CALL, payee="\x1b[2J\nNothing to see", network="\x1b]0;x")
-    done = resume(written(tmp_path / "file.json", found), rail)
-    assert "\x1b" not in done.output
-    assert "\\x1b[2J Nothing to see" in done.output
+    result = resume(write_record(tmp_path / "file.json", found), rail)
+    assert "\x1b" not in result.output
+    assert "\\x1b[2J Nothing to see" in result.output
 
 
 def test_without_a_place_for_the_file_nothing_is_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

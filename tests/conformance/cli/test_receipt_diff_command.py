@@ -17,7 +17,7 @@ from tests.conformance.receipts.written_receipts import (
     COMPLIANCE,
     HEADER,
     PAYABLE,
-    changed,
+    change_claims,
     segment,
     token,
 )
@@ -25,7 +25,7 @@ from tests.conformance.receipts.written_receipts import (
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x1b[2J</title>"
 
 
-def written(folder: Path, name: str, content: str | Mapping[str, Any] | list[Any]) -> str:
+def write_document(folder: Path, name: str, content: str | Mapping[str, Any] | list[Any]) -> str:
     """Write a file: text as it is, anything else as JSON."""
     path = folder / name
     path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
@@ -40,13 +40,15 @@ def diff(*words: str, stdin: str | None = None) -> Result:
 @pytest.fixture
 def left(tmp_path: Path) -> str:
     """Return the file of a payable receipt."""
-    return written(tmp_path, "left.jws", token(PAYABLE) + "\n")
+    return write_document(tmp_path, "left.jws", token(PAYABLE) + "\n")
 
 
 def test_receipts_without_a_difference_that_matters_exit_0(tmp_path: Path, left: str) -> None:
     """With another issuer, payment and time, every difference is expected: exit 0, each listed with its reason."""
-    other = changed(PAYABLE, iss="did:web:acme.example", iat=1_790_000_100, settled_payment_ref="sha256:" + "9" * 64)
-    result = diff(left, written(tmp_path, "right.jws", token(other)))
+    other = change_claims(
+        PAYABLE, iss="did:web:acme.example", iat=1_790_000_100, settled_payment_ref="sha256:" + "9" * 64
+    )
+    result = diff(left, write_document(tmp_path, "right.jws", token(other)))
     assert result.exit_code == 0, result.output
     assert "No difference matters" in result.output
     assert "expected  iss" in result.output
@@ -57,7 +59,7 @@ def test_receipts_without_a_difference_that_matters_exit_0(tmp_path: Path, left:
 
 def test_a_difference_that_matters_exits_1(tmp_path: Path, left: str) -> None:
     """Another price for the same call: exit 1, and only that claim is reported as significant."""
-    result = diff(left, written(tmp_path, "right.jws", token(changed(PAYABLE, amount_microunits="20000"))))
+    result = diff(left, write_document(tmp_path, "right.jws", token(change_claims(PAYABLE, amount_microunits="20000"))))
     assert result.exit_code == 1, result.output
     assert "1 difference matters" in result.output
     assert "matters   amount_microunits" in result.output
@@ -65,7 +67,9 @@ def test_a_difference_that_matters_exits_1(tmp_path: Path, left: str) -> None:
 
 def test_the_same_payment_is_held_to_its_claims(tmp_path: Path, left: str) -> None:
     """With --same-payment another payment's reference matters, which it does not without."""
-    right = written(tmp_path, "right.jws", token(changed(PAYABLE, settled_payment_ref="sha256:" + "9" * 64)))
+    right = write_document(
+        tmp_path, "right.jws", token(change_claims(PAYABLE, settled_payment_ref="sha256:" + "9" * 64))
+    )
     assert diff(left, right).exit_code == 0
     assert diff("--same-payment", left, right).exit_code == 1
     assert diff("--same-payment", left, left).exit_code == 0
@@ -73,7 +77,7 @@ def test_the_same_payment_is_held_to_its_claims(tmp_path: Path, left: str) -> No
 
 def test_stated_recipes_excuse_two_request_hashes(tmp_path: Path, left: str) -> None:
     """Two hashes of the same request matter until two recipes are stated; the same recipe twice is no excuse."""
-    right = written(tmp_path, "right.jws", token(changed(PAYABLE, request_hash="sha256:" + "9" * 64)))
+    right = write_document(tmp_path, "right.jws", token(change_claims(PAYABLE, request_hash="sha256:" + "9" * 64)))
     assert diff(left, right).exit_code == 1
     assert diff("--request-recipes", "jcs-envelope", "raw-body", left, right).exit_code == 0
     assert diff("--request-recipes", "raw-body", "raw-body", left, right).exit_code == 1
@@ -83,7 +87,7 @@ def test_receipts_of_documents_are_matched_by_kind_and_place(tmp_path: Path) -> 
     """Two answers with two receipts each, in another order and at other places: like is compared with like."""
     one = {"payable_receipt": token(PAYABLE), "settlement_attestation": token(ATTESTATION)}
     other = {"settlement_attestation": token(ATTESTATION), "proof": {"receipt": token(PAYABLE)}}
-    result = diff("--json", written(tmp_path, "a.json", one), written(tmp_path, "b.json", other))
+    result = diff("--json", write_document(tmp_path, "a.json", one), write_document(tmp_path, "b.json", other))
     document = json.loads(result.stdout)
     pairs = {(pair["receipt"], pair["left"], pair["right"], pair["grade"]) for pair in document["pairs"]}
     assert result.exit_code == 0
@@ -97,7 +101,7 @@ def test_receipts_of_documents_are_matched_by_kind_and_place(tmp_path: Path) -> 
 def test_a_receipt_that_only_one_document_has_is_told(tmp_path: Path) -> None:
     """What has no partner is never left out: it is listed, and exits 1."""
     one = {"receipts": [token(PAYABLE), token(COMPLIANCE)]}
-    files = written(tmp_path, "a.json", one), written(tmp_path, "b.json", {"receipt": token(PAYABLE)})
+    files = write_document(tmp_path, "a.json", one), write_document(tmp_path, "b.json", {"receipt": token(PAYABLE)})
     result = diff(*files)
     assert result.exit_code == 1
     assert "only the left document has a compliance receipt at receipts[1]" in result.output
@@ -110,7 +114,7 @@ def test_a_receipt_that_only_one_document_has_is_told(tmp_path: Path) -> None:
 
 def test_json_tells_every_claim(tmp_path: Path, left: str) -> None:
     """The JSON document has every claim, the same ones too, with both values as JSON text."""
-    right = written(tmp_path, "right.jws", token(changed(PAYABLE, iat="1790000000", pay_to=None)))
+    right = write_document(tmp_path, "right.jws", token(change_claims(PAYABLE, iat="1790000000", pay_to=None)))
     result = diff("--json", left, right)
     claims = {one["name"]: one for pair in json.loads(result.stdout)["pairs"] for one in pair["claims"]}
     assert result.exit_code == 1
@@ -129,7 +133,7 @@ def test_one_side_may_come_from_standard_input(left: str) -> None:
 @pytest.mark.parametrize("content", ["", "nonsense", '{"a": 1}', "e30.e30", "e30.W10.AA"])
 def test_what_holds_no_receipt_exits_2(tmp_path: Path, left: str, content: str) -> None:
     """A file without a readable receipt is a fault of usage, reported with a reason."""
-    result = diff(left, written(tmp_path, "right", content))
+    result = diff(left, write_document(tmp_path, "right", content))
     assert result.exit_code == 2
     assert "Error:" in result.output
 
@@ -157,9 +161,9 @@ class _Page(HTMLParser):
 
 def test_the_page_shows_both_columns_and_obeys_no_claim(tmp_path: Path) -> None:
     """Markup, script, control and direction characters in claims, names and places stay text; nothing is loaded."""
-    one = {HOSTILE: token(changed(PAYABLE, iss=HOSTILE, **{HOSTILE: HOSTILE}), {**HEADER, HOSTILE: HOSTILE})}
+    one = {HOSTILE: token(change_claims(PAYABLE, iss=HOSTILE, **{HOSTILE: HOSTILE}), {**HEADER, HOSTILE: HOSTILE})}
     page = tmp_path / "page.html"
-    files = written(tmp_path, "a.json", one), written(tmp_path, "b.jws", token(PAYABLE))
+    files = write_document(tmp_path, "a.json", one), write_document(tmp_path, "b.jws", token(PAYABLE))
     assert diff(*files, "--html", str(page)).exit_code == 0
     text = page.read_text("utf-8")
     parsed = _Page()
@@ -183,9 +187,10 @@ def test_a_control_of_the_page_test_can_fail() -> None:
 
 def test_the_console_shows_no_control_characters(tmp_path: Path) -> None:
     """What a claim holds is shown as text, never as commands of a terminal; a lone surrogate is shown, too."""
-    hostile = changed(PAYABLE, iss=HOSTILE, **{HOSTILE: "\ud800"})
+    hostile = change_claims(PAYABLE, iss=HOSTILE, **{HOSTILE: "\ud800"})
     left, right = (
-        written(tmp_path, name, token(claims, canonical=False)) for name, claims in (("a", PAYABLE), ("b", hostile))
+        write_document(tmp_path, name, token(claims, canonical=False))
+        for name, claims in (("a", PAYABLE), ("b", hostile))
     )
     result = diff(left, right, "--html", str(tmp_path / "page.html"))
     assert result.exit_code == 0
@@ -202,7 +207,7 @@ def signed_with(text: str, signature: bytes) -> str:
 
 def test_two_signatures_of_the_same_bytes_matter(tmp_path: Path, left: str) -> None:
     """Ed25519 has one for each key, so that one of the receipts was altered, whatever their claims are."""
-    right = written(tmp_path, "right.jws", signed_with(token(PAYABLE), b"\2" * 64))
+    right = write_document(tmp_path, "right.jws", signed_with(token(PAYABLE), b"\2" * 64))
     result = diff(left, right)
     assert result.exit_code == 1, result.output
     assert "1 difference matters" in result.output
@@ -213,14 +218,14 @@ def test_two_signatures_of_the_same_bytes_matter(tmp_path: Path, left: str) -> N
 @pytest.mark.parametrize("signature", [b"\2", b"\2" * 63, b"\2" * 65])
 def test_what_is_no_signature_matters_beside_any_claims(tmp_path: Path, left: str, signature: bytes) -> None:
     """Claims that may differ do not excuse it."""
-    other = token(changed(PAYABLE, iat=1_790_000_100))
-    assert diff(left, written(tmp_path, "good.jws", other)).exit_code == 0
-    result = diff(left, written(tmp_path, "bad.jws", signed_with(other, signature)))
+    other = token(change_claims(PAYABLE, iat=1_790_000_100))
+    assert diff(left, write_document(tmp_path, "good.jws", other)).exit_code == 0
+    result = diff(left, write_document(tmp_path, "bad.jws", signed_with(other, signature)))
     assert result.exit_code == 1, result.output
     assert f"the right, it has {len(signature)} bytes, not 64" in result.output
 
 
 def test_nobody_takes_a_comparison_for_a_verification(left: str) -> None:
     """What did not happen is said where the result is."""
-    assert "No difference matters. " in (said := diff(left, left).output)
-    assert said.rstrip().endswith("No signature was verified.")
+    assert "No difference matters. " in (output := diff(left, left).output)
+    assert output.rstrip().endswith("No signature was verified.")

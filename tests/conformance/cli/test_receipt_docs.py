@@ -32,9 +32,9 @@ def test_its_options_are_those_of_the_commands() -> None:
 
 def test_its_codes_are_those_of_the_verifier() -> None:
     """The nine in their order, the issuer's, and those of the bindings in theirs."""
-    given = {"request": {}, "response": {}, "settlement": {}, "payment_reference": "", "payer": {}}
+    given_members = {"request": {}, "response": {}, "settlement": {}, "payment_reference": "", "payer": {}}
     assert re.findall(r"^\| `([A-Z_]+)` \|", PAGE, re.MULTILINE) == list(STEPS)
-    assert re.findall(r"`([a-z_]+_differs)`", PAGE) == [one.code for one in bindings({}, given)]
+    assert re.findall(r"`([a-z_]+_differs)`", PAGE) == [one.code for one in bindings({}, given_members)]
     assert f"`{ISSUER_DIFFERS}`" in PAGE
 
 

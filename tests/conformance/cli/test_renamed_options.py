@@ -20,9 +20,9 @@ def test_help_shows_the_new_name_only(command: click.Command, new: str, old: str
     """Also after it was asked for once."""
     del name
     for _ in range(2):
-        shown = CliRunner().invoke(command, ["--help"]).output
-        assert new in shown
-        assert old not in shown
+        output = CliRunner().invoke(command, ["--help"]).output
+        assert new in output
+        assert old not in output
 
 
 @pytest.mark.parametrize(("command", "new", "old", "name"), RENAMED)
@@ -39,5 +39,5 @@ def test_both_names_say_the_same(command: click.Command, new: str, old: str, nam
 
 def test_a_fault_names_the_new_one() -> None:
     """A user who gave the old one learns the new one."""
-    said = CliRunner().invoke(run.command, ["--own-stack", "--config", "mine.toml"])
-    assert "--reference, --mutant" in str(said.exception) + said.output
+    said_run = CliRunner().invoke(run.command, ["--own-stack", "--config", "mine.toml"])
+    assert "--reference, --mutant" in str(said_run.exception) + said_run.output

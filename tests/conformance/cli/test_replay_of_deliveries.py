@@ -39,7 +39,7 @@ def record(log: EventLog, verdict: Verdict, body: str, *, n: int = 3, judged: bo
         log.add("judgement", check=CHECK, row="WH-SIG-04", verdict=verdict.value, exchange=n, **judgement)
 
 
-def replayed(
+def run_replay(
     folder: Path, monkeypatch: pytest.MonkeyPatch, again: Verdict, *options: str, judged: bool = True
 ) -> Result:
     """Replay a delivery that failed, with a target on which it now comes to `again`."""
@@ -90,27 +90,27 @@ def test_a_delivery_is_compared_by_its_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: Verdict, code: Exit
 ) -> None:
     """Both deliveries are shown with what they came to; the exit code says whether that is the same."""
-    done = replayed(tmp_path, monkeypatch, again)
-    assert done.exit_code == code, done.output
-    assert "--data-raw old" in done.output
-    assert "--data-raw new" in done.output
-    assert f"WH-SIG-04 {again.value}" in done.output
+    result = run_replay(tmp_path, monkeypatch, again)
+    assert result.exit_code == code, result.output
+    assert "--data-raw old" in result.output
+    assert "--data-raw new" in result.output
+    assert f"WH-SIG-04 {again.value}" in result.output
 
 
 def test_a_delivery_that_nobody_judged_cannot_be_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no check to run again, and that is said."""
-    done = replayed(tmp_path, monkeypatch, Verdict.PASS, judged=False)
-    assert done.exit_code == Exit.USAGE
-    assert "no check judged" in done.output
+    result = run_replay(tmp_path, monkeypatch, Verdict.PASS, judged=False)
+    assert result.exit_code == Exit.USAGE
+    assert "no check judged" in result.output
 
 
 def test_both_deliveries_can_be_had_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--json` has the two arrivals and the two judgements."""
-    told: dict[str, Any] = orjson.loads(replayed(tmp_path, monkeypatch, Verdict.FAIL, "--json").output)
-    assert [told[name]["request"]["body"] for name in ("recorded", "again")] == ["old", "new"]
+    document: dict[str, Any] = orjson.loads(run_replay(tmp_path, monkeypatch, Verdict.FAIL, "--json").output)
+    assert [document[name]["request"]["body"] for name in ("recorded", "again")] == ["old", "new"]
     line = "curl -sS -i -g --path-as-is -X POST --url 'http://h/x' -H Content-Type: --data-raw new"
-    assert told["again"]["curl"] == line
-    assert [one["verdict"] for one in told["judgements"]] == ["fail", "fail"]
+    assert document["again"]["curl"] == line
+    assert [one["verdict"] for one in document["judgements"]] == ["fail", "fail"]
 
 
 def test_what_the_target_sent_is_shown_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,10 +129,10 @@ def test_what_the_target_sent_is_shown_as_text(tmp_path: Path, monkeypatch: pyte
     def records(status: int) -> Callable[[EventLog], None]:
         return lambda log: log.add("exchange", **exchange, response={**response, "status": status}, error=None)
 
-    done = again_after(tmp_path, monkeypatch, records(500), records(200))
-    assert done.exit_code == Exit.FAILED, done.output
-    assert "\x1b" not in done.output
-    assert "\x07" not in done.output
-    assert done.output.count("x-a: \\x1b[2J") == 2
-    assert "  200 OK\n" in done.output
-    assert "  500 Internal Server Error\n" in done.output
+    result = again_after(tmp_path, monkeypatch, records(500), records(200))
+    assert result.exit_code == Exit.FAILED, result.output
+    assert "\x1b" not in result.output
+    assert "\x07" not in result.output
+    assert result.output.count("x-a: \\x1b[2J") == 2
+    assert "  200 OK\n" in result.output
+    assert "  500 Internal Server Error\n" in result.output

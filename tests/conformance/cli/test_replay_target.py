@@ -35,15 +35,20 @@ def record(log: EventLog, verdict: Verdict | None, status: int = 200, *elsewhere
     response = {"status": status, "headers": [], "body": "[]", "body_bytes": 2, "milliseconds": 1.0}
     log.add("exchange", n=3, check=CHECK, ordinal=1, retry=False, request=request, response=response, error=None)
     if verdict is not None:
-        judged: dict[str, Any] = {"expected": "an object", "found": None, "hint": None, "where": {}}
-        log.add("judgement", check=CHECK, row=ROW, verdict=verdict.value, exchange=3, **judged)
+        judged_members: dict[str, Any] = {"expected": "an object", "found": None, "hint": None, "where": {}}
+        log.add("judgement", check=CHECK, row=ROW, verdict=verdict.value, exchange=3, **judged_members)
         for place in elsewhere:
             log.add(
-                "judgement", check=CHECK, row=ROW, verdict="fail", exchange=3, **{**judged, "where": {"path": place}}
+                "judgement",
+                check=CHECK,
+                row=ROW,
+                verdict="fail",
+                exchange=3,
+                **{**judged_members, "where": {"path": place}},
             )
 
 
-def replayed(
+def run_replay(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     options: Mapping[str, Any],
@@ -71,7 +76,7 @@ def replayed(
         log.add("check.finished", check=one)
     log.add("check.started", check=LATER, rows=[])
     log.close()
-    asked: list[Profile | None] = []
+    requests: list[Profile | None] = []
     ran: list[set[str]] = []
 
     class Again:
@@ -88,13 +93,13 @@ def replayed(
 
     @asynccontextmanager
     async def opened(profile: Profile | None, _: Sequence[str]) -> AsyncIterator[Profile]:
-        asked.append(profile)
+        requests.append(profile)
         yield profile or target.parse(PROFILE.format(url="http://own"))
 
     monkeypatch.chdir(folder)
     monkeypatch.setattr(execution, "Run", Again)
     monkeypatch.setattr(execution, "open_target", opened)
-    return CliRunner().invoke(command, [f"{folder}#3{run}", *words]), asked, ran
+    return CliRunner().invoke(command, [f"{folder}#3{run}", *words]), requests, ran
 
 
 @pytest.mark.parametrize("words", [("--config", "shop.toml"), ("--target", "agent=http://shop")])
@@ -104,9 +109,9 @@ def test_the_target_is_what_the_command_line_names(
     """The line that the run prints names the target by the options that the run was given."""
     (tmp_path / "shop.toml").write_text(PROFILE.format(url="http://shop"))
     (tmp_path / "weldproof.toml").write_text(PROFILE.format(url="http://somebody-else"))
-    done, asked, _ = replayed(tmp_path, monkeypatch, {"config": "else.toml"}, *words)
+    done, requests, _ = run_replay(tmp_path, monkeypatch, {"config": "else.toml"}, *words)
     assert done.exit_code == Exit.PASSED, done.output
-    assert [one.surfaces["agent"].url for one in asked if one is not None] == ["http://shop"]
+    assert [one.surfaces["agent"].url for one in requests if one is not None] == ["http://shop"]
 
 
 @pytest.mark.parametrize(
@@ -125,33 +130,33 @@ def test_no_target_is_taken_from_a_log(
 ) -> None:
     """Neither a profile nor an address, a variant or a setting that a log names is used; they are shown."""
     (tmp_path / "shop.toml").write_text(PROFILE.format(url="http://shop"))
-    done, asked, _ = replayed(tmp_path, monkeypatch, options)
+    done, requests, _ = run_replay(tmp_path, monkeypatch, options)
     assert done.exit_code == Exit.USAGE, done.output
     assert "the run judged the shop's agent (agent http://shop)" in done.output
     assert "--config" in done.output
-    assert asked == []
+    assert requests == []
 
 
 def test_a_profile_that_came_with_the_log_is_not_used_unnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stranger's folder may hold a log and a weldproof.toml that fits it, and a profile runs commands."""
     (tmp_path / "weldproof.toml").write_text(PROFILE.format(url="http://shop"))
-    done, asked, _ = replayed(tmp_path, monkeypatch, {})
+    done, requests, _ = run_replay(tmp_path, monkeypatch, {})
     assert done.exit_code == Exit.USAGE, done.output
     assert "--config weldproof.toml" in " ".join(done.output.split())
-    assert asked == []
-    done, asked, _ = replayed(tmp_path, monkeypatch, {}, "--config", "weldproof.toml")
+    assert requests == []
+    done, requests, _ = run_replay(tmp_path, monkeypatch, {}, "--config", "weldproof.toml")
     assert done.exit_code == Exit.PASSED, done.output
 
 
 def test_an_exchange_of_another_run_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later run may have been written to the same folder: its exchange of that number is another one."""
-    done, asked, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, "--reference", run="@2267c6ff")
+    done, requests, _ = run_replay(tmp_path, monkeypatch, {"own_stack": True}, "--reference", run="@2267c6ff")
     assert done.exit_code == Exit.PASSED, done.output
-    assert asked == [None]
-    done, asked, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, run="@7c6ff012")
+    assert requests == [None]
+    done, requests, _ = run_replay(tmp_path, monkeypatch, {"own_stack": True}, run="@7c6ff012")
     assert done.exit_code == Exit.USAGE
     assert "the log is of the run 2267c6ff0123abcd, seed 5" in done.output
-    assert asked == []
+    assert requests == []
 
 
 @pytest.mark.parametrize(
@@ -173,7 +178,7 @@ def test_a_breach_is_there_again_where_the_check_says_so(
     code: Exit,
 ) -> None:
     """A corrected breach often keeps its status; only calls without a verdict are compared by that."""
-    done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference", before=before, after=after)
+    done, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference", before=before, after=after)
     assert done.exit_code == code, done.output
 
 
@@ -185,7 +190,7 @@ def test_a_breach_that_another_check_provokes_is_shown_beside_it(
 ) -> None:
     """A target may do wrong at the call of another check; one that was over before it, or came later, has no part."""
     after = (Verdict.PASS, 200)
-    done, _, seen = replayed(tmp_path, monkeypatch, {}, "--reference", *words, after=after, beside=[BESIDE])
+    done, _, seen = run_replay(tmp_path, monkeypatch, {}, "--reference", *words, after=after, beside=[BESIDE])
     assert done.exit_code == code, done.output
     assert seen == [ran]
 
@@ -193,14 +198,14 @@ def test_a_breach_that_another_check_provokes_is_shown_beside_it(
 def test_what_comes_out_otherwise_is_said_with_what_to_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Options that were not given, and other places of the check at which the row is broken."""
     after = (Verdict.PASS, 200)
-    done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference", after=after, elsewhere=["/a", "/a", "/b"])
+    done, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference", after=after, elsewhere=["/a", "/a", "/b"])
     assert done.exit_code == Exit.FAILED
     lines = done.stderr.splitlines()
     assert lines[:2] == [f"{ROW} had this result at another place of the check: path={place}" for place in ("/a", "/b")]
     assert "--tries 20" in lines[2]
     assert "--beside" in lines[2]
-    done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference", "--tries", "2", after=after)
+    done, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference", "--tries", "2", after=after)
     assert "--tries 20" not in done.stderr
     assert "--beside" in done.stderr
-    done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference")
+    done, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference")
     assert done.stderr == ""

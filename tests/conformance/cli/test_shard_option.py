@@ -12,7 +12,7 @@ from conformance.cli.report import command as report
 from conformance.cli.run import command
 from conformance.http.curl_and_templates import count_templates
 from conformance.log.events import LOG, Event, read_log
-from tests.conformance.cli.test_exit_codes import run
+from tests.conformance.cli.test_exit_codes import run_suite
 from tests.stack import running_stack
 
 WORDS = ("RAIL-402", "RAIL-KEY", "RAIL-DISC", "--seed", "11")
@@ -34,13 +34,13 @@ def rows(folder: Path) -> dict[str, Event]:
 def test_the_parts_merged_are_the_whole_run(tmp_path: Path, version_1: list[str]) -> None:
     """The same verdicts of the same checks and the same requests as of one run on one machine, and its exit code."""
     for part in ("1/3", "2/3", "3/3"):
-        done = run(tmp_path, *WORDS, *version_1, "--shard", part, "--report-dir", part[0])
-        assert done.returncode in {0, 1}, done.stdout + done.stderr
-        assert f"This is part {part} of a run" in done.stdout
-    whole = run(tmp_path, *WORDS, *version_1, "--report-dir", "whole")
+        result = run_suite(tmp_path, *WORDS, *version_1, "--shard", part, "--report-dir", part[0])
+        assert result.returncode in {0, 1}, result.stdout + result.stderr
+        assert f"This is part {part} of a run" in result.stdout
+    whole = run_suite(tmp_path, *WORDS, *version_1, "--report-dir", "whole")
     folders = [str(tmp_path / number) for number in "123"]
-    merged = CliRunner().invoke(report, ["merge", *folders, "--report-dir", str(tmp_path / "merged")])
-    assert (merged.exit_code, whole.returncode) == (1, 1), merged.output
+    merged_run = CliRunner().invoke(report, ["merge", *folders, "--report-dir", str(tmp_path / "merged")])
+    assert (merged_run.exit_code, whole.returncode) == (1, 1), merged_run.output
     assert rows(tmp_path / "merged") == rows(tmp_path / "whole")
     found, wanted = (count_templates(read_log(tmp_path / name / LOG)) for name in ("merged", "whole"))
     assert set(found) == set(wanted)
@@ -62,5 +62,5 @@ def test_the_parts_merged_are_the_whole_run(tmp_path: Path, version_1: list[str]
 )
 def test_2_when_there_is_no_such_part(words: list[str], says: str) -> None:
     """Before anything is brought up."""
-    done = CliRunner().invoke(command, [*words, "--reference"])
-    assert (done.exit_code, says in done.output) == (2, True), done.output
+    result = CliRunner().invoke(command, [*words, "--reference"])
+    assert (result.exit_code, says in result.output) == (2, True), result.output

@@ -26,25 +26,25 @@ RAIL = '[surfaces.rail]\nurl = "http://127.0.0.1:9"\n[claims]\nsurfaces = ["rail
     ],
 )
 def test_the_nearest_name_is_said(words: list[str], says: str) -> None:
-    done = CliRunner().invoke(main, words)
-    assert (done.exit_code, says in done.output) == (2, True), done.output
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, says in result.output) == (2, True), result.output
 
 
 @pytest.mark.parametrize("words", [["RAIL", "--surface", "agent"], ["AGENT", "--lane", "base", "--level", "MAY"]])
 def test_a_selection_that_matches_nothing_is_a_usage_error(words: list[str]) -> None:
-    done = CliRunner().invoke(main, ["run", *words, "--reference"])
-    assert (done.exit_code, "no requirement has all that" in done.output) == (2, True), done.output
+    result = CliRunner().invoke(main, ["run", *words, "--reference"])
+    assert (result.exit_code, "no requirement has all that" in result.output) == (2, True), result.output
 
 
 def test_a_lane_that_the_profile_does_not_claim_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "rail.toml").write_text(RAIL, "utf-8")
-    done = CliRunner().invoke(main, ["run", "RAIL-402", "--lane", "solana", "--config", str(tmp_path / "rail.toml")])
-    assert (done.exit_code, "--lane solana: the profile claims base" in done.output) == (2, True), done.output
+    result = CliRunner().invoke(main, ["run", "RAIL-402", "--lane", "solana", "--config", str(tmp_path / "rail.toml")])
+    assert (result.exit_code, "--lane solana: the profile claims base" in result.output) == (2, True), result.output
 
 
 def test_a_clause_stands_for_the_requirements_that_rest_on_it() -> None:
-    done = CliRunner().invoke(main, ["explain", "5.5"])
-    assert done.exit_code == 0
-    assert "RAIL-WELD-02" in done.output
-    done = CliRunner().invoke(main, ["explain", "P-CH-13"])
-    assert (done.exit_code, "docs/spec/5-rail.md#p-ch-13" in done.output) == (2, True), done.output
+    result = CliRunner().invoke(main, ["explain", "5.5"])
+    assert result.exit_code == 0
+    assert "RAIL-WELD-02" in result.output
+    result = CliRunner().invoke(main, ["explain", "P-CH-13"])
+    assert (result.exit_code, "docs/spec/5-rail.md#p-ch-13" in result.output) == (2, True), result.output

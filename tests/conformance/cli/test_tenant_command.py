@@ -71,7 +71,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def run(gateway: ScriptedGateway | None, *words: str, key: str = KEY) -> Result:
+def run_command(gateway: ScriptedGateway | None, *words: str, key: str = KEY) -> Result:
     """Run the command with a key in the environment."""
     environment = {"WELDPROOF_ADMIN_KEY": key, **({} if gateway is None else {"WELDPROOF_GATEWAY": gateway.url})}
     return CliRunner().invoke(command, words, env=environment)
@@ -113,34 +113,37 @@ def test_each_command_is_one_call_of_the_internal_api(
     scripted: ScriptedGateway, words: tuple[str, ...], method: str, path: str, body: Any
 ) -> None:
     """With the key in the Authorization header and nowhere else."""
-    ended = run(scripted, *words)
-    assert ended.exit_code == 0, ended.output
+    ended_run = run_command(scripted, *words)
+    assert ended_run.exit_code == 0, ended_run.output
     assert scripted.asked == [(method, f"/internal/tenants{path}", body)]
     if body is not None:
         assert list(scripted.asked[0][2]) == list(body)
     assert scripted.headers["Authorization"] == f"Bearer {KEY}"
-    assert KEY not in ended.output
+    assert KEY not in ended_run.output
 
 
 def test_the_answer_is_shown_for_people_or_as_json(scripted: ScriptedGateway) -> None:
     """A key is shown with the word that this is the only time; `--json` prints the answer alone."""
-    shown = run(scripted, "create", "Shop")
-    assert "api_key: weld_abc" in shown.stdout
-    assert "shown only once" in shown.stderr
-    assert json.loads(run(scripted, "create", "Shop", "--json").stdout) == MADE
+    shown_run = run_command(scripted, "create", "Shop")
+    assert "api_key: weld_abc" in shown_run.stdout
+    assert "shown only once" in shown_run.stderr
+    assert json.loads(run_command(scripted, "create", "Shop", "--json").stdout) == MADE
     scripted.answer = {
         "networks": {"base_sepolia": {"payout_address": "0x1"}},
         "keys": [{"mode": "test"}],
         "plan": None,
     }
-    lines = run(scripted, "show", "t-1").stdout.splitlines()
+    lines = run_command(scripted, "show", "t-1").stdout.splitlines()
     assert lines == ["networks:", "  base_sepolia payout_address 0x1", "keys:", "  mode test", "plan: -"]
     scripted.answer = {"destination_id": "d-1", "secret": "weldw_abc"}
-    rotated = run(scripted, "webhooks", "rotate", "t-1", "d-1")
-    assert ("secret: weldw_abc" in rotated.stdout, "secret is shown only once" in rotated.stderr) == (True, True)
+    rotated_run = run_command(scripted, "webhooks", "rotate", "t-1", "d-1")
+    assert ("secret: weldw_abc" in rotated_run.stdout, "secret is shown only once" in rotated_run.stderr) == (
+        True,
+        True,
+    )
     attempts = [{"number": 1, "outcome": "status", "status": 500}, {"number": 2, "outcome": "timeout", "status": None}]
     scripted.answer = {"deliveries": [{"delivery_id": "dlv_1", "events": ["a", "b"], "attempts": attempts}]}
-    lines = run(scripted, "webhooks", "deliveries", "t-1").stdout.splitlines()
+    lines = run_command(scripted, "webhooks", "deliveries", "t-1").stdout.splitlines()
     assert lines == [
         "deliveries:",
         "  delivery_id dlv_1, events a b",
@@ -148,7 +151,7 @@ def test_the_answer_is_shown_for_people_or_as_json(scripted: ScriptedGateway) ->
         "    number 2, outcome timeout",
     ]
     scripted.status, scripted.answer = 204, b""
-    assert run(scripted, "keys", "delete", "t-1", "k-1").stdout == "done\n"
+    assert run_command(scripted, "keys", "delete", "t-1", "k-1").stdout == "done\n"
 
 
 def test_a_refusal_says_why_and_what_to_do(scripted: ScriptedGateway) -> None:
@@ -167,28 +170,28 @@ def test_a_refusal_says_why_and_what_to_do(scripted: ScriptedGateway) -> None:
         (500, [], "500"),
     ):
         scripted.status, scripted.answer = status, answer
-        ended = run(scripted, "show", "t-1")
-        assert (ended.exit_code, sentence in ended.stderr) == (1, True), ended.stderr
-        assert KEY not in ended.output
+        ended_run = run_command(scripted, "show", "t-1")
+        assert (ended_run.exit_code, sentence in ended_run.stderr) == (1, True), ended_run.stderr
+        assert KEY not in ended_run.output
 
 
 def test_a_gateway_that_does_not_answer_as_one_is_unreachable(scripted: ScriptedGateway) -> None:
     """Exit status 3: nothing listens there, or something else does."""
     scripted.answer = b"<html>"
-    assert run(scripted, "show", "t-1").exit_code == 3
-    ended = run(None, "show", "t-1", "--url", "http://127.0.0.1:9")
-    assert (ended.exit_code, "weldproof up" in ended.stderr) == (3, True)
+    assert run_command(scripted, "show", "t-1").exit_code == 3
+    ended_run = run_command(None, "show", "t-1", "--url", "http://127.0.0.1:9")
+    assert (ended_run.exit_code, "weldproof up" in ended_run.stderr) == (3, True)
 
 
 def test_the_key_comes_from_a_file_or_the_environment(scripted: ScriptedGateway, tmp_path: Path) -> None:
     """The file wins; without either, or with an unusable one, it is a fault of usage with what to do."""
     file = tmp_path / "admin_key"
     file.write_text("weldc_file\n")
-    assert run(scripted, "show", "t-1", "--admin-key-file", str(file)).exit_code == 0
+    assert run_command(scripted, "show", "t-1", "--admin-key-file", str(file)).exit_code == 0
     assert scripted.headers["Authorization"] == "Bearer weldc_file"
     for key, words in (("", ()), ("two\nlines", ()), (KEY, ("--admin-key-file", str(tmp_path / "none")))):
-        ended = run(scripted, "show", "t-1", *words, key=key)
-        assert (ended.exit_code, "admin" in ended.output) == (2, True)
+        ended_run = run_command(scripted, "show", "t-1", *words, key=key)
+        assert (ended_run.exit_code, "admin" in ended_run.output) == (2, True)
         assert len(scripted.asked) == 1
 
 
@@ -205,23 +208,23 @@ def test_the_key_comes_from_a_file_or_the_environment(scripted: ScriptedGateway,
 )
 def test_what_cannot_be_asked_is_a_fault_of_usage(scripted: ScriptedGateway, words: tuple[str, ...]) -> None:
     """Nothing is sent."""
-    assert (run(scripted, *words).exit_code, scripted.asked) == (2, [])
+    assert (run_command(scripted, *words).exit_code, scripted.asked) == (2, [])
 
 
 def test_the_address_comes_from_the_profile_in_the_working_folder(scripted: ScriptedGateway, tmp_path: Path) -> None:
     """As `weldproof up` writes it; what is said on the command line wins."""
     (tmp_path / "weldproof.toml").write_text(f'[surfaces.gateway]\nurl = "{scripted.url}/"\n')
-    assert run(None, "show", "t-1").exit_code == 0
-    assert run(None, "show", "t-1", "--url", "http://127.0.0.1:9").exit_code == 3
+    assert run_command(None, "show", "t-1").exit_code == 0
+    assert run_command(None, "show", "t-1", "--url", "http://127.0.0.1:9").exit_code == 3
 
 
 def test_what_a_gateway_says_is_shown_as_text(scripted: ScriptedGateway) -> None:
     """Names, codes and values of a hostile gateway never reach the terminal as commands."""
     hostile = "\x1b[2J\x1b]0;x\x07\u202e"
     scripted.answer = {hostile: hostile, "keys": [{hostile: hostile}], "hosts": {hostile: hostile}}
-    shown = run(scripted, "show", "t-1")
+    shown_run = run_command(scripted, "show", "t-1")
     scripted.status, scripted.answer = 409, {"error": hostile, "message": hostile}
-    refused = run(scripted, "show", "t-1")
-    for done in (shown, refused):
+    refused_run = run_command(scripted, "show", "t-1")
+    for done in (shown_run, refused_run):
         assert "\\x1b[2J" in done.output
         assert not {"\x1b", "\x07", "\u202e"} & set(done.output), done.output

@@ -16,16 +16,16 @@ from conformance import vectors
 from conformance.cli.vectors import command
 
 
-def run(*words: object) -> tuple[int, str]:
+def run_command(*words: object) -> tuple[int, str]:
     """Return exit code and everything printed."""
     result = CliRunner().invoke(command, [str(word) for word in words])
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.output
 
 
-def unpacked(place: Path) -> Path:
+def unpack(place: Path) -> Path:
     """Return the folder of an archive, unpacked."""
-    assert run("archive", place / "v.zip")[0] == 0
+    assert run_command("archive", place / "v.zip")[0] == 0
     with zipfile.ZipFile(place / "v.zip") as archive:
         archive.extractall(place)  # noqa: S202 - it was made a line ago
     return place / f"weldproof-vectors-{vectors.package().version}"
@@ -33,7 +33,7 @@ def unpacked(place: Path) -> Path:
 
 def test_list_shows_families_and_their_numbers() -> None:
     """Version, and a line a family with its title."""
-    code, told = run("list")
+    code, told = run_command("list")
     assert code == 0
     assert vectors.package().version in told.splitlines()[0]
     for name, family in vectors.package().families.items():
@@ -54,17 +54,17 @@ def test_list_shows_families_and_their_numbers() -> None:
 def test_list_chooses(words: list[str], wanted: object) -> None:
     """By id, pattern, family and row; as text a line a vector, as JSON with what is expected."""
     chosen = [one.id for one in vectors.package().vectors if wanted(one)]  # type: ignore[operator]
-    code, told = run("list", *words)
+    code, told = run_command("list", *words)
     assert (code, len(told.splitlines())) == (0, len(chosen))
-    listed = json.loads(run("list", *words, "--json")[1])["vectors"]
-    assert chosen == [one["id"] for one in listed]
-    assert {"valid", "stage", "codes", "values"} == set(listed[0]["expected"])
+    document = json.loads(run_command("list", *words, "--json")[1])["vectors"]
+    assert chosen == [one["id"] for one in document]
+    assert {"valid", "stage", "codes", "values"} == set(document[0]["expected"])
 
 
 def test_what_is_not_there_is_said() -> None:
     """Usage, with what to do."""
     for words in (["list", "nothing/such"], ["show", "nothing/such"]):
-        code, told = run(*words)
+        code, told = run_command(*words)
         assert code == 2
         assert "weldproof vectors list --each" in told
 
@@ -72,36 +72,36 @@ def test_what_is_not_there_is_said() -> None:
 def test_show_tells_everything() -> None:
     """What is asked and what is expected, as it stands in the file."""
     one = vectors.of_family("message_signatures")[0]
-    code, told = run("show", one.id)
-    shown = json.loads(told)
-    assert (code, shown["input"], shown["why"]) == (0, one.input, one.why)
+    code, told = run_command("show", one.id)
+    document = json.loads(told)
+    assert (code, document["input"], document["why"]) == (0, one.input, one.why)
 
 
 def test_check_says_whole_and_what_is_wrong(tmp_path: Path) -> None:
     """The one that comes along, an unpacked archive, and one in which a letter changed."""
-    assert run("check") == (0, "whole\n")
-    folder = unpacked(tmp_path)
-    assert run("check", folder) == (0, "whole\n")
+    assert run_command("check") == (0, "whole\n")
+    folder = unpack(tmp_path)
+    assert run_command("check", folder) == (0, "whole\n")
     path = next((folder / "receipts").glob("*.json"))
     path.write_bytes(path.read_bytes().replace(b'"why"', b'"wyh"', 1))
-    code, told = run("check", folder)
+    code, told = run_command("check", folder)
     assert (code, f"receipts/{path.name} is not what the manifest says" in told) == (1, True)
-    assert json.loads(run("check", folder, "--json")[1])["whole"] is False
+    assert json.loads(run_command("check", folder, "--json")[1])["whole"] is False
     manifest = json.loads((folder / "manifest.json").read_text("ascii"))
     manifest["files"][f"receipts/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest))
     path.write_bytes(path.read_bytes().replace(b'"wyh"', b'"why"', 1).replace(b'"doors": [', b'"doors": ["moon", ', 1))
     manifest["files"][f"receipts/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    code, told = run("check", folder)
+    code, told = run_command("check", folder)
     assert (code, "moon" in told) == (1, True)
-    assert run("check", tmp_path)[0] == 1
+    assert run_command("check", tmp_path)[0] == 1
 
 
 def test_an_archive_is_always_the_same_and_needs_no_python(tmp_path: Path) -> None:
     """Both forms hold the same files, with sums for each."""
     for name in ("one.zip", "two.zip", "one.tar.gz", "two.tar.gz"):
-        assert run("archive", tmp_path / name)[0] == 0
+        assert run_command("archive", tmp_path / name)[0] == 0
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
     assert (tmp_path / "one.tar.gz").read_bytes() == (tmp_path / "two.tar.gz").read_bytes()
     with zipfile.ZipFile(tmp_path / "one.zip") as archive:
@@ -120,5 +120,5 @@ def test_an_archive_is_always_the_same_and_needs_no_python(tmp_path: Path) -> No
 
 def test_an_archive_goes_where_it_can(tmp_path: Path) -> None:
     """Another name, or a folder that does not exist, is reported as a fault of usage."""
-    assert run("archive", tmp_path / "v.rar")[0] == 2
-    assert run("archive", tmp_path / "none" / "v.zip")[0] == 2
+    assert run_command("archive", tmp_path / "v.rar")[0] == 2
+    assert run_command("archive", tmp_path / "none" / "v.zip")[0] == 2

@@ -32,7 +32,7 @@ def respond(asked):
 KNOWN = '[[explained]]\nid = "numbers/parity/odd/n[13]"\nresult = "accepts"\nreason = "small odd numbers look even"\n'
 
 
-def invoked(*words: object) -> Result:
+def invoke(*words: object) -> Result:
     result = CliRunner().invoke(main, ["vectors", *(str(word) for word in words)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
@@ -46,10 +46,10 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_right_verifier_passes_and_a_wrong_one_fails(folder: Path, tmp_path: Path) -> None:
     """With a table by family, a line a disagreement, and the seed to repeat it by."""
-    good = invoked("run", "--package", folder, "--seed", 5, "--", *program(tmp_path))
+    good = invoke("run", "--package", folder, "--seed", 5, "--", *program(tmp_path))
     assert good.exit_code == 0, good.output
     assert good.stdout.splitlines()[-1] == "made 1: 12 of 12 agree; seed 5"
-    bad = invoked("run", "--package", folder, *program(tmp_path, WRONG))
+    bad = invoke("run", "--package", folder, *program(tmp_path, WRONG))
     assert bad.exit_code == 1
     assert re.search(
         r"^accepts +numbers/parity/odd/n1 .*to be refused at parity \(odd\); it says valid", bad.stdout, re.MULTILINE
@@ -62,13 +62,13 @@ def test_explanations_are_checked_both_ways(folder: Path, tmp_path: Path) -> Non
     """What is explained passes; when the verifier is mended, its entry fails the run until it is taken out."""
     file = tmp_path / "known.toml"
     file.write_text(KNOWN, "utf-8")
-    known = invoked("run", "--package", folder, "--explained", file, *program(tmp_path, WRONG))
+    known = invoke("run", "--package", folder, "--explained", file, *program(tmp_path, WRONG))
     assert known.exit_code == 0, known.output
     assert "10 of 12 agree, 2 explained" in known.stdout
-    mended = invoked("run", "--package", folder, "--explained", file, *program(tmp_path))
+    mended = invoke("run", "--package", folder, "--explained", file, *program(tmp_path))
     assert mended.exit_code == 1
     assert "rotten  numbers/parity/odd/n[13] = accepts" in mended.stdout
-    part = invoked("run", "--package", folder, "--explained", file, "--family", "words", *program(tmp_path))
+    part = invoke("run", "--package", folder, "--explained", file, "--family", "words", *program(tmp_path))
     assert part.exit_code == 0, part.output
 
 
@@ -77,19 +77,19 @@ def test_what_the_profile_decides_counts_where_it_is_asked_for(tmp_path: Path) -
     pinned = [number(1, pinned=["valid", "stage", "codes"]), number(2), number(5)]
     folder = written(tmp_path / "package", Package("1.0.0", {"numbers": FAMILIES["numbers"]}, tuple(pinned)))
     words = ("--package", folder, *program(tmp_path, WRONG))
-    lenient = invoked("run", *words)
+    lenient = invoke("run", *words)
     assert lenient.exit_code == 0, lenient.output
     assert "only the profile decides: to be refused at parity" in lenient.stdout
-    assert invoked("run", "--profile", *words).exit_code == 1
+    assert invoke("run", "--profile", *words).exit_code == 1
 
 
 def test_a_part_can_be_chosen(folder: Path, tmp_path: Path) -> None:
     """By family and by pattern, each several times."""
     words = ("--package", folder, "--json")
     command = program(tmp_path)
-    chosen = invoked("run", *words, "--family", "words", *command)
+    chosen = invoke("run", *words, "--family", "words", *command)
     assert {one["family"] for one in json.loads(chosen.stdout)["results"]} == {"words"}
-    chosen = invoked("run", *words, "--id", "*/n1", "--id", "words/case/*", *command)
+    chosen = invoke("run", *words, "--id", "*/n1", "--id", "words/case/*", *command)
     assert [one["id"] for one in json.loads(chosen.stdout)["results"]] == [
         "numbers/parity/odd/n1",
         "words/case/high/high",
@@ -101,13 +101,13 @@ def test_the_result_can_be_written_and_printed(folder: Path, tmp_path: Path) -> 
     """The same document, of the published schema, the same for the same seed."""
     file = tmp_path / "result.json"
     words = ("run", "--package", folder, "--seed", 1, "--json", "--report", file, *program(tmp_path, WRONG))
-    first = invoked(*words)
+    first = invoke(*words)
     assert first.exit_code == 1
     assert first.stdout_bytes == file.read_bytes()
     value = json.loads(first.stdout)
     jsonschema.Draft202012Validator(document.schema()).validate(value)
     assert (value["exit_code"], value["vectors_version"]) == (1, "9.1.0")
-    assert invoked(*words).stdout_bytes == first.stdout_bytes
+    assert invoke(*words).stdout_bytes == first.stdout_bytes
 
 
 def test_a_result_that_cannot_be_written_is_shown(
@@ -118,11 +118,11 @@ def test_a_result_that_cannot_be_written_is_shown(
     words = ("run", "--package", folder, "--report", file, *program(tmp_path, WRONG))
     with monkeypatch.context() as full:
         full.setattr(Path, "write_bytes", _disk_full)
-        result = invoked(*words)
+        result = invoke(*words)
     assert (result.exit_code, "unexplained" in result.stdout, "No space left" in result.output) == (2, True, True)
     with monkeypatch.context() as refused:
         refused.setattr("os.access", lambda _, mode: mode != os.W_OK)
-        result = invoked(*words)
+        result = invoke(*words)
     assert (result.exit_code, "cannot be written" in result.output, "unexplained" in result.output) == (2, True, False)
 
 
@@ -145,7 +145,7 @@ def _disk_full(*_: object) -> int:
 )
 def test_wrong_usage_is_told(folder: Path, words: tuple[str, ...], said: str) -> None:
     """Exit code 2 and a sentence."""
-    result = invoked("run", *(() if "--package" in words else ("--package", folder)), *words)
+    result = invoke("run", *(() if "--package" in words else ("--package", folder)), *words)
     assert (result.exit_code, said in result.output) == (2, True), result.output
 
 
@@ -153,16 +153,16 @@ def test_a_file_that_explains_nothing_readable_is_wrong_usage(folder: Path, tmp_
     """With the entry's number."""
     file = tmp_path / "known.toml"
     file.write_text(KNOWN.replace('reason = "small odd numbers look even"', 'reason = ""'), "utf-8")
-    result = invoked("run", "--package", folder, "--explained", file, "true")
+    result = invoke("run", "--package", folder, "--explained", file, "true")
     assert (result.exit_code, "entry 1: reason" in result.output) == (2, True), result.output
     file.write_bytes(b"\xff")
-    assert invoked("run", "--package", folder, "--explained", file, "true").exit_code == 2
+    assert invoke("run", "--package", folder, "--explained", file, "true").exit_code == 2
 
 
 @pytest.mark.parametrize("command", [("/nowhere/verifier",), ("true",), ("echo", "ready")])
 def test_without_a_verifier_there_is_no_verdict(folder: Path, command: tuple[str, ...]) -> None:
     """Exit code 3, on standard error, and nothing on standard output."""
-    result = invoked("run", "--package", folder, "--json", *command)
+    result = invoke("run", "--package", folder, "--json", *command)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "no greeting" in result.stderr
 
@@ -170,7 +170,7 @@ def test_without_a_verifier_there_is_no_verdict(folder: Path, command: tuple[str
 def test_who_supports_nothing_gets_no_verdict(folder: Path, tmp_path: Path) -> None:
     """Exit code 3, and it is said."""
     habit = 'def respond(asked):\n    say({"n": asked["n"], "verdict": "unsupported"})\n'
-    result = invoked("run", "--package", folder, *program(tmp_path, habit))
+    result = invoke("run", "--package", folder, *program(tmp_path, habit))
     assert (result.exit_code, "It judged nothing." in result.stdout) == (3, True)
 
 
@@ -182,7 +182,7 @@ def hello():
 def respond(asked):
     say({"n": asked["n"], "verdict": "invalid", "codes": ["\x1b]0;x\x07"], "why": "[red]\u202e"})
 """
-    result = invoked("run", "--package", folder, *program(tmp_path, habit))
+    result = invoke("run", "--package", folder, *program(tmp_path, habit))
     assert "[bold]x" in result.stdout
     assert not set("\x1b\x07\u202e") & set(result.stdout)
 
@@ -217,28 +217,28 @@ def respond(asked):
 def test_results_stand_side_by_side(folder: Path, tmp_path: Path) -> None:
     """On the console, as JSON and as a page."""
     for name, habit in (("right", ""), ("wrong", WRONG)):
-        invoked("run", "--package", folder, "--report", tmp_path / f"{name}.json", *program(tmp_path, habit))
+        invoke("run", "--package", folder, "--report", tmp_path / f"{name}.json", *program(tmp_path, habit))
     files = (tmp_path / "right.json", tmp_path / "wrong.json")
-    shown = invoked("compare", *files, "--html", tmp_path / "page.html")
+    shown = invoke("compare", *files, "--html", tmp_path / "page.html")
     assert shown.exit_code == 0, shown.output
     assert re.search(r"^  parity/odd +agree 4 +agree 2, accepts 2", shown.stdout, re.MULTILINE)
     assert re.search(r"^    numbers/parity/odd/n3 +agree +accepts", shown.stdout, re.MULTILINE)
     assert "valid/low" in shown.stdout
-    assert "valid/low" not in invoked("compare", *files, "--differing").stdout
+    assert "valid/low" not in invoke("compare", *files, "--differing").stdout
     assert b"numbers/parity/odd/n3" in (tmp_path / "page.html").read_bytes()
-    told = json.loads(invoked("compare", *files, "--json").stdout)
-    assert told["families"][0]["results"] == [{"agree": 8}, {"agree": 6, "accepts": 2}]
+    document = json.loads(invoke("compare", *files, "--json").stdout)
+    assert document["families"][0]["results"] == [{"agree": 8}, {"agree": 6, "accepts": 2}]
 
 
 def test_what_is_no_result_does_not_stand_beside_one(folder: Path, tmp_path: Path) -> None:
     """Exit code 2 names the file; results of other vectors are refused, too."""
     (tmp_path / "other.json").write_text("{}", "utf-8")
-    result = invoked("compare", tmp_path / "other.json")
+    result = invoke("compare", tmp_path / "other.json")
     assert (result.exit_code, "other.json" in result.output) == (2, True)
-    assert invoked("compare", tmp_path / "nowhere.json").exit_code == 2
-    assert invoked("compare").exit_code == 2
-    invoked("run", "--package", folder, "--report", tmp_path / "a.json", *program(tmp_path))
+    assert invoke("compare", tmp_path / "nowhere.json").exit_code == 2
+    assert invoke("compare").exit_code == 2
+    invoke("run", "--package", folder, "--report", tmp_path / "a.json", *program(tmp_path))
     text = (tmp_path / "a.json").read_text("utf-8")
     (tmp_path / "b.json").write_text(text.replace('"9.1.0"', '"9.2.0"'), "utf-8")
-    result = invoked("compare", tmp_path / "a.json", tmp_path / "b.json")
+    result = invoke("compare", tmp_path / "a.json", tmp_path / "b.json")
     assert (result.exit_code, "different versions" in result.output) == (2, True)

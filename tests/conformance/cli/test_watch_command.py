@@ -111,15 +111,15 @@ def test_rounds_bound_it_and_the_last_ones_exit_code_is_its_own(version: int, co
         port = free.getsockname()[1]
     words = ("watch", *ROWS[:2], "--target", f"rail=http://127.0.0.1:{port}", "--lane", "base", "--rounds", "1")
     with rail(port, tmp_path, x402Version=version):
-        done = prepared.run("conformance", *words, env=os.environ, cwd=tmp_path, timeout=600)
-    assert done.returncode == code, done.stdout + done.stderr
+        result = prepared.run("conformance", *words, env=os.environ, cwd=tmp_path, timeout=600)
+    assert result.returncode == code, result.stdout + result.stderr
 
 
 def test_it_wants_a_target_and_a_free_port(tmp_path: Path) -> None:
     """2 and 3, each with what to do."""
-    done = prepared.run("conformance", "watch", env=os.environ, cwd=tmp_path, timeout=600)
-    assert (done.returncode, "no target is given" in done.stderr) == (2, True), done.stderr
+    result = prepared.run("conformance", "watch", env=os.environ, cwd=tmp_path, timeout=600)
+    assert (result.returncode, "no target is given" in result.stderr) == (2, True), result.stderr
     with reserved_port() as port, socket.create_server(("127.0.0.1", 0)) as taken:
         words = ("--target", f"rail=http://127.0.0.1:{port}", "--port", str(taken.getsockname()[1]))
-        done = prepared.run("conformance", "watch", *words, env=os.environ, cwd=tmp_path, timeout=600)
-    assert (done.returncode, "give another --port" in done.stderr) == (3, True), done.stderr
+        result = prepared.run("conformance", "watch", *words, env=os.environ, cwd=tmp_path, timeout=600)
+    assert (result.returncode, "give another --port" in result.stderr) == (3, True), result.stderr

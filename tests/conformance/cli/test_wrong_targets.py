@@ -91,12 +91,12 @@ def weldproof(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return prepared.run("conformance", *words, env=os.environ, cwd=folder, timeout=600)
 
 
-def initialised(folder: Path, url: str, *words: str) -> subprocess.CompletedProcess[str]:
+def run_init(folder: Path, url: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run `init`."""
     return weldproof(folder, "init", url, *words)
 
 
-def judged(folder: Path, url: str, *words: str) -> tuple[int, dict[str, str], str]:
+def run_suite(folder: Path, url: str, *words: str) -> tuple[int, dict[str, str], str]:
     """Run `run` and return its exit code, the verdict of each row, and its sentence."""
     (folder / "target.toml").write_text(
         f'[surfaces.rail]\nurl = "{url}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["base"]\n'
@@ -109,7 +109,7 @@ def judged(folder: Path, url: str, *words: str) -> tuple[int, dict[str, str], st
     return done.returncode, verdicts, f"{extra['headline']}: {extra['sentence']}"
 
 
-def undecided(found: tuple[int, dict[str, str], str], said: str) -> None:
+def assert_undecided(found: tuple[int, dict[str, str], str], said: str) -> None:
     """Hold a run to having decided nothing, and to saying why."""
     code, verdicts, sentence = found
     assert (code, set(verdicts), set(verdicts.values())) == (3, set(ROWS), {"inconclusive"}), found
@@ -132,8 +132,8 @@ def test_a_server_without_an_answer_is_told_by_its_reason(name: str, tmp_path: P
     with standing(serve, tls) as place:
         # Only those that never answer are not waited for: the others answer at once, on a busy machine a little later.
         timeout = ("--timeout", "0.5" if "answer within" in said else "60")
-        unwritten(initialised(tmp_path, f"{scheme}://{place}", *timeout), tmp_path, said)
-        undecided(judged(tmp_path, f"{scheme}://{place}", *timeout), said)
+        unwritten(run_init(tmp_path, f"{scheme}://{place}", *timeout), tmp_path, said)
+        assert_undecided(run_suite(tmp_path, f"{scheme}://{place}", *timeout), said)
 
 
 @pytest.mark.parametrize("name", ["dead", "no such host"])
@@ -142,8 +142,8 @@ def test_an_address_where_nobody_is_is_told(name: str, tmp_path: Path) -> None:
     with reserved_port() as port:
         place = f"127.0.0.1:{port}" if name == "dead" else "no-such-host.invalid"
         said = "Connection refused" if name == "dead" else "there is no host no-such-host.invalid"
-        unwritten(initialised(tmp_path, f"http://{place}"), tmp_path, said)
-        undecided(judged(tmp_path, f"http://{place}"), said)
+        unwritten(run_init(tmp_path, f"http://{place}"), tmp_path, said)
+        assert_undecided(run_suite(tmp_path, f"http://{place}"), said)
 
 
 @pytest.mark.parametrize("name", ALIKE)
@@ -151,8 +151,8 @@ def test_a_server_that_answers_everything_alike_is_no_surface(name: str, tmp_pat
     """`init` says what it answered to a path that does not exist; a run passes nothing of it."""
     serve, said = ALIKE[name]
     with standing(serve) as place:
-        unwritten(initialised(tmp_path, f"http://{place}"), tmp_path, said)
-        code, verdicts, sentence = judged(tmp_path, f"http://{place}")
+        unwritten(run_init(tmp_path, f"http://{place}"), tmp_path, said)
+        code, verdicts, sentence = run_suite(tmp_path, f"http://{place}")
     assert code in {1, 3}, sentence
     assert "pass" not in verdicts.values(), verdicts
     assert not sentence.startswith("Passed")
@@ -164,8 +164,8 @@ def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
         at = {**places, "plain at Node's TLS port": places["tls"]}
         urls = {name: f"{scheme}://{at[name]}" for name, (scheme, _) in OF_NODE.items()}
         done = weldproof(tmp_path, "init", *urls.values(), "--timeout", "60")
-        undecided(judged(tmp_path, urls["resetting"], "--timeout", "60"), OF_NODE["resetting"][1])
-        code, verdicts, sentence = judged(tmp_path, urls["redirecting"], "--timeout", "60")
+        assert_undecided(run_suite(tmp_path, urls["resetting"], "--timeout", "60"), OF_NODE["resetting"][1])
+        code, verdicts, sentence = run_suite(tmp_path, urls["redirecting"], "--timeout", "60")
     lines = {line.strip().partition(": ")[0]: line for line in done.stderr.splitlines()}
     for name, (_, said) in OF_NODE.items():
         assert said in lines[urls[name]], name
@@ -176,7 +176,7 @@ def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
 def test_a_server_of_node_that_is_right_becomes_a_profile(tmp_path: Path) -> None:
     """The control: one of the same servers, with its certificate's authority. Rows pass on one in test_kept_by_node."""
     with node_servers(tmp_path) as places:
-        done = initialised(tmp_path, f"https://{places['tls']}", "--cacert", "authority.pem")
+        done = run_init(tmp_path, f"https://{places['tls']}", "--cacert", "authority.pem")
     assert (done.returncode, "1 paid operations" in done.stdout) == (0, True), done.stderr
 
 
@@ -188,15 +188,17 @@ def test_a_certificate_is_accepted_by_its_authority_or_loudly(
     """The control of the TLS ones: the same server is judged. A lapsed certificate is accepted by --insecure alone."""
     loud = "certificates were not checked"
     with standing(RIGHT, certificates(tmp_path, days=days).server) as place:
-        done = initialised(tmp_path, f"https://{place}", *words)
+        done = run_init(tmp_path, f"https://{place}", *words)
         if days < 0 and words[0] == "--cacert":
             unwritten(done, tmp_path, "certificate has expired")
             return
         assert done.returncode == 0, done.stderr
         assert (loud in done.stderr) is (words[0] == "--insecure")
-        written = tomllib.loads((tmp_path / "weldproof.toml").read_text())["tls"]
-        code, verdicts, sentence = judged(tmp_path, f"https://{place}", *words)
-    assert written == ({"insecure": True} if words[0] == "--insecure" else {"cacert": str(tmp_path / "authority.pem")})
+        file_text = tomllib.loads((tmp_path / "weldproof.toml").read_text())["tls"]
+        code, verdicts, sentence = run_suite(tmp_path, f"https://{place}", *words)
+    assert file_text == (
+        {"insecure": True} if words[0] == "--insecure" else {"cacert": str(tmp_path / "authority.pem")}
+    )
     assert (code, "fail" in verdicts.values() or "pass" in verdicts.values()) != (0, False), sentence
     assert (loud in sentence) is (words[0] == "--insecure")
     assert set(verdicts.values()) != {"inconclusive"}
@@ -205,10 +207,10 @@ def test_a_certificate_is_accepted_by_its_authority_or_loudly(
 def test_a_server_that_is_right_becomes_a_profile_and_is_judged(tmp_path: Path) -> None:
     """The control of all the others: with the same harness, options and rows."""
     with standing(RIGHT) as place:
-        done = initialised(tmp_path, f"http://{place}", "--timeout", "30")
+        done = run_init(tmp_path, f"http://{place}", "--timeout", "30")
         assert (done.returncode, "1 paid operations" in done.stdout) == (0, True), done.stderr
         assert tomllib.loads((tmp_path / "weldproof.toml").read_text())["budgets"]["request"] == 30
-        code, verdicts, sentence = judged(tmp_path, f"http://{place}", "--timeout", "30")
+        code, verdicts, sentence = run_suite(tmp_path, f"http://{place}", "--timeout", "30")
     assert set(verdicts.values()) & {"pass", "fail"}, sentence
     assert code in {1, 3}
 
@@ -230,8 +232,8 @@ def test_what_cannot_be_used_is_a_fault_of_usage(
     """Exit code 2 and what is wrong, before any server is called."""
     (tmp_path / "empty.pem").write_text("nothing\n")
     (tmp_path / "target.toml").write_text('[surfaces.rail]\nurl = "http://127.0.0.1:9"\n')
-    started = {"event": "run.started", "options": {}, "rows": ["RAIL-PAY-05"], "seed": 1}
-    lines = [started, {"event": "exchange", "n": 1, "check": "x", "request": {}}]
+    started_members = {"event": "run.started", "options": {}, "rows": ["RAIL-PAY-05"], "seed": 1}
+    lines = [started_members, {"event": "exchange", "n": 1, "check": "x", "request": {}}]
     (tmp_path / "events.ndjson").write_text("".join(json.dumps(one) + "\n" for one in lines))
     config = ("--config", "target.toml")
     line = {

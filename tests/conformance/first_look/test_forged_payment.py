@@ -28,7 +28,7 @@ ALGORAND: dict[str, Any] = {
 }
 
 
-def made(*offers: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def forge_documents(*offers: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the documents of the forged payments for offers, by network."""
     found = forged_payments(offers, {"url": "/weather"})
     return {network: json.loads(base64.b64decode(value)) for network, value in found.items()}
@@ -37,7 +37,7 @@ def made(*offers: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_each_family_that_is_offered_gets_one() -> None:
     """For its first offer of `exact`, with the offer unchanged."""
     evm, solana = terms()["accepts"]
-    documents = made({**evm, "scheme": "upto"}, evm, {**evm, "network": "eip155:8453"}, solana, ALGORAND)
+    documents = forge_documents({**evm, "scheme": "upto"}, evm, {**evm, "network": "eip155:8453"}, solana, ALGORAND)
     assert list(documents) == [evm["network"], solana["network"], ALGORAND["network"]]
     for document, offer in zip(documents.values(), (evm, solana, ALGORAND), strict=True):
         assert (document["x402Version"], document["accepted"]) == (2, offer)
@@ -47,7 +47,7 @@ def test_each_family_that_is_offered_gets_one() -> None:
 def test_a_transaction_of_solana_is_read_by_stock_code_and_signed_by_no_account() -> None:
     """Its transfer is the one that the offer asks for; its signatures and its block are zeros, so no node takes it."""
     offer = terms()["accepts"][1]
-    payload = made(offer)[offer["network"]]["payload"]
+    payload = forge_documents(offer)[offer["network"]]["payload"]
     transaction = VersionedTransaction.from_bytes(base64.b64decode(payload["transaction"]))
     message = transaction.message
     keys = [str(one) for one in message.account_keys]
@@ -69,7 +69,7 @@ def test_a_transaction_of_solana_is_read_by_stock_code_and_signed_by_no_account(
 
 def test_a_transaction_of_algorand_is_read_by_stock_code_and_signed_by_no_account() -> None:
     """Its transfer is the one that the offer asks for; its bytes are canonical, and only its signature is wrong."""
-    payload = made(ALGORAND)[ALGORAND["network"]]["payload"]
+    payload = forge_documents(ALGORAND)[ALGORAND["network"]]["payload"]
     encoded = payload["paymentGroup"][payload["paymentIndex"]]
     transfer = encoding.msgpack_decode(encoded).transaction
     assert isinstance(transfer, AssetTransferTxn)
@@ -96,4 +96,4 @@ def test_a_transaction_of_algorand_is_read_by_stock_code_and_signed_by_no_accoun
 )
 def test_an_offer_that_cannot_be_read_gets_none(offer: dict[str, Any]) -> None:
     """Nothing is made up, and nothing breaks."""
-    assert made(offer) == {}
+    assert forge_documents(offer) == {}

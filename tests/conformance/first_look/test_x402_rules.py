@@ -41,12 +41,14 @@ def terms() -> Document:
     return {"x402Version": 2, "error": "pay", "resource": resource, "accepts": [offer | evm, offer | solana]}
 
 
-def encoded(document: object) -> str:
+def encode_document(document: object) -> str:
     """Return a document as the header carries it."""
     return base64.b64encode(json.dumps(document).encode()).decode()
 
 
-def answered(header: str | None, *fields: tuple[str, str], body: bytes = b"{}", status: int = 402) -> ChallengeAnswer:
+def make_answer(
+    header: str | None, *fields: tuple[str, str], body: bytes = b"{}", status: int = 402
+) -> ChallengeAnswer:
     """Return an answer with this header and further fields."""
     headers = CIMultiDict([("Cache-Control", "no-store"), *fields])
     if header is not None:
@@ -54,17 +56,17 @@ def answered(header: str | None, *fields: tuple[str, str], body: bytes = b"{}", 
     return read_challenge("GET", "https://shop.example/weather", Answer(1, status, CIMultiDictProxy(headers), body))
 
 
-def broken(answer: ChallengeAnswer) -> set[str]:
+def broken_ids(answer: ChallengeAnswer) -> set[str]:
     """Return the ids of the rules that an answer breaks."""
     return {one.rule.id for one in judge(answer) if one.verdict in BROKEN}
 
 
-def changed(**members: Any) -> Document:
+def change_terms(**members: Any) -> Document:
     """Return the terms with other members; None takes one out."""
     return {name: value for name, value in {**terms(), **members}.items() if value is not None}
 
 
-def offering(place: int = 0, **members: Any) -> Document:
+def change_offer(place: int = 0, **members: Any) -> Document:
     """Return the terms with other members in one offer; None takes one out."""
     document = terms()
     offer = {**document["accepts"][place], **members}
@@ -74,50 +76,50 @@ def offering(place: int = 0, **members: Any) -> Document:
 
 # One fault each, and the rules that it breaks.
 FAULTS: dict[str, tuple[Document, set[str]]] = {
-    "version as text": (changed(x402Version="2"), {"X402-04"}),
-    "version true": (changed(x402Version=True), {"X402-04"}),
-    "version 1": (changed(x402Version=1), {"X402-04"}),
-    "no resource": (changed(resource=None), {"X402-05"}),
-    "resource as in version 1": (changed(resource="https://shop.example/weather"), {"X402-05"}),
-    "resource without url": (changed(resource={}), {"X402-05"}),
-    "no offer": (changed(accepts=[]), {"X402-06"}),
-    "accepts no array": (changed(accepts={}), {"X402-06"}),
-    "an offer as text": (changed(accepts=[*terms()["accepts"], "exact"]), {"X402-06"}),
-    "no scheme": (offering(1, scheme=None), {"X402-07"}),
-    "network by name": (offering(network="base-sepolia"), {"X402-08"}),
-    "network as number": (offering(network=84532), {"X402-08"}),
-    "amount a float": (offering(amount=0.01), {"X402-09"}),
-    "amount a number": (offering(amount=10000), {"X402-09"}),
-    "amount with a point": (offering(amount="0.01"), {"X402-09"}),
-    "amount in exponents": (offering(amount="1e4"), {"X402-09"}),
-    "amount negative": (offering(amount="-1"), {"X402-09"}),
-    "amount missing": (offering(amount=None, maxAmountRequired="10000"), {"X402-09"}),
-    "asset a number": (offering(1, asset=31566704), {"X402-10"}),
-    "asset by symbol": (offering(asset="USDC"), {"X402-10"}),
-    "no payee": (offering(payTo=""), {"X402-11"}),
-    "payee of another chain": (offering(payTo=terms()["accepts"][1]["payTo"]), {"X402-11"}),
-    "timeout as text": (offering(maxTimeoutSeconds="60"), {"X402-12"}),
-    "timeout 0": (offering(maxTimeoutSeconds=0), {"X402-12"}),
-    "timeout a fraction": (offering(maxTimeoutSeconds=0.5), {"X402-12"}),
-    "timeout endless": (offering(maxTimeoutSeconds=1e999), {"X402-03"}),
-    "no domain": (offering(extra={}), {"X402-14", "X402-15"}),
-    "no extra": (offering(extra=None), {"X402-14", "X402-15"}),
-    "extra as text": (offering(extra="USDC"), {"X402-13", "X402-14", "X402-15"}),
-    "domain of the main network": (offering(extra={"name": "USD Coin", "version": "2"}), {"X402-15"}),
-    "no fee payer": (offering(1, extra={}), {"X402-16"}),
-    "fee payer of another chain": (offering(1, extra={"feePayer": terms()["accepts"][0]["payTo"]}), {"X402-16"}),
-    "another network's USDC": (offering(asset="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"), {"X402-24"}),
-    "another network's mint": (offering(1, asset="EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"), {"X402-24"}),
-    "the token is paid": (offering(payTo="0x036CbD53842c5426634e7929541eC2318f3dCF7e".lower()), {"X402-25"}),
-    "the mint is paid": (offering(1, payTo=terms()["accepts"][1]["asset"]), {"X402-25"}),
-    "nothing to pay": (offering(amount="0"), {"X402-26"}),
-    "another host": (changed(resource={"url": "https://other.example/weather"}), {"X402-27"}),
-    "another path": (changed(resource={"url": "https://shop.example/climate"}), {"X402-27"}),
-    "another port": (changed(resource={"url": "https://shop.example:8443/weather"}), {"X402-27"}),
-    "an invalid port": (changed(resource={"url": "https://shop.example:x/weather"}), {"X402-27"}),
-    "a sentence for an address": (changed(resource={"url": "Tells the weather of today."}), {"X402-27"}),
-    "error no text": (changed(error={"code": 1}), {"X402-17"}),
-    "extensions no object": (changed(extensions=[]), {"X402-17"}),
+    "version as text": (change_terms(x402Version="2"), {"X402-04"}),
+    "version true": (change_terms(x402Version=True), {"X402-04"}),
+    "version 1": (change_terms(x402Version=1), {"X402-04"}),
+    "no resource": (change_terms(resource=None), {"X402-05"}),
+    "resource as in version 1": (change_terms(resource="https://shop.example/weather"), {"X402-05"}),
+    "resource without url": (change_terms(resource={}), {"X402-05"}),
+    "no offer": (change_terms(accepts=[]), {"X402-06"}),
+    "accepts no array": (change_terms(accepts={}), {"X402-06"}),
+    "an offer as text": (change_terms(accepts=[*terms()["accepts"], "exact"]), {"X402-06"}),
+    "no scheme": (change_offer(1, scheme=None), {"X402-07"}),
+    "network by name": (change_offer(network="base-sepolia"), {"X402-08"}),
+    "network as number": (change_offer(network=84532), {"X402-08"}),
+    "amount a float": (change_offer(amount=0.01), {"X402-09"}),
+    "amount a number": (change_offer(amount=10000), {"X402-09"}),
+    "amount with a point": (change_offer(amount="0.01"), {"X402-09"}),
+    "amount in exponents": (change_offer(amount="1e4"), {"X402-09"}),
+    "amount negative": (change_offer(amount="-1"), {"X402-09"}),
+    "amount missing": (change_offer(amount=None, maxAmountRequired="10000"), {"X402-09"}),
+    "asset a number": (change_offer(1, asset=31566704), {"X402-10"}),
+    "asset by symbol": (change_offer(asset="USDC"), {"X402-10"}),
+    "no payee": (change_offer(payTo=""), {"X402-11"}),
+    "payee of another chain": (change_offer(payTo=terms()["accepts"][1]["payTo"]), {"X402-11"}),
+    "timeout as text": (change_offer(maxTimeoutSeconds="60"), {"X402-12"}),
+    "timeout 0": (change_offer(maxTimeoutSeconds=0), {"X402-12"}),
+    "timeout a fraction": (change_offer(maxTimeoutSeconds=0.5), {"X402-12"}),
+    "timeout endless": (change_offer(maxTimeoutSeconds=1e999), {"X402-03"}),
+    "no domain": (change_offer(extra={}), {"X402-14", "X402-15"}),
+    "no extra": (change_offer(extra=None), {"X402-14", "X402-15"}),
+    "extra as text": (change_offer(extra="USDC"), {"X402-13", "X402-14", "X402-15"}),
+    "domain of the main network": (change_offer(extra={"name": "USD Coin", "version": "2"}), {"X402-15"}),
+    "no fee payer": (change_offer(1, extra={}), {"X402-16"}),
+    "fee payer of another chain": (change_offer(1, extra={"feePayer": terms()["accepts"][0]["payTo"]}), {"X402-16"}),
+    "another network's USDC": (change_offer(asset="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"), {"X402-24"}),
+    "another network's mint": (change_offer(1, asset="EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"), {"X402-24"}),
+    "the token is paid": (change_offer(payTo="0x036CbD53842c5426634e7929541eC2318f3dCF7e".lower()), {"X402-25"}),
+    "the mint is paid": (change_offer(1, payTo=terms()["accepts"][1]["asset"]), {"X402-25"}),
+    "nothing to pay": (change_offer(amount="0"), {"X402-26"}),
+    "another host": (change_terms(resource={"url": "https://other.example/weather"}), {"X402-27"}),
+    "another path": (change_terms(resource={"url": "https://shop.example/climate"}), {"X402-27"}),
+    "another port": (change_terms(resource={"url": "https://shop.example:8443/weather"}), {"X402-27"}),
+    "an invalid port": (change_terms(resource={"url": "https://shop.example:x/weather"}), {"X402-27"}),
+    "a sentence for an address": (change_terms(resource={"url": "Tells the weather of today."}), {"X402-27"}),
+    "error no text": (change_terms(error={"code": 1}), {"X402-17"}),
+    "extensions no object": (change_terms(extensions=[]), {"X402-17"}),
 }
 
 
@@ -130,9 +132,9 @@ def test_rules_have_ids_of_their_own_and_say_what_to_do() -> None:
 def test_a_sound_402_breaks_nothing() -> None:
     """The control of all others, with the terms in the body as well."""
     body = json.dumps(terms()).encode()
-    answer = answered(encoded(terms()), body=body)
+    answer = make_answer(encode_document(terms()), body=body)
     verdicts = {one.rule.id: one.verdict for one in judge(answer)}
-    assert not broken(answer)
+    assert not broken_ids(answer)
     untried = {"X402-21", "X402-22", "X402-23", "X402-28", "X402-29"}
     assert {name for name, one in verdicts.items() if one is not Verdict.PASS} == untried
 
@@ -141,21 +143,21 @@ def test_a_sound_402_breaks_nothing() -> None:
 def test_a_fault_breaks_its_rule_and_no_other(name: str) -> None:
     """A reader of the report finds the fault where it is."""
     document, expected = FAULTS[name]
-    assert broken(answered(encoded(document))) == expected
+    assert broken_ids(make_answer(encode_document(document))) == expected
 
 
 @pytest.mark.parametrize(
     "document",
     [
-        changed(resource={"url": "https://SHOP.example:443/weather?city=x"}),
-        changed(resource={"url": "/weather"}),
-        offering(network="algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k", asset="10458941", payTo="A" * 58, extra={}),
+        change_terms(resource={"url": "https://SHOP.example:443/weather?city=x"}),
+        change_terms(resource={"url": "/weather"}),
+        change_offer(network="algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k", asset="10458941", payTo="A" * 58, extra={}),
     ],
     ids=["the same address", "a relative address", "an asset of that id"],
 )
 def test_what_is_right_by_another_spelling_breaks_none_of_these(document: Document) -> None:
     """Neither the address in another form nor a number that another network gave, too."""
-    assert not broken(answered(encoded(document))) & {"X402-24", "X402-25", "X402-26", "X402-27"}
+    assert not broken_ids(make_answer(encode_document(document))) & {"X402-24", "X402-25", "X402-26", "X402-27"}
 
 
 def test_the_page_lists_every_rule() -> None:
@@ -167,8 +169,8 @@ def test_the_page_lists_every_rule() -> None:
 
 def test_permit2_needs_no_domain_of_the_token() -> None:
     """Only transfers by EIP-3009 are signed for the token's own domain."""
-    document = offering(extra={"assetTransferMethod": "permit2", "name": "USDC", "version": "2"})
-    assert not broken(answered(encoded(document)))
+    document = change_offer(extra={"assetTransferMethod": "permit2", "name": "USDC", "version": "2"})
+    assert not broken_ids(make_answer(encode_document(document)))
 
 
 @pytest.mark.parametrize(
@@ -176,53 +178,55 @@ def test_permit2_needs_no_domain_of_the_token() -> None:
     [
         (None, {"X402-02"}),
         (json.dumps(terms()), {"X402-03"}),
-        (encoded(terms()).rstrip("=") + "=" * 3, {"X402-03"}),
+        (encode_document(terms()).rstrip("=") + "=" * 3, {"X402-03"}),
         (base64.b64encode(b'{"x402Version":2').decode(), {"X402-03"}),
-        (encoded([terms()]), {"X402-03"}),
+        (encode_document([terms()]), {"X402-03"}),
         (base64.urlsafe_b64encode(b"\xfb\xff" + json.dumps(terms()).encode()).decode(), {"X402-03"}),
     ],
     ids=["none", "plain JSON", "wrong padding", "cut JSON", "an array", "base64url"],
 )
 def test_terms_that_no_client_reads(header: str | None, expected: set[str]) -> None:
     """The terms in the body save nothing: clients of version 2 read the header. They are judged all the same."""
-    assert broken(answered(header, body=json.dumps(terms()).encode())) == expected
-    wrong = json.dumps(offering(amount=1.5)).encode()
-    assert broken(answered(header, body=wrong)) == expected | {"X402-09"}
+    assert broken_ids(make_answer(header, body=json.dumps(terms()).encode())) == expected
+    wrong = json.dumps(change_offer(amount=1.5)).encode()
+    assert broken_ids(make_answer(header, body=wrong)) == expected | {"X402-09"}
 
 
 def test_what_cannot_be_read_anywhere_is_not_judged() -> None:
     """Neither kept nor broken."""
-    verdicts = {one.rule.id: one.verdict for one in judge(answered(None))}
+    verdicts = {one.rule.id: one.verdict for one in judge(make_answer(None))}
     assert verdicts["X402-02"] is Verdict.FAIL
     assert verdicts["X402-09"] is Verdict.INCONCLUSIVE
 
 
 def test_fields_beside_the_terms() -> None:
     """Status, copies of the header, caches, length and other origins have rules of their own."""
-    header, wide = encoded(terms()), encoded(changed(error="x" * 8000))
+    header, wide = encode_document(terms()), encode_document(change_terms(error="x" * 8000))
     origin = ("Access-Control-Allow-Origin", "*")
-    assert broken(answered(header, status=200)) == {"X402-01"}
-    assert broken(answered(header, ("PAYMENT-REQUIRED", header))) == {"X402-02"}
-    assert broken(answered(header, ("Access-Control-Expose-Headers", "X-Other"), origin)) == {"X402-21"}
-    assert not broken(answered(header, ("Access-Control-Expose-Headers", "payment-response, Payment-Required"), origin))
-    assert broken(answered(wide)) == {"X402-20"}
+    assert broken_ids(make_answer(header, status=200)) == {"X402-01"}
+    assert broken_ids(make_answer(header, ("PAYMENT-REQUIRED", header))) == {"X402-02"}
+    assert broken_ids(make_answer(header, ("Access-Control-Expose-Headers", "X-Other"), origin)) == {"X402-21"}
+    assert not broken_ids(
+        make_answer(header, ("Access-Control-Expose-Headers", "payment-response, Payment-Required"), origin)
+    )
+    assert broken_ids(make_answer(wide)) == {"X402-20"}
 
 
 # A body, and whether it contradicts the terms in the header. The transport leaves the body to the server.
 BODIES: dict[str, tuple[Document, bool]] = {
-    "another price": (offering(amount="1"), True),
-    "another payee": (offering(payTo="0x000000000000000000000000000000000000dEaD"), True),
-    "another asset": (offering(asset="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"), True),
-    "other networks alone": (changed(accepts=[{**terms()["accepts"][0], "network": "eip155:8453"}]), True),
-    "a further member": (changed(extensions={"bazaar": {"info": {}}}), False),
-    "another sentence": (changed(error="Payment required", resource=None), False),
-    "fewer offers": (changed(accepts=terms()["accepts"][:1]), False),
-    "a further offer": (changed(accepts=[*terms()["accepts"], {"scheme": "upto", "network": "eip155:1"}]), False),
-    "an address in another case": (offering(payTo=terms()["accepts"][0]["payTo"].lower()), False),
-    "another domain and time": (offering(maxTimeoutSeconds=90, extra={"name": "x", "version": "1"}), False),
+    "another price": (change_offer(amount="1"), True),
+    "another payee": (change_offer(payTo="0x000000000000000000000000000000000000dEaD"), True),
+    "another asset": (change_offer(asset="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"), True),
+    "other networks alone": (change_terms(accepts=[{**terms()["accepts"][0], "network": "eip155:8453"}]), True),
+    "a further member": (change_terms(extensions={"bazaar": {"info": {}}}), False),
+    "another sentence": (change_terms(error="Payment required", resource=None), False),
+    "fewer offers": (change_terms(accepts=terms()["accepts"][:1]), False),
+    "a further offer": (change_terms(accepts=[*terms()["accepts"], {"scheme": "upto", "network": "eip155:1"}]), False),
+    "an address in another case": (change_offer(payTo=terms()["accepts"][0]["payTo"].lower()), False),
+    "another domain and time": (change_offer(maxTimeoutSeconds=90, extra={"name": "x", "version": "1"}), False),
     "terms of version 1": ({"x402Version": 1, "accepts": [{"network": "base", "maxAmountRequired": "9"}]}, False),
     "a price by its other name": (
-        changed(
+        change_terms(
             accepts=[
                 {**{name: value for name, value in offer.items() if name != "amount"}, "maxAmountRequired": "9"}
                 for offer in terms()["accepts"]
@@ -230,9 +234,9 @@ BODIES: dict[str, tuple[Document, bool]] = {
         ),
         False,
     ),
-    "no offer": (changed(accepts=[]), False),
-    "invalid offers": (changed(accepts=["exact"]), False),
-    "a scheme that is no text": (changed(accepts=[{**terms()["accepts"][0], "scheme": ["exact"]}]), True),
+    "no offer": (change_terms(accepts=[]), False),
+    "invalid offers": (change_terms(accepts=["exact"]), False),
+    "a scheme that is no text": (change_terms(accepts=[{**terms()["accepts"][0], "scheme": ["exact"]}]), True),
 }
 
 
@@ -241,7 +245,8 @@ def test_a_body_is_the_servers_own_and_warns_where_it_contradicts_the_header(nam
     """Only price, payee, asset and network count, within one version, and nothing fails."""
     document, contradicts = BODIES[name]
     verdicts = {
-        one.rule.id: one.verdict for one in judge(answered(encoded(terms()), body=json.dumps(document).encode()))
+        one.rule.id: one.verdict
+        for one in judge(make_answer(encode_document(terms()), body=json.dumps(document).encode()))
     }
     assert (verdicts["X402-18"] is Verdict.WARN) is contradicts
     assert Verdict.FAIL not in verdicts.values()
@@ -275,12 +280,12 @@ def causes(answer: ChallengeAnswer) -> dict[str, str | None]:
 
 def test_terms_of_version_one_break_five_rules_by_one_cause() -> None:
     """What else is wrong keeps its own remedy."""
-    found = causes(answered(None, body=json.dumps(VERSION_ONE).encode()))
+    found = causes(make_answer(None, body=json.dumps(VERSION_ONE).encode()))
     assert found == dict.fromkeys(OF_VERSION_ONE, CAUSE)
     offer = {**VERSION_ONE["accepts"][0], "maxAmountRequired": 0.01, "payTo": ""}
-    found = causes(answered(None, body=json.dumps({**VERSION_ONE, "accepts": [offer]}).encode()))
+    found = causes(make_answer(None, body=json.dumps({**VERSION_ONE, "accepts": [offer]}).encode()))
     assert {name for name, cause in found.items() if cause is None} == {"X402-09", "X402-11"}
-    found = causes(answered(None, body=json.dumps(changed(x402Version=2)).encode()))
+    found = causes(make_answer(None, body=json.dumps(change_terms(x402Version=2)).encode()))
     assert found == {"X402-02": None}
 
 
@@ -292,7 +297,7 @@ def test_the_stock_client_reads_terms_of_version_one() -> None:
 
 def test_a_header_that_cannot_be_read_is_not_judged_by_a_body_of_version_one() -> None:
     """The body is for clients of version 1, and says nothing of the header."""
-    assert broken(answered("{", body=json.dumps(VERSION_ONE).encode())) == {"X402-03"}
+    assert broken_ids(make_answer("{", body=json.dumps(VERSION_ONE).encode())) == {"X402-03"}
 
 
 @pytest.mark.parametrize(
@@ -308,7 +313,7 @@ def test_a_header_that_cannot_be_read_is_not_judged_by_a_body_of_version_one() -
 )
 def test_a_domain_that_is_not_known_is_not_verified(offer: Document, verdict: Verdict) -> None:
     """It counts as neither kept nor broken, and the report says which offer it is."""
-    (judged,) = (one for one in judge(answered(encoded(offering(**offer)))) if one.rule.id == "X402-15")
+    (judged,) = (one for one in judge(make_answer(encode_document(change_offer(**offer)))) if one.rule.id == "X402-15")
     assert judged.verdict is verdict
     assert verdict is not Verdict.INCONCLUSIVE or judged.found.startswith("not verified: accepts[0] on 'eip155:")
 
@@ -316,17 +321,17 @@ def test_a_domain_that_is_not_known_is_not_verified(offer: Document, verdict: Ve
 @pytest.mark.parametrize(("status", "kept"), [(402, True), (400, True), (200, False), (500, False), (302, False)])
 def test_an_unreadable_payment(status: int, kept: bool) -> None:
     """It buys nothing and breaks nothing."""
-    answer = replace(answered(encoded(terms())), to_unreadable=status)
-    assert ("X402-22" in broken(answer)) is not kept
+    answer = replace(make_answer(encode_document(terms())), to_unreadable=status)
+    assert ("X402-22" in broken_ids(answer)) is not kept
 
 
 @pytest.mark.parametrize(("status", "kept"), [(402, True), (403, True), (200, False), (204, False)])
 def test_a_forged_payment(status: int, kept: bool) -> None:
     """It buys nothing, on whichever network it is."""
     networks = [one["network"] for one in terms()["accepts"]]
-    answer = replace(answered(encoded(terms())), to_forged={networks[0]: 402, networks[1]: status})
+    answer = replace(make_answer(encode_document(terms())), to_forged={networks[0]: 402, networks[1]: status})
     verdicts = {one.rule.id: one.verdict for one in judge(answer)}
     assert verdicts["X402-23"] is (Verdict.PASS if kept else Verdict.FAIL)
-    untried = replace(answered(encoded(terms())), to_forged={networks[0]: status})
+    untried = replace(make_answer(encode_document(terms())), to_forged={networks[0]: status})
     verdicts = {one.rule.id: one.verdict for one in judge(untried)}
     assert verdicts["X402-23"] is (Verdict.INCONCLUSIVE if kept else Verdict.FAIL)

@@ -33,13 +33,13 @@ def test_encodable_values_are_taken_by_a_strict_encoder(value: Any) -> None:
 def test_the_file_holds_what_a_listener_heard(tmp_path: Path, found: object) -> None:
     """A lone surrogate or a huge integer of a target neither stops the suite nor splits file and memory."""
     log = EventLog(tmp_path / "deep" / "events.ndjson")
-    heard: list[Any] = []
-    log.listen(heard.append)
+    events_heard: list[Any] = []
+    log.listen(events_heard.append)
     log.add("note", check="a", found=found)
     log.close()
-    assert len(read_log(tmp_path / "deep" / "events.ndjson")) == len(heard) == 1
+    assert len(read_log(tmp_path / "deep" / "events.ndjson")) == len(events_heard) == 1
     if not isinstance(found, Path):
-        assert read_log(tmp_path / "deep" / "events.ndjson") == log.events == tuple(heard)
+        assert read_log(tmp_path / "deep" / "events.ndjson") == log.events == tuple(events_heard)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b'{"event": 1}'])

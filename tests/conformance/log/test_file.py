@@ -25,7 +25,7 @@ def message(body: str | None) -> dict[str, Any]:
     return {"headers": [["k", "v"]], "body": body}
 
 
-def recorded(path: Path, *bodies: tuple[str | None, str | None]) -> tuple[Event, ...]:
+def record_log(path: Path, *bodies: tuple[str | None, str | None]) -> tuple[Event, ...]:
     """Write a log of exchanges with these bodies, and return what it held in memory."""
     log = EventLog(path)
     for n, (sent, answered) in enumerate(bodies, start=1):
@@ -41,7 +41,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def test_a_long_body_stands_once(tmp_path: Path) -> None:
     """Where it comes again stands the line and the side of its first place; short ones stay as they are."""
-    held = recorded(tmp_path / LOG, (LONG, "short"), ("short", LONG), (None, None), (LONG + "!", LONG + "!"))
+    held = record_log(tmp_path / LOG, (LONG, "short"), ("short", LONG), (None, None), (LONG + "!", LONG + "!"))
     written = lines(tmp_path / LOG)
     assert [written[0]["request"]["body"], written[1]["request"]["body"]] == [LONG, "short"]
     assert written[1]["response"]["body"] == {"line": 1, "of": "request"}
@@ -56,7 +56,7 @@ BODIES = st.none() | st.text(max_size=8) | st.sampled_from([LONG, LONG * 2, "é"
 def test_readers_see_what_was_recorded(tmp_path_factory: pytest.TempPathFactory, bodies: list[Any]) -> None:
     """Whatever bodies come in whatever order, the file read back is what the memory holds."""
     path = tmp_path_factory.mktemp("log") / LOG
-    assert recorded(path, *bodies) == read_log(path)
+    assert record_log(path, *bodies) == read_log(path)
 
 
 def test_a_killed_run_leaves_its_log_up_to_there(tmp_path: Path) -> None:
@@ -72,10 +72,10 @@ for n in range(1, 3000):
     log.add("note", n=n, text=str(n) * 50)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], check=False, env={**os.environ, "PYTHONPATH": str(Path.cwd())}
     )
-    assert done.returncode == -signal.SIGKILL
+    assert result.returncode == -signal.SIGKILL
     numbers = [event["n"] for event in read_log(tmp_path / LOG)]
     assert numbers == list(range(len(numbers)))
     assert len(numbers) >= 2
@@ -84,7 +84,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.mark.parametrize("left", [0, 1, 5, 40, 200, -9, -1])
 def test_a_torn_file_is_read_up_to_its_last_whole_line(tmp_path: Path, left: int) -> None:
     """Wherever the file ends, what comes before is read."""
-    held = recorded(tmp_path / LOG, *((f"{n} {LONG}", LONG) for n in range(200)))
+    held = record_log(tmp_path / LOG, *((f"{n} {LONG}", LONG) for n in range(200)))
     whole = (tmp_path / LOG).read_bytes()
     (tmp_path / LOG).write_bytes(whole[:left])
     found = read_log(tmp_path / LOG)
@@ -108,7 +108,7 @@ def test_a_body_that_is_nowhere_is_told(tmp_path: Path, body: object) -> None:
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     """A file whose middle is not what was written names itself."""
-    recorded(tmp_path / LOG, *((os.urandom(200).hex(), None) for _ in range(50)))
+    record_log(tmp_path / LOG, *((os.urandom(200).hex(), None) for _ in range(50)))
     data = bytearray((tmp_path / LOG).read_bytes())
     data[len(data) // 2 : len(data) // 2 + 64] = bytes(64)
     (tmp_path / LOG).write_bytes(data)
@@ -118,10 +118,10 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
 
 def test_a_folder_of_before_is_read_too(tmp_path: Path) -> None:
     """A plain log is found where there is no compressed one, and reads the same."""
-    held = recorded(tmp_path / "new" / LOG, (LONG, LONG))
+    held = record_log(tmp_path / "new" / LOG, (LONG, LONG))
     plain = tmp_path / "old" / "events.ndjson"
     plain.parent.mkdir()
     plain.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in held))
     assert read_log(log_in(plain.parent)) == read_log(log_in(tmp_path / "new")) == held
-    recorded(plain.parent / LOG, ("later", None))
+    record_log(plain.parent / LOG, ("later", None))
     assert read_log(log_in(plain.parent))[0]["request"]["body"] == "later"

@@ -115,18 +115,18 @@ async def test_a_check_that_makes_proofs_beside_redaction() -> None:
 
 def in_a_thread(work: Callable[[], object]) -> BaseException | None:
     """Return what a function raises there."""
-    raised: list[BaseException] = []
+    exceptions: list[BaseException] = []
 
     def run() -> None:
         try:
             work()
         except WrongThread as fault:
-            raised.append(fault)
+            exceptions.append(fault)
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    return raised[0] if raised else None
+    return exceptions[0] if exceptions else None
 
 
 def touches() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
@@ -188,10 +188,10 @@ def test_random_choices_are_those_of_the_seed() -> None:
 
 def test_every_place_that_starts_a_thread_is_known() -> None:
     """A new one is looked at before it is added to the table."""
-    assert set(found()) == set(PLACES)
+    assert set(find_thread_starts()) == set(PLACES)
 
 
-def found() -> Iterator[tuple[str, str, str]]:
+def find_thread_starts() -> Iterator[tuple[str, str, str]]:
     """Yield file, what runs or how many run, and the way, of each place in the suite."""
     ways = {"to_thread", "run_in_executor", "Thread", "ThreadPoolExecutor", "start_new_thread", "Timer"}
     for path in sorted((ROOT / "conformance").rglob("*.py")):

@@ -9,9 +9,17 @@ import pytest
 
 from conformance.oracles.forging import compact
 from conformance.oracles.receipts import STEPS, examine
-from tests.conformance.receipts.offline.signed_receipts import COMPLIANCE, HEADER, JWKS, OTHER, PAYABLE, SIGNER, signed
+from tests.conformance.receipts.offline.signed_receipts import (
+    COMPLIANCE,
+    HEADER,
+    JWKS,
+    OTHER,
+    PAYABLE,
+    SIGNER,
+    sign_receipt,
+)
 
-GOOD = signed(PAYABLE)
+GOOD = sign_receipt(PAYABLE)
 
 
 def payload(text: str | bytes) -> str:
@@ -35,10 +43,15 @@ def test_a_receipt_that_verifies_passes_nine_steps() -> None:
         (GOOD + "=", JWKS, "INVALID_JWS_FORMAT", 1),
         (GOOD, {"keys": []}, "INVALID_JWS_FORMAT", 1),
         (GOOD, {"keys": [{**SIGNER.jwk, "x": "AA"}]}, "INVALID_JWS_FORMAT", 1),
-        (signed(PAYABLE, header={"alg": "HS256"}), {"keys": [{**SIGNER.jwk, "x": "AA"}]}, "INVALID_JWS_FORMAT", 1),
+        (
+            sign_receipt(PAYABLE, header={"alg": "HS256"}),
+            {"keys": [{**SIGNER.jwk, "x": "AA"}]},
+            "INVALID_JWS_FORMAT",
+            1,
+        ),
         (SIGNER.sign("\ufeff{}", b"{}"), JWKS, "INVALID_JWS_FORMAT", 1),
         (SIGNER.sign('{"alg":"EdDSA","x":NaN}', b"{}"), JWKS, "INVALID_JWS_FORMAT", 1),
-        (signed(PAYABLE, header={**HEADER, "alg": "none"}), JWKS, "UNSUPPORTED_ALG", 2),
+        (sign_receipt(PAYABLE, header={**HEADER, "alg": "none"}), JWKS, "UNSUPPORTED_ALG", 2),
         (GOOD, {"keys": [{**SIGNER.jwk, "kty": "EC"}]}, "UNSUPPORTED_ALG", 2),
         (GOOD, {"keys": [OTHER.jwk]}, "TAMPERED_SIGNATURE", 3),
         (compact(HEADER, b"not JSON", bytes(64)), JWKS, "TAMPERED_SIGNATURE", 3),
@@ -49,16 +62,16 @@ def test_a_receipt_that_verifies_passes_nine_steps() -> None:
         (payload('{"a":' + "[" * 32 + "]" * 32 + "}"), JWKS, "INVALID_PAYLOAD", 4),
         (payload('{"a":' + "[" * 31 + "]" * 31 + "}"), JWKS, "UNSUPPORTED_CANON_VERSION", 5),
         (payload('{"a":' + "[" * 10_000 + "]" * 10_000 + "}"), JWKS, "INVALID_JWS_FORMAT", 1),
-        (signed({**PAYABLE, "canon_version": None}), JWKS, "UNSUPPORTED_CANON_VERSION", 5),
+        (sign_receipt({**PAYABLE, "canon_version": None}), JWKS, "UNSUPPORTED_CANON_VERSION", 5),
         (payload(json.dumps(dict(PAYABLE))), JWKS, "NON_CANONICAL_PAYLOAD", 6),
         (payload('{"canon_version":"jcs-rfc8785-v1","iat":9007199254740992}'), JWKS, "NON_CANONICAL_PAYLOAD", 6),
         (payload('{"canon_version":"jcs-rfc8785-v1","iat":' + "9" * 5000 + "}"), JWKS, "NON_CANONICAL_PAYLOAD", 6),
         (payload('{"canon_version":"jcs-rfc8785-v1","iat":1e999}'), JWKS, "NON_CANONICAL_PAYLOAD", 6),
         (payload('{"canon_version":"jcs-rfc8785-v1","iat":"\\ud800"}'), JWKS, "NON_CANONICAL_PAYLOAD", 6),
         (payload('{"a":1,"a":1,"canon_version":"jcs-rfc8785-v1"}'), JWKS, "NON_CANONICAL_PAYLOAD", 6),
-        (signed({**PAYABLE, "service_id": None}), JWKS, "MISSING_FIELD", 7),
-        (signed({**PAYABLE, "request_hash": "sha256:AB"}), JWKS, "INVALID_PAYLOAD", 7),
-        (signed({**COMPLIANCE, "screen_result": ["ALLOW"]}), JWKS, "INVALID_PAYLOAD", 7),
+        (sign_receipt({**PAYABLE, "service_id": None}), JWKS, "MISSING_FIELD", 7),
+        (sign_receipt({**PAYABLE, "request_hash": "sha256:AB"}), JWKS, "INVALID_PAYLOAD", 7),
+        (sign_receipt({**COMPLIANCE, "screen_result": ["ALLOW"]}), JWKS, "INVALID_PAYLOAD", 7),
     ],
 )
 def test_the_first_step_that_fails_decides(token: Any, jwks: Any, code: str, passed: int) -> None:
@@ -72,7 +85,7 @@ def test_the_first_step_that_fails_decides(token: Any, jwks: Any, code: str, pas
 
 def test_what_nobody_signed_is_not_told() -> None:
     """Claims come from a payload whose signature held, the header as soon as it parses."""
-    found = examine(signed(PAYABLE, by=OTHER), JWKS)
+    found = examine(sign_receipt(PAYABLE, by=OTHER), JWKS)
     assert found.claims == {}
     assert found.envelope is not None
     assert found.envelope.header["alg"] == "EdDSA"
@@ -85,9 +98,9 @@ def test_the_member_at_fault_is_named() -> None:
         ({**PAYABLE, "response_hash": "x"}, "response_hash"),
         ({**COMPLIANCE, "screen_result": "allow"}, "screen_result"),
     ):
-        fault = examine(signed(claims), JWKS).fault
+        fault = examine(sign_receipt(claims), JWKS).fault
         assert fault is not None
         assert field == fault.field
-    last = examine(signed(COMPLIANCE), JWKS, expected_payment_hash="sha256:other").fault
+    last = examine(sign_receipt(COMPLIANCE), JWKS, expected_payment_hash="sha256:other").fault
     assert last is not None
     assert (last.code, last.field) == ("PAYMENT_HASH_MISMATCH", "payment_hash")

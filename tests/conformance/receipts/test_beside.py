@@ -25,7 +25,7 @@ from conformance.receipts.obtaining import BESIDE, ObtainedReceipt, _attestation
 from conformance.report.side_by_side import Side
 from conformance.surfaces.rail.purchase import Challenge, Purchase
 from conformance.target import Chains, Claims, Profile, Secret, Surface, Target
-from tests.conformance.receipts.written_receipts import ATTESTATION, HEADER, PAYABLE, changed, segment
+from tests.conformance.receipts.written_receipts import ATTESTATION, HEADER, PAYABLE, change_claims, segment
 from tests.reserved_port import reserved_port
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -44,7 +44,7 @@ def target(name: str, port: int, *surfaces: str, lanes: tuple[str, ...] = ("algo
     )
 
 
-async def compared(ours: Profile, other: Profile, *surfaces: str) -> list[Mapping[str, Any]]:
+async def compare_targets(ours: Profile, other: Profile, *surfaces: str) -> list[Mapping[str, Any]]:
     """Run no check on one target, beside another, and return what was said of receipts."""
     log = EventLog()
     rows = load().select(["RAIL-KEY-01"])
@@ -54,7 +54,7 @@ async def compared(ours: Profile, other: Profile, *surfaces: str) -> list[Mappin
     return [event for event in log.events if event["event"] == "comparison"]
 
 
-def told(events: list[Mapping[str, Any]]) -> list[tuple[str, str | None, str]]:
+def missing_comparisons(events: list[Mapping[str, Any]]) -> list[tuple[str, str | None, str]]:
     """Return call, lane and reason of each comparison that was not made; every one of them must not have been."""
     assert all(event["grade"] is None and event["claims"] == [] for event in events)
     return [(event["call"], event["lane"], event["missing"]) for event in events]
@@ -63,8 +63,8 @@ def told(events: list[Mapping[str, Any]]) -> list[tuple[str, str | None, str]]:
 async def test_a_surface_that_one_target_lacks_is_told() -> None:
     """Each surface that only one of two claims is listed; if none is shared, the report says that, too."""
     with reserved_port() as port:
-        events = await compared(target("a", port, "rail"), target("b", port, "gateway"), "rail", "gateway")
-    assert told(events) == [
+        events = await compare_targets(target("a", port, "rail"), target("b", port, "gateway"), "rail", "gateway")
+    assert missing_comparisons(events) == [
         ("paid calls", None, "b does not claim the surface rail"),
         ("POST /compliance/screen", None, "a does not claim the surface gateway"),
         ("receipts", None, "no surface that emits receipts, rail or gateway, is claimed by both"),
@@ -75,8 +75,8 @@ async def test_a_surface_without_a_row_in_the_run_is_not_called() -> None:
     """What the run does not examine is not called, and the report says so."""
     with reserved_port() as port:
         both = target("a", port, "rail", "gateway"), target("b", port, "rail", "gateway")
-        events = await compared(*both, "agent")
-    assert told(events) == [
+        events = await compare_targets(*both, "agent")
+    assert missing_comparisons(events) == [
         ("paid calls", None, "the run has no row of the surface rail"),
         ("POST /compliance/screen", None, "the run has no row of the surface gateway"),
     ]
@@ -86,10 +86,10 @@ async def test_a_target_that_does_not_answer_is_told() -> None:
     """Rails without a listener sell nothing; gateways that bind no body, or give no answer, screen no party."""
     with reserved_port() as port:
         ours = target("a", port, "rail", "gateway")
-        events = await compared(ours, target("b", port, "rail", "gateway"), "rail", "gateway")
+        events = await compare_targets(ours, target("b", port, "rail", "gateway"), "rail", "gateway")
         bound, too = (target(name, port, "gateway", defaults="reference") for name in ("a", "b"))
-        more = await compared(bound, too, "gateway")
-    (paid, screened), (unreachable,) = told(events), told(more)
+        more = await compare_targets(bound, too, "gateway")
+    (paid, screened), (unreachable,) = missing_comparisons(events), missing_comparisons(more)
     assert paid[:2] == ("paid calls", None)
     assert paid[2].startswith("a: the rail's operations could not be discovered")
     assert screened == (
@@ -107,8 +107,10 @@ async def test_a_secret_of_the_other_target_that_cannot_be_read_is_told(tmp_path
     nowhere = tmp_path / "none"
     secrets = {"key": Secret(file=nowhere)}
     with reserved_port() as port:
-        events = await compared(target("a", port, "rail"), target("b", port, "rail", secrets=secrets), "rail")
-    assert [reason for _, _, reason in told(events)] == [f"b: cannot read {nowhere}: No such file or directory"]
+        events = await compare_targets(target("a", port, "rail"), target("b", port, "rail", secrets=secrets), "rail")
+    assert [reason for _, _, reason in missing_comparisons(events)] == [
+        f"b: cannot read {nowhere}: No such file or directory"
+    ]
 
 
 async def test_a_run_that_stopped_calls_nobody() -> None:
@@ -118,7 +120,9 @@ async def test_a_run_that_stopped_calls_nobody() -> None:
     session: Any = type("Session", (), {"profile": ours})
     client: Any = type("Client", (), {"names": Names()})
     await ReceiptComparison(other, frozenset({"rail"}))(session, client, log, is_stopped=True)
-    assert told(list(log.events)) == [("receipts", None, "the run stopped at the first requirement that fails")]
+    assert missing_comparisons(list(log.events)) == [
+        ("receipts", None, "the run stopped at the first requirement that fails")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +139,7 @@ def test_two_targets_have_two_names(names: tuple[str, str], ports: tuple[int, in
     assert _names(ours, other) == expected
 
 
-def signed(claims: Mapping[str, Any]) -> str:
+def sign_receipt(claims: Mapping[str, Any]) -> str:
     """Return a receipt that the published key signed."""
     text = f"{segment(jcs_bytes(HEADER))}.{segment(jcs_bytes(claims))}"
     return f"{text}.{segment(KEY.sign(text.encode()))}"
@@ -143,7 +147,7 @@ def signed(claims: Mapping[str, Any]) -> str:
 
 def test_a_receipt_is_verified_with_the_keys_of_its_own_target() -> None:
     """By the published key it verifies; by another one, or by none, it does not, and is compared all the same."""
-    text = signed(PAYABLE)
+    text = sign_receipt(PAYABLE)
     good, wrong, without = (_take_receipt(Side("b"), text, keys) for keys in ([PUBLISHED], [OTHER], []))
     assert (good.side.verified, good.side.fault) == (True, None)
     assert (wrong.side.verified, wrong.side.fault) == (False, "the signature does not verify")
@@ -156,15 +160,15 @@ def test_a_receipt_that_cannot_be_read_is_not_compared() -> None:
     bad = _take_receipt(Side("b"), f"{segment(jcs_bytes(HEADER))}.{segment(b'[]')}.AA", [PUBLISHED])
     log = EventLog()
     _ComparisonWriter((Side("a"), Side("b")), log, Names()).add_comparison(
-        "POST /x", "base", (_take_receipt(Side("a"), signed(PAYABLE), [PUBLISHED]), bad), ("/x", "/x")
+        "POST /x", "base", (_take_receipt(Side("a"), sign_receipt(PAYABLE), [PUBLISHED]), bad), ("/x", "/x")
     )
     assert bad.receipt is None
-    assert told(list(log.events)) == [
+    assert missing_comparisons(list(log.events)) == [
         ("POST /x", "base", "b: the receipt cannot be read: its payload is not a JSON object")
     ]
 
 
-def served(body: Mapping[str, Any], sent: object = None) -> Purchase:
+def make_purchase(body: Mapping[str, Any], sent: object = None) -> Purchase:
     """Return a paid call that was answered with a body."""
     answer = Answer(7, 200, CIMultiDictProxy(CIMultiDict()), json.dumps(body).encode())
     operation = Operation("receipt-verify", "http://127.0.0.1:1/x", "/x", sent, ())
@@ -173,14 +177,14 @@ def served(body: Mapping[str, Any], sent: object = None) -> Purchase:
 
 def test_the_settlement_attestation_of_an_answer_is_taken() -> None:
     """It is found by its claims, wherever it is; the payable receipt and what the request held do not count."""
-    attestation, payable = signed(ATTESTATION), signed(PAYABLE)
-    taken = _attestation(Side("a"), served({"receipt": payable, "more": [attestation]}), [PUBLISHED])
+    attestation, payable = sign_receipt(ATTESTATION), sign_receipt(PAYABLE)
+    taken = _attestation(Side("a"), make_purchase({"receipt": payable, "more": [attestation]}), [PUBLISHED])
     assert taken is not None
     assert (taken.side.place, taken.side.verified) == ("body:more[0]", True)
     assert taken.receipt is not None
     assert taken.receipt.kind == "settlement_attestation"
-    assert _attestation(Side("a"), served({"receipt": payable}), [PUBLISHED]) is None
-    assert _attestation(Side("a"), served({"echo": attestation}, {"jws": attestation}), [PUBLISHED]) is None
+    assert _attestation(Side("a"), make_purchase({"receipt": payable}), [PUBLISHED]) is None
+    assert _attestation(Side("a"), make_purchase({"echo": attestation}, {"jws": attestation}), [PUBLISHED]) is None
 
 
 def test_an_answer_without_an_attestation_says_so() -> None:
@@ -201,9 +205,9 @@ def test_two_recipes_explain_only_the_claim_that_they_were_found_in(
     places: tuple[str | None, str | None], grade: str
 ) -> None:
     """Two request hashes are excused by recipes that give these very claims, not by one that gives another claim."""
-    claims = PAYABLE, changed(PAYABLE, request_hash="sha256:" + "9" * 64)
+    claims = PAYABLE, change_claims(PAYABLE, request_hash="sha256:" + "9" * 64)
     left, right = (
-        replace(_take_receipt(Side(name), signed(its), [PUBLISHED]), recipe=recipe, request_at=place)
+        replace(_take_receipt(Side(name), sign_receipt(its), [PUBLISHED]), recipe=recipe, request_at=place)
         for name, its, recipe, place in zip("ab", claims, ("jcs-envelope", "raw-body"), places, strict=True)
     )
     log = EventLog()
@@ -219,10 +223,10 @@ def test_values_are_compared_before_live_ones_are_taken_out() -> None:
     names = Names()
     for live in ("first-live-value", "second-live-value"):
         names.name(live, "TX_ID")
-    ours, other = (changed(PAYABLE, settled_tx=value) for value in ("first-live-value", "second-live-value"))
+    ours, other = (change_claims(PAYABLE, settled_tx=value) for value in ("first-live-value", "second-live-value"))
     both: tuple[ObtainedReceipt, ObtainedReceipt] = (
-        _take_receipt(Side("a"), signed(ours), [PUBLISHED]),
-        _take_receipt(Side("b"), signed(other), [PUBLISHED]),
+        _take_receipt(Side("a"), sign_receipt(ours), [PUBLISHED]),
+        _take_receipt(Side("b"), sign_receipt(other), [PUBLISHED]),
     )
     log = EventLog()
     _ComparisonWriter((Side("a"), Side("b")), log, names).add_comparison("POST /x", "base", both, ("/x", "/x"))

@@ -16,7 +16,7 @@ from tests.conformance.receipts.written_receipts import (
     COMPLIANCE,
     HEADER,
     PAYABLE,
-    changed,
+    change_claims,
     receipt,
     segment,
     token,
@@ -88,7 +88,7 @@ def test_a_differing_claim_gets_its_grade_by_what_it_follows_from(
     kind: Kind, name: str, value: Any, grade: Grade
 ) -> None:
     """One claim differs; it, and it alone, is graded, from either side, with a sentence that says why."""
-    left, right = WHOLE[kind], changed(WHOLE[kind], **{name: value})
+    left, right = WHOLE[kind], change_claims(WHOLE[kind], **{name: value})
     for one, other in ((left, right), (right, left)):
         found = claim(name, one, other)
         assert found.grade is grade
@@ -116,7 +116,7 @@ def test_the_rules_know_what_a_verifier_demands(kind: Kind) -> None:
 )
 def test_a_claim_of_one_side_matters_where_a_verifier_demands_it(kind: Kind, name: str) -> None:
     """A claim that only one receipt has matters when it is required, is informational otherwise; both sides alike."""
-    whole, without = WHOLE[kind], changed(WHOLE[kind], **{name: None})
+    whole, without = WHOLE[kind], change_claims(WHOLE[kind], **{name: None})
     for one, other, side in ((whole, without, "left"), (without, whole, "right")):
         found = next(line for line in compare(receipt(one), receipt(other)).claims if line.name == name)
         assert found.grade is (MATTERS if name in MEMBERS[kind] else EXPECTED)
@@ -126,20 +126,22 @@ def test_a_claim_of_one_side_matters_where_a_verifier_demands_it(kind: Kind, nam
 
 def test_a_claim_that_the_profile_does_not_know_is_informational() -> None:
     """An unknown claim of one side, or with two values, is shown and does not matter; of two types it does."""
-    assert claim("extra", PAYABLE, changed(PAYABLE, extra=1)).grade is EXPECTED
-    assert claim("extra", changed(PAYABLE, extra=2), changed(PAYABLE, extra=1)).grade is EXPECTED
-    assert claim("extra", changed(PAYABLE, extra=True), changed(PAYABLE, extra=1)).grade is MATTERS
-    assert claim("extra", changed(PAYABLE, extra=[1]), changed(PAYABLE, extra={"a": 1})).grade is MATTERS
-    assert claim("extra", changed(PAYABLE, extra=[True]), changed(PAYABLE, extra=[1])).grade is EXPECTED
+    assert claim("extra", PAYABLE, change_claims(PAYABLE, extra=1)).grade is EXPECTED
+    assert claim("extra", change_claims(PAYABLE, extra=2), change_claims(PAYABLE, extra=1)).grade is EXPECTED
+    assert claim("extra", change_claims(PAYABLE, extra=True), change_claims(PAYABLE, extra=1)).grade is MATTERS
+    assert claim("extra", change_claims(PAYABLE, extra=[1]), change_claims(PAYABLE, extra={"a": 1})).grade is MATTERS
+    assert claim("extra", change_claims(PAYABLE, extra=[True]), change_claims(PAYABLE, extra=[1])).grade is EXPECTED
 
 
 def test_members_of_objects_are_compared_one_by_one() -> None:
     """Of a nested amount only the member that differs is reported, by its dotted name."""
     amount = {"amount_minor": "10001", "asset_id": "31566704"}
-    found = claim("settlement_amount.amount_minor", ATTESTATION, changed(ATTESTATION, settlement_amount=amount))
+    found = claim("settlement_amount.amount_minor", ATTESTATION, change_claims(ATTESTATION, settlement_amount=amount))
     assert (found.grade, found.left, found.right) == (MATTERS, '"10000"', '"10001"')
     found = claim(
-        "settlement_amount.asset_id", ATTESTATION, changed(ATTESTATION, settlement_amount={"amount_minor": "10000"})
+        "settlement_amount.asset_id",
+        ATTESTATION,
+        change_claims(ATTESTATION, settlement_amount={"amount_minor": "10000"}),
     )
     assert (found.grade, found.right) == (MATTERS, None)
 
@@ -159,13 +161,13 @@ def test_two_hashes_of_one_request_matter_unless_recipes_explain_them(
     recipes: tuple[str, str] | None, paths: tuple[str, str] | None, grade: Grade
 ) -> None:
     """Two request hashes are excused by two stated recipes, or by two paths that the recipe is over; else not."""
-    other = changed(PAYABLE, request_hash=OTHER_HASH)
+    other = change_claims(PAYABLE, request_hash=OTHER_HASH)
     assert claim("request_hash", PAYABLE, other, Circumstances(recipes=recipes, paths=paths)).grade is grade
 
 
 def test_a_request_that_is_bound_elsewhere_is_told_where() -> None:
     """A missing request hash matters, and where the other claim is known that binds the request, it is named."""
-    without = changed(PAYABLE, request_hash=None)
+    without = change_claims(PAYABLE, request_hash=None)
     known = Circumstances(request_at=("request_hash", "binds.request[0]"))
     found = next(one for one in compare(receipt(PAYABLE), receipt(without), known).claims if one.name == "request_hash")
     assert (found.grade, found.right) == (MATTERS, None)
@@ -189,7 +191,7 @@ def test_a_request_that_is_bound_elsewhere_is_told_where() -> None:
 )
 def test_what_one_payment_bought_is_bound_to_it(name: str, value: Any, grade: Grade) -> None:
     """Of two receipts for one payment, what follows from it must be equal; when they were issued need not be."""
-    other = changed(PAYABLE, **{name: value})
+    other = change_claims(PAYABLE, **{name: value})
     assert claim(name, PAYABLE, other, Circumstances(payments="one")).grade is grade
     assert claim(name, PAYABLE, other).grade is EXPECTED
 
@@ -224,7 +226,7 @@ def test_two_payments_with_one_reference_matter() -> None:
 )
 def test_a_header_member_gets_its_grade_by_what_verifiers_read(name: str, left: Any, right: Any, grade: Grade) -> None:
     """What a verifier reads of the header matters where it differs; what it ignores does not."""
-    one, other = (receipt(PAYABLE, changed({**HEADER, name: value})) for value in (left, right))
+    one, other = (receipt(PAYABLE, change_claims({**HEADER, name: value})) for value in (left, right))
     for found in (compare(one, other), compare(other, one)):
         assert [(name, grade)] == [(line.name, line.grade) for line in found.claims if line.grade is not SAME]
 
@@ -247,7 +249,7 @@ def test_receipts_of_two_kinds_are_not_held_to_each_others_claims() -> None:
 
 def test_a_payable_receipt_whose_kind_is_written_otherwise_is_still_compared_as_one() -> None:
     """Without a known `kind` the hashes tell a payable receipt; the missing claim is what matters."""
-    found = compare(receipt(PAYABLE), receipt(changed(PAYABLE, kind=None)))
+    found = compare(receipt(PAYABLE), receipt(change_claims(PAYABLE, kind=None)))
     assert [(one.part, one.name) for one in found.mattering] == [("payload", "kind")]
 
 

@@ -14,7 +14,7 @@ HEADER, PAYLOAD, SIGNATURE = "eyJhbGciOiJFZERTQSJ9Long", "eyJqdXJpc2RpY3Rpb24iOi
 WHOLE = f"{HEADER}.{PAYLOAD}.{SIGNATURE}"
 
 
-def _named(value: Any) -> Names:
+def _names_of(value: Any) -> Names:
     names = Names()
     case: Any = SimpleNamespace(client=SimpleNamespace(names=names))
     name_texts(case, value, "RECEIPT")
@@ -33,7 +33,7 @@ def _named(value: Any) -> Names:
 )
 def test_a_receipt_with_a_letter_too_many_is_named_as_well(sent: str, shown: str) -> None:
     """As it was sent, and within a body, whatever the letter left of it."""
-    names = _named({"jws": sent})
+    names = _names_of({"jws": sent})
     assert names.redact(sent) == shown
     for part in (HEADER, PAYLOAD, SIGNATURE):
         assert part not in names.redact(f'{{"jws":"{sent}"}}')
@@ -42,6 +42,6 @@ def test_a_receipt_with_a_letter_too_many_is_named_as_well(sent: str, shown: str
 def test_a_signature_of_noughts_is_nobodys() -> None:
     """Messages of other checks have one, too, before a receipt was sent or after."""
     noughts = "A" * 86
-    names = _named({"jws": f"{HEADER}.{PAYLOAD}.{noughts}"})
+    names = _names_of({"jws": f"{HEADER}.{PAYLOAD}.{noughts}"})
     assert names.redact(f"sig1=:{noughts}==:") == f"sig1=:{noughts}==:"
     assert names.redact(f"{HEADER}.{PAYLOAD}.{noughts}") == "$RECEIPT"

@@ -66,6 +66,6 @@ def receipt(claims: Mapping[str, Any], header: Mapping[str, Any] = HEADER, *, ca
     return parse_receipt(token(claims, header, canonical=canonical))
 
 
-def changed(claims: Mapping[str, Any], **members: Any) -> dict[str, Any]:
+def change_claims(claims: Mapping[str, Any], **members: Any) -> dict[str, Any]:
     """Return claims with members changed, or removed by None."""
     return {name: value for name, value in {**claims, **members}.items() if value is not None}

@@ -81,10 +81,10 @@ def shown_again(kill: KillList, folder: Path, *, replays: bool = True) -> Shown:
     found = Shown()
     with running_stack(folder / "stack", *words) as ready:
         judging = ("run", *rows, "--config", ready["profile"], "--seed", "7", "--report", "junit")
-        done = _weldproof(folder, *judging)
+        result = _weldproof(folder, *judging)
         report = folder / "report" / "junit.xml"
         if not report.exists():
-            found.faults.append(f"no report: {done.stdout}{done.stderr}")
+            found.faults.append(f"no report: {result.stdout}{result.stderr}")
             return found
         events = read_log(folder / "report" / LOG)
         lines = _PRINTED.findall(html.unescape(report.read_text()))
@@ -94,18 +94,18 @@ def shown_again(kill: KillList, folder: Path, *, replays: bool = True) -> Shown:
             found.faults.append("the report prints nothing to do again")
         environment = {**os.environ, **_variables(ready["profile"])}
         for line, number in dict.fromkeys(printed):
-            _do(line, _recorded(events, number), environment, found)
+            _do(line, _find_event(events, number), environment, found)
         replayed = {_check(events, number): number for _, number in reversed(printed)}
         for check, number in replayed.items() if replays else ():
             # A report has placeholders for what its reader chooses: REPORT is its folder, PROFILE the target's profile.
             words = commands[number].replace("REPORT", "report").replace("PROFILE", ready["profile"])
             options = ["--tries", str(_TRIES)] if kill.mutant in _AT_TIMES else []
             options += ["--beside"] if kill.mutant in _BESIDE else []
-            done = _weldproof(folder, *shlex.split(words), *options)
+            result = _weldproof(folder, *shlex.split(words), *options)
             found.replays += 1
-            if done.returncode != 0:
+            if result.returncode != 0:
                 found.faults.append(
-                    f"{check}: replay {number} ended with {done.returncode}: {done.stdout}{done.stderr}"
+                    f"{check}: replay {number} ended with {result.returncode}: {result.stdout}{result.stderr}"
                 )
     return found
 
@@ -129,7 +129,7 @@ def _against(events: tuple[Event, ...]) -> Iterator[Event]:
     return (one for one in events if one["event"] == "judgement" and one["verdict"] in {"fail", "warn"})
 
 
-def _recorded(events: tuple[Event, ...], number: int) -> Event:
+def _find_event(events: tuple[Event, ...], number: int) -> Event:
     return next(one for one in events if one["event"] in {"exchange", "arrival"} and one["n"] == number)
 
 
@@ -143,13 +143,13 @@ def _do(line: str, recorded: Event, environment: Mapping[str, str], found: Shown
         reason = line.removeprefix(_NOT_BY_ONE)
         found.reasons[reason] = found.reasons.get(reason, 0) + 1
         return
-    done = subprocess.run(["bash", "-c", line], env=environment, capture_output=True, timeout=120, check=False)
+    result = subprocess.run(["bash", "-c", line], env=environment, capture_output=True, timeout=120, check=False)
     found.lines += 1
-    before, after = _of(recorded["response"]), _answered(done.stdout.decode("utf-8", "replace"))
+    before, after = _of(recorded["response"]), _parse_answer(result.stdout.decode("utf-8", "replace"))
     if before != after:
         where = f"{recorded['check']}: {recorded['request']['method']} {recorded['request']['path']}"
         found.faults.append(
-            f"{where}\n  {line[:600]}\n  before {before}\n  after  {after} {done.stderr.decode()[:200]}"
+            f"{where}\n  {line[:600]}\n  before {before}\n  after  {after} {result.stderr.decode()[:200]}"
         )
 
 
@@ -159,7 +159,7 @@ def _of(response: Mapping[str, Any] | None) -> tuple[int, frozenset[str], object
     return response["status"], _fields(name for name, _ in response["headers"]), _shape(response["body"])
 
 
-def _answered(text: str) -> tuple[int, frozenset[str], object] | None:
+def _parse_answer(text: str) -> tuple[int, frozenset[str], object] | None:
     """Return what curl printed of an answer."""
     head, _, body = text.replace("\r\n", "\n").partition("\n\n")
     status = _STATUS.match(head)

@@ -48,7 +48,7 @@ class RunBuilder:
     def exchange(self, check: str, *, answer: str = '{"ok":true}', status: int | None = 200, **request: Any) -> int:
         """Add one exchange and return its number; `status` None means that no answer came."""
         self._exchanges += 1
-        sent = {
+        sent_members = {
             "method": "POST",
             "url": "http://127.0.0.1:8402/pay/v1/x",
             "path": "/pay/v1/x",
@@ -69,7 +69,7 @@ class RunBuilder:
             check=check,
             ordinal=1,
             retry=False,
-            request=sent,
+            request=sent_members,
             response=None if status is None else response,
             error=None if status is not None else "connection refused",
         )

@@ -28,7 +28,7 @@ def badge(events: tuple[Event, ...]) -> tuple[str, bool]:
     return found[1].replace("&#39;", "'"), GREEN in shown
 
 
-def changed(events: tuple[Event, ...], **members: Any) -> tuple[Event, ...]:
+def change_start(events: tuple[Event, ...], **members: Any) -> tuple[Event, ...]:
     """Return a run whose begin says otherwise."""
     return ({**events[0], **members}, *events[1:])
 
@@ -56,7 +56,7 @@ def test_part_of_the_suite_is_not_green() -> None:
     assert (said, green) == (f"passed, 10 pass, {len(WHOLE) - 10} not run", False)
     base = [row.id for row in load() if row.surface == "rail" and row.lane == "base"]
     events = RunBuilder(WHOLE, options={"lanes": ["algorand"]}).finish(dict.fromkeys(base, Verdict.NOT_APPLICABLE))
-    events = changed(events, claims={"surfaces": ["rail"], "lanes": ["algorand", "base"], "options": []})
+    events = change_start(events, claims={"surfaces": ["rail"], "lanes": ["algorand", "base"], "options": []})
     said, green = badge(events)
     assert (green, said.endswith(f"{len(base)} not applicable, {len(base)} not run")) == (False, True), said
 
@@ -76,9 +76,9 @@ def test_nothing_judged_is_not_green() -> None:
 def test_a_server_that_is_not_the_operators_is_not_green() -> None:
     """Our own stack passes for no other target, and an unchecked certificate may belong to any server."""
     whole = RunBuilder(WHOLE).finish({})
-    assert badge(changed(whole, not_yours="our own stack")) == (f"our own stack: passed, {len(WHOLE)} pass", False)
+    assert badge(change_start(whole, not_yours="our own stack")) == (f"our own stack: passed, {len(WHOLE)} pass", False)
     unchecked = [{"key": "tls.insecure", "value": True}]
-    assert badge(changed(whole, non_defaults=unchecked)) == (
+    assert badge(change_start(whole, non_defaults=unchecked)) == (
         f"passed, {len(WHOLE)} pass, certificates not checked",
         False,
     )

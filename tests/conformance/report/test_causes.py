@@ -89,13 +89,13 @@ def test_the_console_tells_a_cause_once() -> None:
     """The first row whole, the others in a line; the first cause stands nearest to the conclusion."""
     out = io.StringIO()
     console.show(summarise(one_cause_many_rows()), console=Terminal(out, width=200))
-    said = out.getvalue()
-    assert said.count("curl      ") == 3
-    assert "5 requirements of one cause: answered 401 unauthorized" in said
-    assert f"undecided for this cause: {PAID}, {SERVED}, {WELDED}" in said
-    assert f"fail  {SHAPE}  " in said
-    assert said.index(f"  {LANES}") < said.index("5 requirements of one cause")
-    alone = said[said.index("Could not be decided\n") :]
+    output = out.getvalue()
+    assert output.count("curl      ") == 3
+    assert "5 requirements of one cause: answered 401 unauthorized" in output
+    assert f"undecided for this cause: {PAID}, {SERVED}, {WELDED}" in output
+    assert f"fail  {SHAPE}  " in output
+    assert output.index(f"  {LANES}") < output.index("5 requirements of one cause")
+    alone = output[output.index("Could not be decided\n") :]
     assert OTHER in alone
     assert PAID not in alone
 

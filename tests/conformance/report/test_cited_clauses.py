@@ -13,7 +13,7 @@ from tests.conformance.report.run_builder import RunBuilder
 ROW = "GW-LINK-14"
 
 
-def rendered(kind: str) -> bytes:
+def render(kind: str) -> bytes:
     """Return the report of a run with one breach."""
     events = RunBuilder([ROW]).judge(ROW, Verdict.FAIL, found="no zone").finish({ROW: Verdict.FAIL})
     return formats.FORMATS[kind].render(events)
@@ -22,12 +22,12 @@ def rendered(kind: str) -> bytes:
 @pytest.mark.parametrize("kind", ["html", "junit", "markdown", "sarif"])
 def test_a_breach_names_its_clauses(kind: str) -> None:
     """By their ids, in each format that people read."""
-    assert "P-CV-04" in rendered(kind).decode().replace("\\-", "-")
+    assert "P-CV-04" in render(kind).decode().replace("\\-", "-")
 
 
 def test_sarif_has_sentence_and_place_as_help() -> None:
     """A rule's help is what code-scanning services show beside a finding."""
-    (rule,) = json.loads(rendered("sarif"))["runs"][0]["tool"]["driver"]["rules"]
+    (rule,) = json.loads(render("sarif"))["runs"][0]["tool"]["driver"]["rules"]
     assert "P-CV-04: A time in text is written `YYYY-MM-DDThh:mm:ssZ`" in rule["help"]["text"]
     assert "(docs/spec/1-conventions.md#p-cv-04)" in rule["help"]["text"]
     assert "More: `weldproof explain GW-LINK-14`" in rule["help"]["text"]

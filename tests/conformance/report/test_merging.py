@@ -99,9 +99,9 @@ def test_what_is_not_the_parts_of_one_run_is_refused(
     changed: Mapping[str, tuple[Event, ...] | None], says: str
 ) -> None:
     """Missing, doubled, of another run, or unfinished."""
-    given = {name: events for name, events in {**parts(), **changed}.items() if events is not None}
+    given_members = {name: events for name, events in {**parts(), **changed}.items() if events is not None}
     with pytest.raises(MergeFault, match=says):
-        merge_parts(given)
+        merge_parts(given_members)
 
 
 def test_parts_of_another_seed_are_refused() -> None:
@@ -119,13 +119,15 @@ def test_the_command_writes_the_whole_report(tmp_path: Path) -> None:
             log.add(**event)
         log.close()
     folders = [str(tmp_path / name) for name in "abc"]
-    done = CliRunner().invoke(command, ["merge", *folders, "--report-dir", str(tmp_path / "whole"), "--report", "json"])
-    assert done.exit_code == Exit.FAILED, done.output
-    assert done.output.splitlines()[-1].startswith("Failed: 2 of 4 judged requirements pass, 1 fail, 1 warn")
+    result = CliRunner().invoke(
+        command, ["merge", *folders, "--report-dir", str(tmp_path / "whole"), "--report", "json"]
+    )
+    assert result.exit_code == Exit.FAILED, result.output
+    assert result.output.splitlines()[-1].startswith("Failed: 2 of 4 judged requirements pass, 1 fail, 1 warn")
     assert (tmp_path / "whole" / "report.json").exists()
     assert read_log(tmp_path / "whole" / LOG) == merge_parts(parts())
-    missing = CliRunner().invoke(command, ["merge", *folders[:2], "--report-dir", str(tmp_path / "none")])
-    assert (missing.exit_code, "these are missing: 3" in missing.output) == (2, True)
+    missing_run = CliRunner().invoke(command, ["merge", *folders[:2], "--report-dir", str(tmp_path / "none")])
+    assert (missing_run.exit_code, "these are missing: 3" in missing_run.output) == (2, True)
     assert not (tmp_path / "none").exists()
     onto = CliRunner().invoke(command, ["merge", *folders, "--report-dir", folders[0]])
     assert (onto.exit_code, "is the folder of one of the parts; give another folder" in onto.output) == (2, True)

@@ -24,7 +24,7 @@ ROWS = [STATED, IMPLIED, SHOULD]
 GREEN = "#1a7f4b"
 
 
-def run(verdicts: Mapping[str, Verdict], known: tuple[str, ...] = ()) -> tuple[Event, ...]:
+def make_run(verdicts: Mapping[str, Verdict], known: tuple[str, ...] = ()) -> tuple[Event, ...]:
     """Return a run in which those rows have those verdicts, each with a judgement, and all others pass."""
     made = RunBuilder(ROWS)
     for row, verdict in verdicts.items():
@@ -64,15 +64,15 @@ def test_the_ledger_has_the_rows_that_these_tests_need() -> None:
 
 def test_a_run_without_a_breach_is_green() -> None:
     """The control of what follows."""
-    shown = texts(run({}))
+    shown = texts(make_run({}))
     # The badge is green for a whole run only: see test_badge.py.
     assert looks_green(shown) == {"html", "console"}
-    assert headline(summarise(run({}))) == "Passed"
+    assert headline(summarise(make_run({}))) == "Passed"
 
 
 def test_an_implied_must_that_is_broken_fails_in_every_report() -> None:
     """`alg: none` that passes is a failure by title, badge, page, JUnit, SARIF, Markdown, JSON and exit code."""
-    events = run({IMPLIED: Verdict.FAIL})
+    events = make_run({IMPLIED: Verdict.FAIL})
     shown, summary = texts(events), summarise(events)
     assert (summary.exit_code, headline(summary), looks_green(shown)) == (Exit.FAILED, "Failed", set())
     assert "failed, 2 pass, 1 fail" in shown["badge"]
@@ -87,7 +87,7 @@ def test_an_implied_must_that_is_broken_fails_in_every_report() -> None:
 
 def test_warnings_are_told_in_every_report() -> None:
     """A run that passes with a warning says so where it says that it passed."""
-    events = run({SHOULD: Verdict.WARN})
+    events = make_run({SHOULD: Verdict.WARN})
     shown = texts(events)
     for name in ("console", "html", "markdown", "json", "junit", "sarif"):
         assert "Passed with 1 warning" in re.sub(r"\x1b\[[0-9;]*m", "", shown[name]), name
@@ -110,7 +110,7 @@ def test_what_was_tried_in_part_is_told() -> None:
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.WARN])
 def test_a_known_breach_of_a_must_is_not_green(verdict: Verdict) -> None:
     """The expected-failure list keeps it out of the exit code, and nothing that is seen first calls it a plain pass."""
-    events = run({IMPLIED: verdict}, known=(IMPLIED,))
+    events = make_run({IMPLIED: verdict}, known=(IMPLIED,))
     shown, summary = texts(events), summarise(events)
     assert (summary.exit_code, looks_green(shown)) == (Exit.PASSED, set())
     assert headline(summary) == "Passed but for 1 known failure"
@@ -119,6 +119,6 @@ def test_a_known_breach_of_a_must_is_not_green(verdict: Verdict) -> None:
 
 def test_a_must_that_only_warns_is_not_green() -> None:
     """Where a trial goes beyond what a MUST surely says, the run passes, and not in green."""
-    events = run({IMPLIED: Verdict.WARN})
+    events = make_run({IMPLIED: Verdict.WARN})
     assert looks_green(texts(events)) == set()
     assert headline(summarise(events)) == "Passed with 1 warning"

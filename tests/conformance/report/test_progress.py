@@ -31,7 +31,7 @@ from tests.conformance.report.run_builder import RunBuilder
 CHECKS = [["quick_one", "together"], ["slow_one", "together"], ["of_a_chain[base]", "chain base"], ["last", "alone"]]
 
 
-def begun(width: int, *, terminal: bool) -> tuple[Progress, EventLog, list[float], io.StringIO]:
+def begin_progress(width: int, *, terminal: bool) -> tuple[Progress, EventLog, list[float], io.StringIO]:
     """Return progress on a console of that width, the log it listens to, its clock and what it wrote."""
     out, now = io.StringIO(), [0.0]
     console = Terminal(out, width=width, terminal=terminal)
@@ -62,7 +62,7 @@ def test_off_a_terminal_progress_prints_each_breach_once() -> None:
 
 def test_off_a_terminal_a_long_run_says_now_and_then_how_far_it_is() -> None:
     """A reader of a build log sees what a run was doing when it was ended from outside."""
-    progress, log, now, out = begun(80, terminal=False)
+    progress, log, now, out = begin_progress(80, terminal=False)
     for now[0], check in ((1.0, "quick_one"), (12.0, "slow_one"), (13.0, "last")):
         log.add("check.started", check=check, rows=["RAIL-402-01"])
     progress.close()
@@ -71,7 +71,7 @@ def test_off_a_terminal_a_long_run_says_now_and_then_how_far_it_is() -> None:
 
 def test_progress_says_how_many_of_how_many_what_is_slow_and_what_is_left() -> None:
     """The check that runs longest is named with its seconds, whatever else runs."""
-    progress, log, now, _ = begun(44, terminal=True)
+    progress, log, now, _ = begin_progress(44, terminal=True)
     log.add("check.started", check="slow_one", rows=[])
     log.add("check.started", check="quick_one", rows=[])
     now[0] = 30.0
@@ -86,7 +86,7 @@ def test_progress_says_how_many_of_how_many_what_is_slow_and_what_is_left() -> N
 
 def test_where_there_is_more_room_more_is_shown() -> None:
     """Exchanges and the other running checks, on a wide terminal alone."""
-    progress, log, _, _ = begun(120, terminal=True)
+    progress, log, _, _ = begin_progress(120, terminal=True)
     for check in ("slow_one", "quick_one"):
         log.add("check.started", check=check, rows=[])
     log.add("exchange", n=1)
@@ -97,7 +97,7 @@ def test_where_there_is_more_room_more_is_shown() -> None:
 
 def test_nothing_is_wider_than_the_terminal() -> None:
     """A long name is cut with an ellipsis, and what has no room is left away, the count last."""
-    progress, log, now, _ = begun(44, terminal=True)
+    progress, log, now, _ = begin_progress(44, terminal=True)
     log.add("check.started", check="transfer_of_something_else_in_the_same_transaction", rows=[])
     finish(log, "quick_one")
     log.add("judgement", row="RAIL-402-01", check="last", verdict="fail")
@@ -198,8 +198,8 @@ def test_the_recorded_seconds_are_of_checks_that_exist() -> None:
 def test_a_check_that_runs_over_its_time_is_not_taken_to_be_nearly_done() -> None:
     """One that sends most of the requests runs on at a pace that the others, which are done, did not show."""
     remaining = Remaining((("a", "together"), ("b", "together"), ("c", "together")), 2, {"a": 3, "b": 3, "c": 3})
-    done = frozenset({"a", "b"})
-    early, late = remaining.seconds(done, {"c": 2.0}, 5.0), remaining.seconds(done, {"c": 60.0}, 65.0)
+    result = frozenset({"a", "b"})
+    early, late = remaining.seconds(result, {"c": 2.0}, 5.0), remaining.seconds(result, {"c": 60.0}, 65.0)
     assert early is not None
     assert early < 10
     assert late is not None
@@ -239,14 +239,14 @@ def test_no_schedule_breaks_the_display(
         lines = progress.lines(width)
         assert lines[0]
         assert all(columns(line) <= width for line in lines)
-    done = frozenset(check for kind, check, _ in moves if kind == "check.finished")
-    left = Remaining(plan, workers, typical).seconds(done, {}, now[0])
+    result = frozenset(check for kind, check, _ in moves if kind == "check.finished")
+    left = Remaining(plan, workers, typical).seconds(result, {}, now[0])
     assert left is None or 0 <= left < math.inf
 
 
 def test_a_fault_of_the_display_turns_it_off_and_is_noted_once() -> None:
     """The log goes on without it, and no event is lost."""
-    progress, log, _, out = begun(80, terminal=False)
+    progress, log, _, out = begin_progress(80, terminal=False)
     log.add("judgement", row="RAIL-402-01", check="one", verdict="no verdict")
     log.add("judgement", row="RAIL-402-01", check="one", verdict="fail")
     progress.close()

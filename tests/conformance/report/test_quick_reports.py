@@ -36,7 +36,7 @@ def quick_run(verdict: Verdict = Verdict.PASS) -> tuple[Event, ...]:
     return run.finish({ROWS[0]: verdict, ROWS[1]: Verdict.LEFT_OUT})
 
 
-def rendered(events: tuple[Event, ...]) -> dict[str, str]:
+def render_all(events: tuple[Event, ...]) -> dict[str, str]:
     """Return each format's text, the console's among them."""
     out = io.StringIO()
     console.show(summarise(events), console=Terminal(out, width=200))
@@ -46,7 +46,7 @@ def rendered(events: tuple[Event, ...]) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["console", *formats.FORMATS])
 def test_no_format_of_a_quick_look_says_that_anything_passed(name: str) -> None:
     """It found nothing in what it tried: that is no pass, in no words and in no colour."""
-    text = rendered(quick_run())[name]
+    text = render_all(quick_run())[name]
     # Names of CTRF, of our verdicts, and of what the page finds and paints by are no words of the report.
     shown = re.sub(r'"(passed|pass)": \d+|"(rawStatus|verdict)": "pass"|(value|data-verdict)="pass"|v-pass', "", text)
     shown = re.sub(r"<style>.*?</style>|<script>.*?</script>", "", shown, flags=re.DOTALL)
@@ -57,7 +57,7 @@ def test_no_format_of_a_quick_look_says_that_anything_passed(name: str) -> None:
 @pytest.mark.parametrize("name", ["console", "html", "json", "junit", "markdown", "sarif"])
 def test_every_report_of_a_quick_look_says_what_it_comes_to(name: str) -> None:
     """Its conclusion stands in each format that has sentences."""
-    text = rendered(quick_run())[name].replace("\\", "")
+    text = render_all(quick_run())[name].replace("\\", "")
     assert CONCLUSION in text
     assert "1 left out by --quick" in text
 
@@ -65,7 +65,7 @@ def test_every_report_of_a_quick_look_says_what_it_comes_to(name: str) -> None:
 @pytest.mark.parametrize("name", ["console", "html", "json", "markdown"])
 def test_the_reports_name_what_was_left_out_and_shortened(name: str) -> None:
     """Rows, reasons, and how many of how many; the parts of one check are one line."""
-    text = rendered(quick_run())[name].replace("\\", "")
+    text = render_all(quick_run())[name].replace("\\", "")
     assert REASON in text
     assert "5 of 50" in text
     assert "vectors of a kind" in text
@@ -73,16 +73,16 @@ def test_the_reports_name_what_was_left_out_and_shortened(name: str) -> None:
 
 def test_the_badge_of_a_quick_look_has_another_colour_than_a_pass() -> None:
     """It says quick look and that it is no verdict."""
-    badge = rendered(quick_run())["badge"]
+    badge = render_all(quick_run())["badge"]
     whole = RunBuilder([row.id for row in load() if row.surface in {"rail", "shared"}])
     assert "quick look, no verdict" in badge
-    assert "#1a7f4b" in rendered(whole.finish({}))["badge"]
+    assert "#1a7f4b" in render_all(whole.finish({}))["badge"]
     assert "#1a7f4b" not in badge
 
 
 def test_the_json_of_a_quick_look_is_of_the_schema_and_passes_nothing() -> None:
     """Programs find `quick`, the rows left out and what was shortened, and can read it back."""
-    value = json.loads(rendered(quick_run())["json"])
+    value = json.loads(render_all(quick_run())["json"])
     jsonschema_rs.validator_for(dict(json_report.schema())).validate(value)
     results = value["results"]
     assert results["summary"]["passed"] == 0
@@ -109,7 +109,7 @@ def test_junit_of_a_quick_look_skips_what_it_did_not_fail() -> None:
 
 def test_a_quick_look_says_what_it_is_once() -> None:
     """The headline and the sentence stand beside each other wherever there are words."""
-    texts = rendered(quick_run())
+    texts = render_all(quick_run())
     assert "Quick look: No breach found" in texts["console"]
     assert not [name for name, text in texts.items() if "Quick look: Quick look" in text]
 
@@ -126,10 +126,10 @@ def test_nothing_of_a_quick_look_is_green() -> None:
     out = io.StringIO()
     console.show(summarise(quick_run()), console=Terminal(out, width=200, terminal=True))
     assert not re.search(r"\x1b\[[0-9;]*\b(32|92)m", out.getvalue())
-    page = rendered(quick_run())["html"]
+    page = render_all(quick_run())["html"]
     assert '<body class="tone-inconclusive quick">' in page
     assert ".quick { --pass: var(--quiet); }" in page
-    assert "quick" not in re.findall(r"<body[^>]*>", rendered(RunBuilder(ROWS).finish({}))["html"])[0]
+    assert "quick" not in re.findall(r"<body[^>]*>", render_all(RunBuilder(ROWS).finish({}))["html"])[0]
 
 
 def test_a_breach_of_a_quick_look_is_a_breach() -> None:

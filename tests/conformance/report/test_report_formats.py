@@ -40,8 +40,8 @@ def run_with(text: str) -> tuple[Event, ...]:
     """Return a run in which everything that a target can choose is `text`."""
     rows = ["RAIL-402-01", "RAIL-402-02", "RAIL-402-07", "RAIL-402-03"]
     run = RunBuilder(rows, target=text, non_defaults=[("rail.scheme", text)], options={"mutant": text})
-    sent: dict[str, Any] = {"method": text, "url": text, "path": text, "headers": [[text, text]], "body": text}
-    number = run.exchange("check", answer=text, **sent)
+    sent_members: dict[str, Any] = {"method": text, "url": text, "path": text, "headers": [[text, text]], "body": text}
+    number = run.exchange("check", answer=text, **sent_members)
     run.judge(rows[0], Verdict.FAIL, expected=text, found=text, hint=text, exchange=number, where={text: text})
     run.judge(rows[1], Verdict.INCONCLUSIVE, expected=text, exchange=number)
     run.judge(rows[2], Verdict.WARN, expected=text, found=text).judge(rows[3], Verdict.PASS, expected=text)
@@ -51,7 +51,7 @@ def run_with(text: str) -> tuple[Event, ...]:
     return run.finish({rows[0]: Verdict.FAIL, rows[1]: Verdict.INCONCLUSIVE, rows[2]: Verdict.WARN})
 
 
-def printed(events: tuple[Event, ...]) -> str:
+def print_to_console(events: tuple[Event, ...]) -> str:
     """Return what the console prints on something that is no terminal."""
     out = io.StringIO()
     console.show(summarise(events), console=Terminal(out, width=100))
@@ -121,7 +121,7 @@ def test_hostile_content_keeps_junit_readable(text: str) -> None:
 @given(TEXT)
 def test_hostile_content_prints_no_terminal_commands(text: str) -> None:
     """What a target sends never reaches the terminal as a command, nor as markup of the console library."""
-    shown = printed(run_with(text))
+    shown = print_to_console(run_with(text))
     assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown) is None
     if text.startswith("[bold"):
         assert "[bold red]not markup[/]" in shown
@@ -196,7 +196,7 @@ def test_huge_bodies_are_cut_and_say_so() -> None:
     kinds = ("html", "junit", "markdown", "sarif", "badge")
     shown = {name: formats.FORMATS[name].render(events) for name in kinds}
     assert {name: len(one) for name, one in shown.items() if len(one) >= 300_000} == {}
-    assert len(printed(events)) < 100_000
+    assert len(print_to_console(events)) < 100_000
     assert b"more characters)" in shown["html"]
 
 

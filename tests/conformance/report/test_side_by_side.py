@@ -24,14 +24,14 @@ def a_run(**comparison: Any) -> tuple[Event, ...]:
     return RunBuilder([ROW]).comparison("here", **comparison).finish({})
 
 
-def printed(events: tuple[Event, ...]) -> str:
+def print_to_console(events: tuple[Event, ...]) -> str:
     """Return what the console prints, white space taken together."""
     out = io.StringIO()
     console.show(summarise(events), console=Terminal(out, width=200))
     return " ".join(out.getvalue().split())
 
 
-def rendered(name: str, events: tuple[Event, ...]) -> str:
+def render(name: str, events: tuple[Event, ...]) -> str:
     """Return a report of a run."""
     return formats.FORMATS[name].render(events).decode("utf-8")
 
@@ -40,26 +40,26 @@ def test_a_difference_that_matters_is_named_and_decides_nothing() -> None:
     """Console, page and Markdown name the claim; the run still passes."""
     events = a_run()
     assert summarise(events).exit_code == 0
-    for text in (printed(events), rendered("html", events), rendered("markdown", events)):
+    for text in (print_to_console(events), render("html", events), render("markdown", events)):
         assert "1 matters" in text
         assert "claim here" in text
-    assert "because here" in rendered("html", events)
-    assert "ours here" in rendered("html", events)
+    assert "because here" in render("html", events)
+    assert "ours here" in render("html", events)
 
 
 @pytest.mark.parametrize(("grade", "words"), [("same", "equal"), ("expected", "differs as expected")])
 def test_what_differs_as_expected_is_no_difference_that_matters(grade: str, words: str) -> None:
     """A comparison is reported by its worst grade."""
     events = a_run(grade=grade)
-    assert words in printed(events)
-    assert words in rendered("markdown", events)
-    assert "matters" not in rendered("markdown", events)
+    assert words in print_to_console(events)
+    assert words in render("markdown", events)
+    assert "matters" not in render("markdown", events)
 
 
 def test_what_could_not_be_compared_is_told_with_its_reason() -> None:
     """A comparison that was not made stands in every report for people."""
     events = a_run(grade=None, missing="the lane is not funded")
-    for text in (printed(events), rendered("html", events), rendered("markdown", events)):
+    for text in (print_to_console(events), render("html", events), render("markdown", events)):
         assert "not compared" in text
         assert "the lane is not funded" in text
 
@@ -67,19 +67,20 @@ def test_what_could_not_be_compared_is_told_with_its_reason() -> None:
 def test_a_receipt_that_does_not_verify_is_told_loudly() -> None:
     """By the target's own keys not verified: in capitals with the reason, in each report; never where it holds."""
     events = a_run(grade="same", verified=False)
-    assert "NOT VERIFIED: the receipt of theirs here for POST /here on algorand, by its own keys: why: here" in printed(
-        events
+    assert (
+        "NOT VERIFIED: the receipt of theirs here for POST /here on algorand, by its own keys: why: here"
+        in print_to_console(events)
     )
-    assert "DOES NOT VERIFY with its own published keys" in rendered("html", events)
-    assert "equal, NOT VERIFIED" in rendered("markdown", events)
-    for text in (printed(a_run()), rendered("html", a_run()), rendered("markdown", a_run())):
+    assert "DOES NOT VERIFY with its own published keys" in render("html", events)
+    assert "equal, NOT VERIFIED" in render("markdown", events)
+    for text in (print_to_console(a_run()), render("html", a_run()), render("markdown", a_run())):
         assert "NOT VERIF" not in text
         assert "DOES NOT VERIFY" not in text
 
 
 def test_the_json_report_carries_comparisons_by_its_schema() -> None:
     """Every member is in the JSON report, which obeys the schema and reads back; one too many breaks it."""
-    document = json.loads(rendered("json", a_run()))
+    document = json.loads(render("json", a_run()))
     validator = jsonschema_rs.validator_for(dict(json_report.schema()))
     validator.validate(document)
     (found,) = document["results"]["extra"]["comparisons"]
@@ -93,7 +94,7 @@ def test_the_json_report_carries_comparisons_by_its_schema() -> None:
 
 def test_a_report_from_before_comparisons_is_still_read() -> None:
     """A report without the member has no comparisons."""
-    document = json.loads(rendered("json", a_run()))
+    document = json.loads(render("json", a_run()))
     del document["results"]["extra"]["comparisons"]
     jsonschema_rs.validator_for(dict(json_report.schema())).validate(document)
     assert json_report.read(document).comparisons == ()
@@ -102,9 +103,9 @@ def test_a_report_from_before_comparisons_is_still_read() -> None:
 def test_a_run_against_one_target_has_no_such_section() -> None:
     """Without comparisons nothing is said of any."""
     events = RunBuilder([ROW]).finish({})
-    assert "side by side" not in rendered("html", events)
-    assert "side by side" not in rendered("markdown", events)
-    assert "decide nothing" not in printed(events)
+    assert "side by side" not in render("html", events)
+    assert "side by side" not in render("markdown", events)
+    assert "decide nothing" not in print_to_console(events)
 
 
 def test_comparisons_stand_by_call_and_lane_whatever_came_first() -> None:

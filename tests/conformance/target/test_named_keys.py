@@ -39,7 +39,7 @@ def texts(source: Path) -> Iterator[str]:
 
 
 @cache
-def documented() -> Mapping[str, set[str]]:
+def documented_keys() -> Mapping[str, set[str]]:
     """Return the keys of each table of the page, by its path with names of the operator's choice as `NAME`."""
     found: dict[str, set[str]] = {}
     for section in page().split("\n## ")[1:]:
@@ -59,7 +59,7 @@ def fits(table: str, known: str) -> bool:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda one: str(one.relative_to(ROOT)))
 def test_every_key_that_a_text_names_is_documented(source: Path) -> None:
     """An operator who is asked to bind a key finds it on the page."""
-    tables: Mapping[str, Any] = documented()
+    tables: Mapping[str, Any] = documented_keys()
     for text in texts(source):
         for table, key in _NAMED.findall(text):
             if table in _NO_TABLES:

@@ -83,11 +83,11 @@ def test_json_is_of_the_same_value(text: str) -> None:
 @pytest.mark.parametrize("text", COMMANDS)
 def test_a_fault_of_usage_holds_no_command(text: str) -> None:
     """It quotes what was given, which a workflow may have from a target."""
-    done = CliRunner().invoke(main, ["check", text])
-    assert done.exit_code == 2
-    assert not has_command(done.output)
-    done = CliRunner().invoke(main, ["explain", text])
-    assert not has_command(done.output)
+    result = CliRunner().invoke(main, ["check", text])
+    assert result.exit_code == 2
+    assert not has_command(result.output)
+    result = CliRunner().invoke(main, ["explain", text])
+    assert not has_command(result.output)
 
 
 def test_a_command_after_a_carriage_return_is_none() -> None:

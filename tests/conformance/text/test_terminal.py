@@ -22,7 +22,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def printed(*, terminal: bool) -> str:
+def print_line(*, terminal: bool) -> str:
     """Return what is written for a line of three parts."""
     out = io.StringIO()
     Terminal(out, terminal=terminal).print("a [red]", ("b", "bold white on red"), ("c", ""))
@@ -31,8 +31,8 @@ def printed(*, terminal: bool) -> str:
 
 def test_styles_are_for_terminals() -> None:
     """A file gets the text alone, a terminal the styles as well, and what looks like markup is text."""
-    assert printed(terminal=False) == "a [red]bc\n"
-    assert printed(terminal=True) == "a [red]\x1b[37m\x1b[41m\x1b[1mb\x1b[0mc\n"
+    assert print_line(terminal=False) == "a [red]bc\n"
+    assert print_line(terminal=True) == "a [red]\x1b[37m\x1b[41m\x1b[1mb\x1b[0mc\n"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_environment_decides(
 ) -> None:
     """NO_COLOR takes colours and leaves weight, a terminal that knows nothing gets nothing, FORCE_COLOR asks."""
     monkeypatch.setenv(name, value)
-    assert printed(terminal=terminal) == expected
+    assert print_line(terminal=terminal) == expected
 
 
 def test_the_width_is_the_users_word_or_eighty(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @contextmanager
-def serving(answers: dict[str, tuple[int, dict[str, str], bytes]]) -> Iterator[int]:
+def serve_documents(answers: dict[str, tuple[int, dict[str, str], bytes]]) -> Iterator[int]:
     """Serve fixed answers by path and yield the port."""
 
     class Answering(BaseHTTPRequestHandler):

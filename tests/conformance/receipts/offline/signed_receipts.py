@@ -66,7 +66,7 @@ ATTESTATION: Mapping[str, Any] = {
 }
 
 
-def signed(claims: Mapping[str, Any], *, by: Signer = SIGNER, header: Mapping[str, Any] | None = None) -> str:
+def sign_receipt(claims: Mapping[str, Any], *, by: Signer = SIGNER, header: Mapping[str, Any] | None = None) -> str:
     """Return a receipt over the canonical form of some claims."""
     return by.sign(HEADER if header is None else header, jcs_bytes(dict(claims)))
 
@@ -87,7 +87,7 @@ def did_document(did: str = DID, *, asserting: tuple[Signer, ...] = (SIGNER,), i
 
 def write_all(folder: Path) -> Path:
     """Write the receipts, and the files that they bind, into a folder."""
-    token, screening = signed(PAYABLE), signed(COMPLIANCE)
+    token, screening = sign_receipt(PAYABLE), sign_receipt(COMPLIANCE)
     texts: Mapping[str, Any] = {
         "answer.json": {"result": RESULT, "receipt": {"jws": token}, "screening": {"receipt": screening}},
         "request.json": REQUEST,

@@ -11,7 +11,7 @@ import pytest
 from conformance.oracles.keys import KeyFault
 from conformance.receipts.offline.fetching import LARGEST, AddressRefused, NotFetched, fetch_document
 from conformance.receipts.offline.key_sources import of_did
-from tests.conformance.receipts.offline.served_documents import serving
+from tests.conformance.receipts.offline.served_documents import serve_documents
 from tests.conformance.receipts.offline.signed_receipts import did_document
 from tests.reserved_port import reserved_port
 
@@ -19,7 +19,7 @@ from tests.reserved_port import reserved_port
 def test_a_document_of_this_machine_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     """By http, path and query as they are, whatever proxy the environment names."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    with serving({"/a?b=c": (200, {}, b"text")}) as port:
+    with serve_documents({"/a?b=c": (200, {}, b"text")}) as port:
         assert fetch_document(f"http://127.0.0.1:{port}/a?b=c") == b"text"
 
 
@@ -34,7 +34,7 @@ def test_a_document_of_this_machine_is_fetched(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_other_answers_are_none(answer: tuple[int, dict[str, str], bytes], why: str) -> None:
     """Redirects, errors, answers that are too large or too short."""
-    with serving({"/": answer, "/other": (200, {}, b"x")}) as port, pytest.raises(NotFetched, match=why):
+    with serve_documents({"/": answer, "/other": (200, {}, b"x")}) as port, pytest.raises(NotFetched, match=why):
         fetch_document(f"http://localhost:{port}/")
 
 
@@ -89,7 +89,7 @@ def test_other_addresses_are_refused_before_anything_is_asked(url: str) -> None:
 def test_a_did_web_is_resolved_and_must_be_of_that_did() -> None:
     """The document's id is the DID that was asked for."""
     answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
-    with serving(answers) as port:
+    with serve_documents(answers) as port:
         did = f"did:web:localhost%3A{port}"
         answers["/.well-known/did.json"] = (200, {}, json.dumps(did_document(did)).encode())
         answers["/x/did.json"] = answers["/.well-known/did.json"]

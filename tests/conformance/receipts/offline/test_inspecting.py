@@ -16,9 +16,16 @@ from conformance.receipts.offline.inspecting import Inspection, inspect
 from conformance.receipts.offline.reading import Found
 from conformance.receipts.offline.wording import amount, instant, micro_amount
 from conformance.vocabulary.networks import network_named
-from tests.conformance.receipts.offline.signed_receipts import ATTESTATION, COMPLIANCE, HEADER, PAYABLE, SIGNER, signed
+from tests.conformance.receipts.offline.signed_receipts import (
+    ATTESTATION,
+    COMPLIANCE,
+    HEADER,
+    PAYABLE,
+    SIGNER,
+    sign_receipt,
+)
 
-GOOD = signed(PAYABLE)
+GOOD = sign_receipt(PAYABLE)
 
 
 def sentences(found: Inspection) -> dict[str, str]:
@@ -28,7 +35,7 @@ def sentences(found: Inspection) -> dict[str, str]:
 
 def of(claims: Any, **header: Any) -> Inspection:
     """Inspect a signed receipt."""
-    return inspect(Found("", signed(claims, header={**HEADER, **header})))
+    return inspect(Found("", sign_receipt(claims, header={**HEADER, **header})))
 
 
 @pytest.mark.parametrize(
@@ -128,17 +135,17 @@ def test_header_members_are_explained(header: dict[str, Any], words: str) -> Non
         ("abc", "has 1 segment", 0),
         (compact(HEADER, b"{}").rstrip("."), "has 2 segments", 3),
         (compact(HEADER, b"{}"), "signature is empty", 3),
-        (signed(PAYABLE) + "=", "not base64url without padding", 3),
-        (signed(PAYABLE).replace(".", ".!", 1), "payload cannot be decoded", 3),
+        (sign_receipt(PAYABLE) + "=", "not base64url without padding", 3),
+        (sign_receipt(PAYABLE).replace(".", ".!", 1), "payload cannot be decoded", 3),
         (SIGNER.sign("[]", b"{}"), "no object", 0),
         (SIGNER.sign(HEADER, b"[]"), "not a JSON object (INVALID_PAYLOAD)", 3),
         (SIGNER.sign(HEADER, b"{} "), "not canonical", 3),
         (SIGNER.sign(HEADER, b'{"a":1,"a":2}'), "duplicate members", 3),
-        (signed({**PAYABLE, "service_id": None}), "lacks service_id", 3),
-        (signed({**COMPLIANCE, "screen_result": "NO"}), "screen_result has a value outside its set", 3),
-        (signed({**COMPLIANCE, "canon_version": "x"}), "UNSUPPORTED_CANON_VERSION", 3),
+        (sign_receipt({**PAYABLE, "service_id": None}), "lacks service_id", 3),
+        (sign_receipt({**COMPLIANCE, "screen_result": "NO"}), "screen_result has a value outside its set", 3),
+        (sign_receipt({**COMPLIANCE, "canon_version": "x"}), "UNSUPPORTED_CANON_VERSION", 3),
         (compact(HEADER, b"{}", b"short"), "has 5 bytes, not 64", 3),
-        (signed(PAYABLE, header={"alg": "RS256"}), "UNSUPPORTED_ALG", 1),
+        (sign_receipt(PAYABLE, header={"alg": "RS256"}), "UNSUPPORTED_ALG", 1),
         ("." * 5, "has 6 segments", 0),
         ("a" * 20_000, "has 1 segment", 0),
     ],

@@ -12,7 +12,7 @@ from conformance.receipts.offline.key_sources import of_jwks
 from conformance.receipts.offline.page import inspection_page, verification_page
 from conformance.receipts.offline.reading import Found
 from conformance.receipts.offline.verifying import verify_all
-from tests.conformance.receipts.offline.signed_receipts import COMPLIANCE, HEADER, JWKS, PAYABLE, SIGNER, signed
+from tests.conformance.receipts.offline.signed_receipts import COMPLIANCE, HEADER, JWKS, PAYABLE, SIGNER, sign_receipt
 
 EVIL = "<script>alert(1)</script>\u202e\x1b[31m"
 KEYS = of_jwks(json.dumps(JWKS).encode(), EVIL)
@@ -37,7 +37,7 @@ def test_nothing_of_a_receipt_becomes_markup() -> None:
 
 def test_the_page_loads_nothing_and_allows_its_own_style_alone() -> None:
     """The policy's digest is that of the one style element; there is no address in the page's markup."""
-    page = inspection_page([inspect(Found("", signed(PAYABLE)))])
+    page = inspection_page([inspect(Found("", sign_receipt(PAYABLE)))])
     style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)
     assert style is not None
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
@@ -48,7 +48,7 @@ def test_the_page_loads_nothing_and_allows_its_own_style_alone() -> None:
 
 def test_an_inspection_says_loudly_that_nothing_is_verified() -> None:
     """Whole or malformed."""
-    assert "NOTHING IS VERIFIED" in inspection_page([inspect(Found("", signed(PAYABLE)))])
+    assert "NOTHING IS VERIFIED" in inspection_page([inspect(Found("", sign_receipt(PAYABLE)))])
     malformed = inspection_page([inspect(Found("", "a.b"))])
     assert "Malformed, and not verified" in malformed
     assert "INVALID_JWS_FORMAT" in malformed
@@ -56,7 +56,7 @@ def test_an_inspection_says_loudly_that_nothing_is_verified() -> None:
 
 def test_a_verification_shows_steps_issuer_and_bindings() -> None:
     """Each receipt with its own word, and the whole with the worst."""
-    receipts = [Found("a", signed(PAYABLE)), Found("b", signed({**COMPLIANCE, "screen_result": "NO"}))]
+    receipts = [Found("a", sign_receipt(PAYABLE)), Found("b", sign_receipt({**COMPLIANCE, "screen_result": "NO"}))]
     page = verification_page(
         [inspect(one) for one in receipts], verify_all(receipts, KEYS, {"response": {"result": 1}})
     )

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
-from tests.conformance.receipts.offline.signed_receipts import COMPLIANCE, PAYABLE, signed
+from tests.conformance.receipts.offline.signed_receipts import COMPLIANCE, PAYABLE, sign_receipt
 
-TOKEN, OTHER = signed(PAYABLE), signed(COMPLIANCE)
+TOKEN, OTHER = sign_receipt(PAYABLE), sign_receipt(COMPLIANCE)
 DOCUMENT = {"receipt": {"jws": TOKEN}, "results": [{"a": 1}, OTHER], "note": "no.receipt.here"}
 ENCODED = base64.b64encode(json.dumps({"success": True, "receipt": TOKEN}).encode())
 

@@ -21,8 +21,8 @@ HEAVY = ("quart", "hypercorn", "sqlalchemy", "aiohttp", "web3", "solders", "algo
 def test_no_server_library_is_loaded(modules: str) -> None:
     """In a process of its own, where nothing else was imported."""
     program = f"import sys, {modules}; print([one for one in {HEAVY!r} if one in sys.modules])"
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=600)
-    assert ended.stdout == "[]\n"
+    ended_run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=600)
+    assert ended_run.stdout == "[]\n"
 
 
 def test_they_do_without_those_libraries() -> None:
@@ -32,8 +32,8 @@ def test_they_do_without_those_libraries() -> None:
         "from conformance.cli import main\n"
         "main(['receipt', 'verify', '-', '--key-hex', '03' * 32])"
     )
-    ended = subprocess.run(
+    ended_run = subprocess.run(
         [sys.executable, "-c", program], input="a.b.c", capture_output=True, text=True, check=False, timeout=600
     )
-    assert (ended.returncode, ended.stderr) == (1, "")
-    assert "INVALID_JWS_FORMAT" in ended.stdout
+    assert (ended_run.returncode, ended_run.stderr) == (1, "")
+    assert "INVALID_JWS_FORMAT" in ended_run.stdout

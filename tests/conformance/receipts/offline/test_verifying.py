@@ -26,7 +26,7 @@ from tests.conformance.receipts.offline.signed_receipts import (
     SIGNER,
     TX_ID,
     did_document,
-    signed,
+    sign_receipt,
 )
 
 KEYS = of_jwks(json.dumps(JWKS).encode(), "here")
@@ -34,16 +34,16 @@ OF_DID = of_did_document(json.dumps(did_document()).encode(), "here")
 SETTLEMENT = {"settlement": {"tx_id": TX_ID, "network": NETWORK}}
 
 
-def verified(claims: Any, keys: KeySet = KEYS, given: Any = None, **more: Any) -> Verification:
+def verify_one(claims: Any, keys: KeySet = KEYS, given: Any = None, **more: Any) -> Verification:
     """Verify one receipt."""
-    (found,) = verify_all([Found("", signed(claims))], keys, given or {}, **more)
+    (found,) = verify_all([Found("", sign_receipt(claims))], keys, given or {}, **more)
     return found
 
 
 @pytest.mark.parametrize("claims", [PAYABLE, COMPLIANCE, ATTESTATION])
 def test_a_receipt_of_its_issuer_verifies(claims: dict[str, Any]) -> None:
     """Under the keys of the DID that it names."""
-    found = verified(claims, OF_DID, SETTLEMENT)
+    found = verify_one(claims, OF_DID, SETTLEMENT)
     assert (found.verified, found.error_code, found.issuer.result) == (True, None, "pass")
     assert found.as_json()["claims"] == claims
 
@@ -51,7 +51,7 @@ def test_a_receipt_of_its_issuer_verifies(claims: dict[str, Any]) -> None:
 @pytest.mark.parametrize("member", ["iss", "provider_did"])
 def test_a_receipt_that_names_another_issuer_does_not(member: str) -> None:
     """Its own code, beyond the nine; the nine steps pass."""
-    found = verified({**PAYABLE, member: "did:web:other.example"}, OF_DID)
+    found = verify_one({**PAYABLE, member: "did:web:other.example"}, OF_DID)
     assert (found.verified, found.error_code) == (False, "ISSUER_DIFFERS")
     assert found.examination.is_verified
     assert "did:web:other.example" in str(found.error_message)
@@ -61,24 +61,25 @@ def test_a_receipt_that_names_another_issuer_does_not(member: str) -> None:
 def test_a_receipt_that_names_no_issuer_is_not_that_dids() -> None:
     """Asked for by its DID, it must name it."""
     claims = {name: value for name, value in PAYABLE.items() if name not in {"iss", "provider_did"}}
-    assert verified(claims, OF_DID).error_code == "ISSUER_DIFFERS"
-    assert verified(claims).verified
+    assert verify_one(claims, OF_DID).error_code == "ISSUER_DIFFERS"
+    assert verify_one(claims).verified
 
 
 def test_a_key_without_a_did_judges_no_issuer() -> None:
     """A key set, or a did:key for a receipt of a did:web; a did:key must match a did:key."""
-    assert verified(PAYABLE).issuer.result == "not_judged"
+    assert verify_one(PAYABLE).issuer.result == "not_judged"
     key = of_did(DID_KEY)
-    assert verified(PAYABLE, key).issuer.result == "not_judged"
-    assert verified({**PAYABLE, "iss": DID_KEY, "provider_did": DID_KEY}, key).issuer.result == "pass"
+    assert verify_one(PAYABLE, key).issuer.result == "not_judged"
+    assert verify_one({**PAYABLE, "iss": DID_KEY, "provider_did": DID_KEY}, key).issuer.result == "pass"
     assert (
-        verified({**PAYABLE, "iss": "did:key:z6Mk", "provider_did": "did:key:z6Mk"}, key).error_code == "ISSUER_DIFFERS"
+        verify_one({**PAYABLE, "iss": "did:key:z6Mk", "provider_did": "did:key:z6Mk"}, key).error_code
+        == "ISSUER_DIFFERS"
     )
 
 
 def test_a_step_that_fails_comes_before_issuer_and_bindings() -> None:
     """Nothing is compared with unsigned claims."""
-    token = signed({**PAYABLE, "iss": "did:web:other.example"}, by=OTHER)
+    token = sign_receipt({**PAYABLE, "iss": "did:web:other.example"}, by=OTHER)
     (found,) = verify_all([Found("", token)], OF_DID, {"request": {**REQUEST, "path": "/x"}})
     assert found.error_code == "TAMPERED_SIGNATURE"
     assert (found.bindings, found.issuer.result) == ((), "not_judged")
@@ -87,7 +88,7 @@ def test_a_step_that_fails_comes_before_issuer_and_bindings() -> None:
 
 def test_a_binding_that_differs_fails_with_both_values() -> None:
     """The first one gives the code."""
-    found = verified(PAYABLE, given={"request": {**REQUEST, "path": "/x"}, **SETTLEMENT})
+    found = verify_one(PAYABLE, given={"request": {**REQUEST, "path": "/x"}, **SETTLEMENT})
     assert found.error_code == "request_hash_differs"
     assert PAYABLE["request_hash"] in str(found.error_message)
     assert str(found.bindings[0].computed) in str(found.error_message)
@@ -97,19 +98,19 @@ def test_a_binding_that_differs_fails_with_both_values() -> None:
 def test_another_recipe_is_a_result_of_its_own() -> None:
     """It fails, says which recipe fits, and passes where any recipe is enough."""
     claims = {**PAYABLE, "settled_payment_ref": f"sha256:{hashlib.sha256(TX_ID.encode()).hexdigest()}"}
-    other = verified(claims, given=SETTLEMENT)
+    other = verify_one(claims, given=SETTLEMENT)
     assert other.error_code == "settled_payment_ref_differs"
     assert (other.bindings[0].outcome, other.bindings[0].recipe) == ("other_recipe", "sha256-tx")
     assert "not the profile's" in str(other.error_message)
     assert any("--any-recipe" in hint for hint in other.hints)
-    assert verified(claims, given=SETTLEMENT, any_recipe=True).verified
+    assert verify_one(claims, given=SETTLEMENT, any_recipe=True).verified
     wrong = {**PAYABLE, "settled_payment_ref": "sha256:" + "0" * 64}
-    assert verified(wrong, given=SETTLEMENT, any_recipe=True).bindings[0].outcome == "differs"
+    assert verify_one(wrong, given=SETTLEMENT, any_recipe=True).bindings[0].outcome == "differs"
 
 
 def test_receipts_of_one_answer_share_what_they_bind() -> None:
     """The payable one binds the request, the compliance one the payer, both the payment."""
-    both = [Found("receipt", signed(PAYABLE)), Found("screening", signed(COMPLIANCE))]
+    both = [Found("receipt", sign_receipt(PAYABLE)), Found("screening", sign_receipt(COMPLIANCE))]
     given = {"request": REQUEST, "payer": {"address": PAYER, "network": NETWORK}, **SETTLEMENT}
     payable, screening = verify_all(both, KEYS, given)
     assert payable.verified
@@ -120,36 +121,36 @@ def test_receipts_of_one_answer_share_what_they_bind() -> None:
 
 def test_what_no_receipt_binds_is_a_fault() -> None:
     """Alone, the compliance receipt does not bind the request that was given."""
-    alone = verified(COMPLIANCE, given={"request": REQUEST})
+    alone = verify_one(COMPLIANCE, given={"request": REQUEST})
     assert (alone.error_code, alone.bindings[0].outcome) == ("request_hash_differs", "absent")
-    forged = [Found("a", signed(COMPLIANCE)), Found("b", signed(PAYABLE, by=OTHER))]
+    forged = [Found("a", sign_receipt(COMPLIANCE)), Found("b", sign_receipt(PAYABLE, by=OTHER))]
     assert verify_all(forged, KEYS, {"request": REQUEST})[0].error_code == "request_hash_differs"
 
 
 def test_the_expected_payment_is_step_nine() -> None:
     """Its code is the ninth."""
-    assert verified(COMPLIANCE, expected_payment_hash=PAYABLE["settled_payment_ref"]).verified
-    assert verified(COMPLIANCE, expected_payment_hash="sha256:x").error_code == "PAYMENT_HASH_MISMATCH"
+    assert verify_one(COMPLIANCE, expected_payment_hash=PAYABLE["settled_payment_ref"]).verified
+    assert verify_one(COMPLIANCE, expected_payment_hash="sha256:x").error_code == "PAYMENT_HASH_MISMATCH"
 
 
 def test_hints_explain_retired_and_foreign_keys() -> None:
     """A key that may not sign any more, and a set without the header's kid."""
     retired = of_did_document(json.dumps(did_document(asserting=(OTHER,), idle=(SIGNER,))).encode(), "here")
-    assert any("retired" in hint for hint in verified(PAYABLE, retired).hints)
+    assert any("retired" in hint for hint in verify_one(PAYABLE, retired).hints)
     foreign = of_jwks(json.dumps({"keys": [OTHER.jwk]}).encode(), "here")
-    assert any("another issuer" in hint for hint in verified(PAYABLE, foreign).hints)
-    assert any("about your call" in hint for hint in verified(PAYABLE).hints)
-    assert verified(PAYABLE, given=SETTLEMENT).hints == []
+    assert any("another issuer" in hint for hint in verify_one(PAYABLE, foreign).hints)
+    assert any("about your call" in hint for hint in verify_one(PAYABLE).hints)
+    assert verify_one(PAYABLE, given=SETTLEMENT).hints == []
 
 
 def test_the_key_is_chosen_as_the_profile_says() -> None:
     """By kid, by a DID URL, else the first (P-RV-01)."""
     both = of_jwks(json.dumps({"keys": [OTHER.jwk, SIGNER.jwk]}).encode(), "here")
-    assert (verified(PAYABLE, both).verified, verified(PAYABLE, both).key_chosen_by) == (True, "kid")
-    nameless = signed(PAYABLE, header={"alg": "EdDSA"})
+    assert (verify_one(PAYABLE, both).verified, verify_one(PAYABLE, both).key_chosen_by) == (True, "kid")
+    nameless = sign_receipt(PAYABLE, header={"alg": "EdDSA"})
     (first,) = verify_all([Found("", nameless)], both, {})
     assert (first.error_code, first.key_chosen_by) == ("TAMPERED_SIGNATURE", "first")
-    long = signed(PAYABLE, header={**HEADER, "kid": f"{DID}#{SIGNER.kid}"})
+    long = sign_receipt(PAYABLE, header={**HEADER, "kid": f"{DID}#{SIGNER.kid}"})
     document = of_did_document(json.dumps(did_document(asserting=(OTHER, SIGNER))).encode(), "here")
     (by_url,) = verify_all([Found("", long)], document, {})
     assert (by_url.verified, by_url.key_chosen_by) == (True, "kid")
