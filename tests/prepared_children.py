@@ -90,7 +90,7 @@ def _import_commands() -> None:
     commands = importlib.import_module("conformance.cli")
     for module in pkgutil.iter_modules(commands.__path__, "conformance.cli."):
         importlib.import_module(module.name)
-    importlib.import_module("conformance.engine.check_loading").register_all()
+    importlib.import_module("conformance.engine.check_loading").load_checks()
     own_loop = SimpleNamespace(new_event_loop=asyncio.new_event_loop)
     vars(importlib.import_module("conformance.processes.interrupt"))["uvloop"] = own_loop
 
