@@ -1,1 +1,1 @@
-"""The Algorand lane: its node asked, and payments found."""
+"""The Algorand lane: reads its nodes and finds payments."""

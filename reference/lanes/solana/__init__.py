@@ -1,1 +1,1 @@
-"""The Solana lane: its node asked, and payments found."""
+"""The Solana lane: reads its node and finds payments."""
