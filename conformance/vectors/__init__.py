@@ -193,6 +193,8 @@ def read(folder: Traversable) -> Package:
         families = {name: FamilyInfo(name=name, **_family(told)) for name, told in manifest["families"].items()}
         vectors: list[Vector] = []
         for name, digest in manifest["files"].items():
+            # The digest is checked before the file is parsed: a changed file would make verdicts that no release
+            # contains.
             document = _document(folder, name, digest)
             make = MessageVector if document["family"] == "message_signatures" else Vector
             vectors += (_vector(make, document["family"], one) for one in document["vectors"])
@@ -257,6 +259,7 @@ def _vector(make: type[Vector], family: str, entry: Mapping[str, Any]) -> Vector
     texts = [*(entry[name] for name in ("id", "kind", "origin", "why")), *entry["requirements"]]
     texts += [text for text in (entry["fault"], expected.stage) if text is not None]
     if not all(isinstance(text, str) for text in texts):
+        # Checked by hand, since the reader must work without a schema library.
         raise TypeError("id, kind, requirements, stage, fault, origin and why are texts")
     lists = {name: tuple(entry[name]) for name in ("requirements", "pinned", "pins", "doors")}
     return make(**{**entry, **lists, "family": family, "expected": expected})

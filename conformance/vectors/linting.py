@@ -68,6 +68,7 @@ def _ids_are_unique(package: Package) -> Iterator[str]:
 
 def _ids_begin_with_prefix_and_kind(package: Package) -> Iterator[str]:
     for vector in package.vectors:
+        # Explanations match vectors by patterns of ids, so an id must contain the kind.
         if vector.id.rpartition("/")[0] != f"{_family(package, vector).prefix}/{vector.kind}":
             yield f"{vector.id}: an id is prefix, kind and variant"
 

@@ -66,6 +66,7 @@ def _place(kind: str, *paths: str) -> Observer:
 def _request(wire: Wire) -> Iterator[str]:
     for exchange in _results(wire, VERIFY):
         yield next((name for name in ("method", "envelope", "verb") if name in exchange.request_body), "other")
+        # These forms may be drawn together, so each is a separate value.
         if "url" in exchange.request_body and "path" not in exchange.request_body:
             yield "a URL"
         if "signature_input" in exchange.request_body:
@@ -82,6 +83,7 @@ def _validity(wire: Wire) -> Iterator[str]:
 
 def _max_age(wire: Wire) -> Iterator[str]:
     for exchange in _results(wire, VERIFY):
+        # The checks send this old signature without a limit of age, so the answer shows the agent's own limit.
         if "created=1735689600" in str(exchange.request_body) and "max_age_seconds" not in exchange.request_body:
             yield "young ones only" if _TOO_OLD.search(exchange.text) else "any"
 
@@ -92,16 +94,16 @@ def _sign_body(wire: Wire) -> Iterator[str]:
 
 def _word(wire: Wire) -> Iterator[str]:
     for exchange in _results(wire, EXPLAIN):
-        text = {
+        verdicts = {
             name: exchange.object[name] for name in ("verdict", "result") if isinstance(exchange.object.get(name), str)
         }
-        yield join_names(f"{name} {value}" for name, value in text.items()) or "none"
+        yield join_names(f"{name} {value}" for name, value in verdicts.items()) or "none"
 
 
 def _members(wire: Wire) -> Iterator[str]:
     for exchange in _results(wire, VERIFY):
-        known_value = {"checked", "signature_valid", "ok", "took_ms", "warnings", "engine"}
-        yield join_names(known_value & exchange.object.keys()) or "none"
+        open_members = {"checked", "signature_valid", "ok", "took_ms", "warnings", "engine"}
+        yield join_names(open_members & exchange.object.keys()) or "none"
 
 
 def _items(wire: Wire) -> Iterator[dict[str, Any]]:
@@ -158,8 +160,9 @@ def _sign_digest(wire: Wire) -> Iterator[str]:
 
 
 def _list_offers(exchange: Exchange) -> str | None:
-    text = exchange.path == SIGN and bool(_PRIVATE & exchange.request_body.keys())
-    return str(exchange.status) if text else None
+    # The check offers the agent a private key, which a correct agent refuses or ignores.
+    is_offer = exchange.path == SIGN and bool(_PRIVATE & exchange.request_body.keys())
+    return str(exchange.status) if is_offer else None
 
 
 def _openapi(wire: Wire) -> Iterator[Exchange]:
@@ -195,6 +198,7 @@ def _a2a(wire: Wire) -> Iterator[str]:
 def _rpc_errors(wire: Wire) -> Iterator[str]:
     for exchange in list_calls(wire, "agent"):
         error = exchange.object.get("error")
+        # Only the error of an unknown method, which every agent must give: its text shows the drawn form.
         if isinstance(error, dict) and error.get("code") == -32601:
             words = min(len(str(error.get("message")).split()), 2)
             yield ("no text", "one word", "a sentence")[words] + (" and data" if "data" in error else "")

@@ -59,6 +59,7 @@ def _credential_status(wire: Wire) -> Iterator[str]:
 
 def _error_codes(exchange: Exchange) -> str | None:
     code = exchange.object.get("error")
+    # A 404 is the one error that every gateway gives for the same reason; the admin API has separate codes.
     if exchange.status != 404 or exchange.path.startswith(_INTERNAL) or not isinstance(code, str):
         return None
     forms = {"dotted": "." in code, "numbered": code[-1].isdecimal(), "UPPER_CASE": code.isupper()}
@@ -78,14 +79,14 @@ def _receipt_member(exchange: Exchange) -> str | None:
 
 
 def _receipt_hash(wire: Wire) -> Iterator[str]:
-    body = [exchange.request_body for exchange in wire.of("gateway") if exchange.path == RECEIPT_VERIFY]
-    if body:
-        yield next((name for name in _HASHES if any(name in exchange for exchange in body)), "none")
+    bodies = [exchange.request_body for exchange in wire.of("gateway") if exchange.path == RECEIPT_VERIFY]
+    if bodies:
+        yield next((name for name in _HASHES if any(name in body for body in bodies)), "none")
 
 
 def _receipt_codes(exchange: Exchange) -> str | None:
-    text = exchange.path == RECEIPT_VERIFY and exchange.status == 422
-    return next((name for name, form in _CODES.items() if form.search(exchange.text)), None) if text else None
+    is_refused = exchange.path == RECEIPT_VERIFY and exchange.status == 422
+    return next((name for name, form in _CODES.items() if form.search(exchange.text)), None) if is_refused else None
 
 
 def _report(exchange: Exchange) -> str | None:
@@ -123,8 +124,9 @@ def _list_screenings(wire: Wire) -> Iterator[Exchange]:
 
 
 def _screen_request(wire: Wire) -> Iterator[str]:
-    if body := [frozenset(exchange.request_body) for exchange in _list_screenings(wire) if exchange.request_body]:
-        yield join_names(frozenset.intersection(*body))
+    # The members that all requests have: checks vary the others.
+    if bodies := [frozenset(exchange.request_body) for exchange in _list_screenings(wire) if exchange.request_body]:
+        yield join_names(frozenset.intersection(*bodies))
 
 
 def _screen_answer(wire: Wire) -> Iterator[str]:
@@ -150,9 +152,10 @@ def _link_members(wire: Wire) -> Iterator[str]:
 
 
 def _link_wants(wire: Wire) -> Iterator[str]:
-    body = [exchange.request_body.keys() - _REQUEST_ROWS for exchange in _list_created_links(wire)]
-    if body:
-        yield join_names(frozenset.intersection(*map(frozenset, body))) or "none"
+    # A demanded member is in every successful request.
+    bodies = [exchange.request_body.keys() - _REQUEST_ROWS for exchange in _list_created_links(wire)]
+    if bodies:
+        yield join_names(frozenset.intersection(*map(frozenset, bodies))) or "none"
 
 
 def _currency(wire: Wire) -> Iterator[str]:
@@ -164,13 +167,13 @@ def _currency(wire: Wire) -> Iterator[str]:
 
 
 def _network_keys(wire: Wire) -> Iterator[str]:
-    request = {
+    keys = {
         str(exchange.request_body["preferred_network"])
         for exchange in _list_created_links(wire)
         if "preferred_network" in exchange.request_body
     }
-    if request:
-        yield "usual" if all(network_named(key) for key in request) else "its own"
+    if keys:
+        yield "usual" if all(network_named(key) for key in keys) else "its own"
 
 
 def _link_token(wire: Wire) -> Iterator[str]:
@@ -191,6 +194,8 @@ def _lifetime(wire: Wire) -> Iterator[str]:
             continue
         expires = datetime.fromisoformat(str(exchange.object["expires_at"]))
         seconds = (expires - parsedate_to_datetime(exchange.headers["date"])).total_seconds()
+        # The chameleon draws multiples of ten minutes; the Date header has whole seconds and may be a few seconds
+        # older.
         if abs(seconds - _STEP * round(seconds / _STEP)) <= _TOLERANCE:
             yield f"{_STEP * round(seconds / _STEP)} s"
 

@@ -17,8 +17,8 @@ _PLACES = 6
 
 def _observe_each(tell: Callable[[Delivery], str | None]) -> Observer:
     def observe(wire: Wire) -> Iterator[str]:
-        for exchange in wire.deliveries:
-            if exchange.data and (value := tell(exchange)) is not None:
+        for delivery in wire.deliveries:
+            if delivery.data and (value := tell(delivery)) is not None:
                 yield value
 
     return observe
@@ -29,29 +29,29 @@ def _declared_where_passed(key: str, row: str) -> Observer:
 
     def observe(wire: Wire) -> Iterator[str]:
         # No exchange shows this point itself. The row passes only if the target does what the profile declares.
-        if key in wire.profile_values and any(exchange["verdict"] == "pass" for exchange in wire.list_judgements(row)):
+        if key in wire.profile_values and any(delivery["verdict"] == "pass" for delivery in wire.list_judgements(row)):
             yield str(wire.profile_values[key])
 
     return observe
 
 
-def _json(exchange: Delivery) -> str:
-    if "\n" in exchange.text:
+def _json(delivery: Delivery) -> str:
+    if "\n" in delivery.text:
         return "indented"
-    names = list(exchange.object)
+    names = list(delivery.object)
     if names == sorted(names):
         return "sorted"
     return "compact" if "type" in names[: names.index("data")] else "the other way round"
 
 
-def _members(exchange: Delivery) -> str:
-    if "livemode" in exchange.object:
+def _members(delivery: Delivery) -> str:
+    if "livemode" in delivery.object:
         return "more"
-    return "some" if exchange.data.keys() - _STATEMENT else "none"
+    return "some" if delivery.data.keys() - _STATEMENT else "none"
 
 
-def _list_creations(exchange: Delivery) -> str | None:
-    signature_text, creation_time = _V1.match(exchange.signature[1]), exchange.object.get("created")
+def _compare_creation_time(delivery: Delivery) -> str | None:
+    signature_text, creation_time = _V1.match(delivery.signature[1]), delivery.object.get("created")
     if signature_text is None or not isinstance(creation_time, int):
         return None
     return "earlier" if int(signature_text[1]) - creation_time >= _EARLIER_SECONDS else "of the change"
@@ -59,18 +59,18 @@ def _list_creations(exchange: Delivery) -> str | None:
 
 def _created_first(wire: Wire) -> Iterator[str]:
     """Yield the creation times of first deliveries."""
-    known_value = set()
-    for exchange in wire.deliveries:
-        id_, value = exchange.object.get("id"), _list_creations(exchange)
+    known_ids = set()
+    for delivery in wire.deliveries:
+        id_, value = delivery.object.get("id"), _compare_creation_time(delivery)
         # A later delivery of an event has a later signature time, so only the first one shows the drawn creation
         # time.
-        if id_ not in known_value and value is not None:
-            known_value.add(id_)
+        if id_ not in known_ids and value is not None:
+            known_ids.add(id_)
             yield value
 
 
-def _amount(exchange: Delivery) -> str:
-    text = str(exchange.data.get("amount_pretty"))
+def _amount(delivery: Delivery) -> str:
+    text = str(delivery.data.get("amount_pretty"))
     if text.startswith("USDC"):
         return "USDC first"
     if not text.endswith("USDC"):
@@ -78,23 +78,23 @@ def _amount(exchange: Delivery) -> str:
     return "six places" if len(text.partition(".")[2].partition(" ")[0]) == _PLACES else "USDC last"
 
 
-def _chain(exchange: Delivery) -> str | None:
-    name = str(exchange.data.get("chain")).partition(":")[0]
+def _chain(delivery: Delivery) -> str | None:
+    name = str(delivery.data.get("chain")).partition(":")[0]
     return {"algo": "other names", "base-l2": "other names", "sol": "other names"}.get(name, "keys with a colon")
 
 
-def _asset(exchange: Delivery) -> str:
-    asset = exchange.data.get("asset")
+def _asset(delivery: Delivery) -> str:
+    asset = delivery.data.get("asset")
     return "with its chain" if isinstance(asset, dict) and "/" in str(asset.get("id")) else "alone"
 
 
-def _evm_case(exchange: Delivery) -> str | None:
-    payer = str(exchange.data.get("payer_address"))
+def _evm_case(delivery: Delivery) -> str | None:
+    payer = str(delivery.data.get("payer_address"))
     return None if not payer.startswith("0x") else "lower" if payer == payer.lower() else "mixed"
 
 
-def _header(exchange: Delivery) -> str | None:
-    name = exchange.signature[0]
+def _header(delivery: Delivery) -> str | None:
+    name = delivery.signature[0]
     if not name:
         return None
     if "acmepay" in name.lower():
@@ -103,43 +103,43 @@ def _header(exchange: Delivery) -> str | None:
 
 
 def _hex(wire: Wire) -> Iterator[str]:
-    for exchange in wire.deliveries:
-        values = _V1.match(exchange.signature[1])
+    for delivery in wire.deliveries:
+        values = _V1.match(delivery.signature[1])
         if values is not None and not values[2].isdecimal():
             yield "upper" if values[2] == values[2].upper() else "lower"
 
 
-def _signature_members(exchange: Delivery) -> str | None:
-    values = _V1.match(exchange.signature[1])
+def _signature_members(delivery: Delivery) -> str | None:
+    values = _V1.match(delivery.signature[1])
     if values is None:
         return None
     return ", ".join(part.partition("=")[0] for part in values[3].split(",") if part) or "none"
 
 
 def _header_of(name: str) -> Callable[[Delivery], str | None]:
-    return lambda exchange: exchange.headers.get(name)
+    return lambda delivery: delivery.headers.get(name)
 
 
-def _framing(exchange: Delivery) -> str:
-    return "in chunks" if "transfer-encoding" in exchange.headers else "with its length"
+def _framing(delivery: Delivery) -> str:
+    return "in chunks" if "transfer-encoding" in delivery.headers else "with its length"
 
 
-def _agent(exchange: Delivery) -> str | None:
-    return "further" if "x-event-id" in exchange.headers else "none"
+def _agent(delivery: Delivery) -> str | None:
+    return "further" if "x-event-id" in delivery.headers else "none"
 
 
 def _twice(wire: Wire) -> Iterator[str]:
     values_taken: dict[tuple[Any, Any], int] = {}
-    for exchange in wire.deliveries:
-        if exchange.was_taken:
-            key = (exchange.event["destination"], exchange.object.get("id"))
+    for delivery in wire.deliveries:
+        if delivery.was_taken:
+            key = (delivery.event["destination"], delivery.object.get("id"))
             values_taken[key] = values_taken.get(key, 0) + 1
     if values_taken:  # one whose first delivery was made to fail counts once
         yield "yes" if sum(number > 1 for number in values_taken.values()) * 2 > len(values_taken) else "no"
 
 
 def _types(wire: Wire) -> Iterator[str]:
-    types = {str(exchange.object.get("type")) for exchange in wire.deliveries if exchange.object}
+    types = {str(delivery.object.get("type")) for delivery in wire.deliveries if delivery.object}
     if types:
         yield ", ".join(sorted(types - _TYPES)) or "none"
 

@@ -32,6 +32,6 @@ class Verdict:
         return cls(valid=True, values=values)
 
     @classmethod
-    def refused(cls, stage: str, *codes: str, **values: Any) -> Verdict:
+    def refuse(cls, stage: str, *codes: str, **values: Any) -> Verdict:
         """Return the verdict on an input that a stage refuses; without a code, the stage is the code."""
         return cls(valid=False, stage=stage, codes=codes or (stage,), values=values)

@@ -12,8 +12,9 @@ from conformance.vectors.judges import Verdict
 
 
 def judge(question: Mapping[str, Any]) -> Verdict:
-    """Return the verdict on `json_b64`; where it holds, with the canonical form (base64) and its SHA-256 (hex)."""
+    """Return the verdict on `json_b64`; if valid, with the canonical form (base64) and its SHA-256 (hex)."""
     try:
+        # The question is in base64: a text in JSON could not contain the malformed bytes of some vectors.
         value = i_json(base64.b64decode(question["json_b64"]))
     except IJsonFault as fault:
         return Verdict.refused(fault.kind.value)

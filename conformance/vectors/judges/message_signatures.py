@@ -9,7 +9,8 @@ from conformance.oracles.message_signatures import judgement, verify_request
 from conformance.oracles.message_signatures.judgement import Judgement
 from conformance.vectors.judges import Verdict
 
-# A vector whose policy names no time must be judged alike at any time after it was made.
+# The verification time of vectors whose policy names none. It is fixed, so that a verdict does not change with the
+# years.
 NOW: Final = 1_800_000_000
 
 
@@ -30,5 +31,6 @@ def judge(question: Mapping[str, Any]) -> Verdict:
     values = {} if base is None else {"signature_base": base}
     if verdict.is_valid:
         return Verdict.holds(**values)
+    # The stage is that of the first fault. Several codes are only possible for vectors of another origin.
     codes = tuple(dict.fromkeys(fault.code for fault in verdict.faults))
     return Verdict.refused(codes[0].step, *codes, **values)

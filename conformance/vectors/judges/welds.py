@@ -16,13 +16,14 @@ _MODULES: Final = {lane: f"conformance.oracles.welds.{lane}.weld" for lane in LA
 def judge(question: Mapping[str, Any]) -> Verdict:
     """Return the verdict on the evidence of one lane, with the payer and the transaction."""
     try:
-        return Verdict.holds(**_find_token(question))
+        return Verdict.holds(**_judge_payment(question))
     except PaymentRefusal as refusal:
         return Verdict.refused(refusal.stage, refusal.code)
 
 
-def _find_token(question: Mapping[str, Any]) -> dict[str, Any]:
+def _judge_payment(question: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a payment; each lane's libraries are loaded at its first use."""
+    # Imported here: the libraries of one chain may not be installed, and the other lanes must still be judged.
     lane = import_module(_MODULES[question["lane"]])
-    text: dict[str, Any] = lane.judge_payment(question)
-    return text
+    values: dict[str, Any] = lane.judge_payment(question)
+    return values

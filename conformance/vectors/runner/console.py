@@ -1,8 +1,4 @@
-"""A run of a verifier on a terminal: how far it is, then a table by family and every disagreement that counts.
-
-What the verifier said is printed as text on one line, never as markup or terminal commands. Progress goes to standard
-error, the result to standard output.
-"""
+"""Console output of a vector run: progress, then a table by family and every disagreement that counts."""
 
 from __future__ import annotations
 
@@ -36,36 +32,40 @@ _WIDE: Final = 400
 
 
 class Progress:
-    """One line on a terminal that says how far a run is; elsewhere nothing."""
+    """The progress of a run, one line on a terminal; nothing elsewhere."""
 
     def __init__(self, total: int, console: Terminal | None = None) -> None:
         self._total, self._done, self._otherwise = total, 0, 0
+        # Progress goes to standard error, so that the standard output contains only the result and can be redirected.
         self._live = Live(console or Terminal(sys.stderr), self._lines, times_a_second=8)
         self._live.start()
 
     def __call__(self, result: Result) -> None:
-        """Take one result in."""
+        """Count one result."""
         self._done += 1
         self._otherwise += result.disagrees
 
     def close(self) -> None:
-        """Take the line away. This never raises: what only shows the run must not end it."""
+        """Remove the line. This never raises, since a fault of the display must not end the run."""
         with contextlib.suppress(Exception):
             self._live.stop()
 
     def _lines(self, width: int) -> tuple[str]:
-        return (f"{self._done} of {self._total} vectors, {self._otherwise} otherwise"[:width],)
+        return (f"{self._done} of {self._total} vectors, {self._otherwise} disagree"[:width],)
 
 
 def show(conclusion: Conclusion, *, seed: int, console: Terminal | None = None) -> None:
-    """Print a run: a table by family, what counts against it, explanations that rot, and the run in a sentence."""
+    """Print a run: a table by family, the disagreements, stale explanations, and the run in a sentence."""
     console = console or Terminal()
     _counts(console, conclusion)
     _disagreements(console, conclusion.unexplained_results, "")
+    # In a failed run, the disagreements that decide nothing would hide those that fail it.
     if conclusion.exit_code is not Exit.FAILED:
         _disagreements(console, conclusion.only_pinned, "only the profile decides: ")
     for result in conclusion.rotten:
         console.print(("rotten", "bold red"), f"  {result.explanation.subject} = {result.explanation.outcome.value}: ")
+        # A verifier's text is printed on one line and without markup: it must not be able to send commands to the
+        # terminal.
         console.print(f"        {one_line(result.detail)}")
     for remark in conclusion.remarks:
         console.print(one_line(remark, 1_000))
@@ -82,6 +82,7 @@ def _counts(console: Terminal, conclusion: Conclusion) -> None:
         [[(family, "")], *number_cells(styles, [counts[outcome] for outcome in lines_shown])]
         for family, counts in by_family.items()
     ]
+    # With one family, the sums would repeat its line.
     if len(by_family) > 1:
         sums = [sum(counts[outcome] for counts in by_family.values()) for outcome in lines_shown]
         rows.append([[("all", "bold")], *number_cells(styles, sums)])
@@ -101,12 +102,12 @@ def _disagreements(console: Terminal, results: Sequence[Result], before: str) ->
 
 
 def show_comparison(outcomes: Comparison, *, differences: bool, console: Terminal | None = None) -> None:
-    """Print verifiers side by side: a line a family and a kind, and one a vector of a kind on which they differ.
+    """Print a comparison: a line for each family and kind, and for each vector of a kind with differences.
 
     Args:
         outcomes: The comparison.
-        differences: Leave out the kinds in which all verifiers do the same.
-        console: Where to; standard output by default.
+        differences: Leave out the kinds in which all verifiers agree.
+        console: The output; standard output by default.
     """
     console = console or Terminal()
     rows = list[Sequence[Cell]]()

@@ -112,28 +112,26 @@ def _explanation(entry: Mapping[str, Any], number: int) -> Explanation:
 
 def apply_explanations(results: Iterable[Result], explanations: Sequence[Explanation]) -> dict[str, str]:
     """Return the reason for each result that has one, by vector id; the first entry that fits counts."""
-    results_found = {}
+    reasons = {}
     for result in results:
         reason = next((one.reason for one in explanations if one.fits(result)), None)
         if reason is not None:
-            results_found[result.vector.id] = reason
-    return results_found
+            reasons[result.vector.id] = reason
+    return reasons
 
 
 def rotten(
     explanations: Iterable[Explanation], results: Sequence[Result], vectors: Sequence[Vector]
 ) -> tuple[Rotten, ...]:
-    """Return the entries that explain nothing.
-
-    An entry that covers vectors which were not run this time is left in peace: it may be about those. So is one that
-    depends on something where all that it covers agrees.
+    """Return the entries that explain no result.
 
     Args:
         explanations: The entries.
-        results: What was run.
+        results: The results of the run.
         vectors: Every vector of the package, run or not.
     """
-    return tuple(results_found for one in explanations if (results_found := _rotten(one, results, vectors)) is not None)
+    entries = (_rotten(one, results, vectors) for one in explanations)
+    return tuple(entry for entry in entries if entry is not None)
 
 
 def _rotten(one: Explanation, results: Sequence[Result], vectors: Sequence[Vector]) -> Rotten | None:
@@ -141,8 +139,10 @@ def _rotten(one: Explanation, results: Sequence[Result], vectors: Sequence[Vecto
     if not covered_results:
         return Rotten(one, "there is no such vector")
     seen = [result for result in results if result.vector.id in covered_results]
+    # An entry that covers vectors which were not run is kept: it may be about these.
     if any(one.fits(result) for result in seen) or len(seen) < len(covered_results):
         return None
+    # An entry with a condition is kept if everything that it covers agrees: the condition may not hold here.
     if one.depends_on and all(result.outcome is Outcome.AGREE for result in seen):
         return None
     outcomes = ", ".join(sorted({result.outcome.value for result in seen}))

@@ -1,8 +1,4 @@
-"""The comparison as one page for people: one file, no network, no script, light and dark.
-
-Everything a verifier said is escaped by the template engine and stripped of what hides or moves text; the page's own
-content security policy lets nothing but its own style apply.
-"""
+"""HTML page of a comparison: one file, without network access and scripts, in light and dark colours."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from conformance.report.html import template
 from conformance.vectors.runner.judging import Outcome
 from conformance.vectors.runner.verifier_comparison import Comparison
 
-# What a result looks like: a tone of the report's page.
+# The colour of each outcome, named as in the report.
 TONES: Final = {
     Outcome.AGREE: "pass",
     Outcome.OTHER_REASON: "warn",
@@ -27,8 +23,10 @@ TONES: Final = {
 
 
 def render(outcomes: Comparison) -> bytes:
-    """Return the page, UTF-8."""
+    """Return the page in UTF-8."""
     kinds = [kind for family in outcomes.families for kind in family.kinds]
+    # The template engine escapes every text of a verifier, and removes characters that hide or move text. The page's
+    # content security policy allows only its own style, so a text that was not escaped could still not run.
     page = template("verifiers.html.j2").render(
         found=outcomes, tones=TONES, kinds=len(kinds), differing=sum(kind.differs for kind in kinds)
     )

@@ -82,6 +82,7 @@ def judge_answer(vector: Vector, family: FamilyInfo, answer: Answer) -> Result:
         outcome = Outcome.ACCEPTS if answer.verdict == VALID else Outcome.REFUSES
         detail = f"{_expectation(vector)}; it says {_describe_answer(answer)}"
         return Result(vector, outcome, _only_profile(vector, ()), detail, answer)
+    # Only for a refusal: a valid vector has neither stage nor codes.
     differences = tuple(_other_reasons(vector, answer)) if answer.verdict == INVALID else ()
     if differences:
         detail = f"{_expectation(vector)}; it says {_describe_answer(answer)}"
