@@ -144,9 +144,9 @@ class Agent:
 class Look:
     """The names of the reference: what comes in, what goes out."""
 
-    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def request(self, request_members: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the members of a request under the family's names."""
-        return given
+        return request_members
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Return the answer of verify or explain."""
@@ -166,12 +166,16 @@ class Look:
             members["fix_notes"] = [f"Look at this: {fault.text}" for fault in judged.faults]
         return members
 
-    def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def sign_request(self, request_members: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer of sign."""
-        if any("key" in name for name in given):
+        if any("key" in name for name in request_members):
             raise ValueError("no keys")
-        fields = {name: value for name, value in given.get("headers", {}).items() if name.lower() != "content-digest"}
-        message = signing.with_digest(verify_request.message_of({**given, "headers": fields}))
+        fields = {
+            name: value
+            for name, value in request_members.get("headers", {}).items()
+            if name.lower() != "content-digest"
+        }
+        message = signing.with_digest(verify_request.message_of({**request_members, "headers": fields}))
         key = self.demo_key()
         public = _raw(key)
         signed_message = signing.sign(message, key, signing.default_components(message), self.parameters(public))
@@ -199,12 +203,12 @@ class Look:
 class Foreign(Look):
     """An honest independent agent: other names for everything that the interface leaves open."""
 
-    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def request(self, request_members: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read `{"message": {"method", "url", "headers", "body"}, "public_key_hex" or "did_key"}`."""
-        message = given["message"]
+        message = request_members["message"]
         parts = urlsplit(message["url"])
         cut = message["url"].index(parts.netloc) + len(parts.netloc)
-        key = {name: given[name] for name in ("public_key_hex", "did_key") if name in given}
+        key = {name: request_members[name] for name in ("public_key_hex", "did_key") if name in request_members}
         for value in message["headers"].values():
             if not isinstance(value, str):
                 raise TypeError("headers are texts")
@@ -233,9 +237,9 @@ class Foreign(Look):
             }
         return {"report": report}
 
-    def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def sign_request(self, request_members: Mapping[str, Any]) -> dict[str, Any]:
         """Return `{"request": {"headers": [[name, value]]}, "base", "key"}`."""
-        plain = dict(self.request({"message": given["message"]}))
+        plain = dict(self.request({"message": request_members["message"]}))
         ours = super().sign_request(plain)
         headers = [[name, value] for name, value in ours["headers"].items()]
         return {"request": {"headers": headers}, "base": ours["signature_base"], "key": {"did": ours["did_key"]}}

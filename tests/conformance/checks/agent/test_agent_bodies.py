@@ -17,7 +17,7 @@ from conformance.outcome import NOT_TRIED, Verdict
 from conformance.surfaces.agent import VERIFY
 from conformance.surfaces.agent.templates import find_lost_part
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Call, Foreign, Reply, run_check
-from tests.conformance.checks.agent.test_agent_probing import probed
+from tests.conformance.checks.agent.test_agent_probing import probe_scripted
 from tests.conformance.checks.trial import breached, tried
 
 
@@ -28,10 +28,10 @@ class Stranger(Foreign):
         self.content = content
         self.said = said or {}
 
-    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def request(self, request_members: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read `{"message": {"method", "url", "headers", CONTENT}, "public_key_hex" or "did_key"}`."""
-        message = {**given["message"], "body_b64": given["message"].get(self.content, "")}
-        return super().request({**given, "message": message})
+        message = {**request_members["message"], "body_b64": request_members["message"].get(self.content, "")}
+        return super().request({**request_members, "message": message})
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Return `{"accepted", "problems"}`."""
@@ -59,7 +59,7 @@ def stranger(content: str, *, documented: str | None = None, said: Mapping[str, 
 @pytest.mark.parametrize(("content", "documented"), [("content", None), ("content", "content"), ("octets", "octets")])
 async def test_the_member_of_the_content_is_found(content: str, documented: str | None) -> None:
     """By a usual name, and by whatever name the document gives it: nothing of an honest agent is broken."""
-    discovery = await probed(stranger(content, documented=documented))
+    discovery = await probe_scripted(stranger(content, documented=documented))
     assert discovery is not None
     assert discovery.bindings["verify_body"]["message"][content] == "{body_b64}"
     assert (discovery.bindings["validity_at"], discovery.bindings["errors_at"]) == ("accepted", "problems")
@@ -73,7 +73,7 @@ async def test_a_member_that_nobody_tells_is_named_and_nothing_is_broken() -> No
     for said in ({}, {"ok": True}):
         agent = stranger("octets", said=said)
         assert set((await run_check("sound_messages_are_valid", agent, FOREIGN)).values()) == {Verdict.INCONCLUSIVE}
-        discovery = await probed(agent)
+        discovery = await probe_scripted(agent)
         assert discovery is not None
         assert discovery.bindings == {"openapi_path": "/openapi.json"}
         assert discovery.open_question is not None
@@ -84,11 +84,11 @@ async def test_a_body_under_which_nothing_holds_judges_nobody() -> None:
     """The body is accepted and every message is refused: the lost part is unknown, and `verify_body` is named."""
 
     class Lost(Stranger):
-        def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-            return {**super().request(given), "path": "/elsewhere"}
+        def request(self, request_members: Mapping[str, Any]) -> Mapping[str, Any]:
+            return {**super().request(request_members), "path": "/elsewhere"}
 
     agent = Agent(look=Lost("content"))
-    discovery = await probed(agent)
+    discovery = await probe_scripted(agent)
     assert discovery is not None
     assert discovery.open_question is not None
     assert "verify_body" in discovery.open_question
@@ -113,11 +113,13 @@ did_key = "{did_key}"
 class Textual(Stranger):
     """One that takes the content as text, and has no member for other content."""
 
-    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def request(self, request_members: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read the text of `content` as its bytes in UTF-8."""
-        text = given["message"].get(self.content, "")
+        text = request_members["message"].get(self.content, "")
         base64_text = base64.b64encode(text.encode()).decode()
-        return super().request({**given, "message": {**given["message"], self.content: base64_text}})
+        return super().request(
+            {**request_members, "message": {**request_members["message"], self.content: base64_text}}
+        )
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Return base, digest and notes as well."""

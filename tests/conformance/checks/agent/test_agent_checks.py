@@ -197,9 +197,9 @@ async def test_a_wrong_digest_that_is_signed_breaks_its_rows() -> None:
     """What came with the digest of another body is not valid at the agent's own verify."""
 
     class Keeping(Look):
-        def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        def sign_request(self, request_members: Mapping[str, Any]) -> dict[str, Any]:
             key = self.demo_key()
-            message = verify_request.message_of({**given, "headers": given.get("headers", {})})
+            message = verify_request.message_of({**request_members, "headers": request_members.get("headers", {})})
             if message.field("content-digest") is None:
                 message = signing.with_digest(message)
             signed_message = signing.sign(
@@ -293,10 +293,10 @@ async def test_one_demo_key_for_all_breaks_its_row() -> None:
 class Taking(Look):
     """Signs with a key that the caller offers."""
 
-    def sign_request(self, given: Any) -> dict[str, Any]:
+    def sign_request(self, request_members: Any) -> dict[str, Any]:
         """Return a request signed with the offered key."""
-        private_key = given.get("private_key_hex")
-        plain = {name: value for name, value in given.items() if "key" not in name}
+        private_key = request_members.get("private_key_hex")
+        plain = {name: value for name, value in request_members.items() if "key" not in name}
         if not isinstance(private_key, str):
             return super().sign_request(plain)
         key = OneKey()
@@ -507,9 +507,9 @@ async def test_the_base_of_what_an_agent_takes_is_judged() -> None:
 class Unasked(Look):
     """An agent that knows no policy of the caller's, and tells each fault by a code."""
 
-    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def request(self, request_members: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read over the word that bodies need no digest."""
-        return {name: value for name, value in given.items() if name != "require_content_digest"}
+        return {name: value for name, value in request_members.items() if name != "require_content_digest"}
 
 
 async def test_codes_of_a_policy_that_an_agent_does_not_know_fail_nobody() -> None:

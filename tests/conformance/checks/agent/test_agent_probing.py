@@ -13,14 +13,14 @@ from tests.conformance.checks.agent.scripted_agent import BASE, FOREIGN, Agent, 
 from tests.conformance.checks.trial import breached
 
 
-async def probed(agent: Agent) -> DiscoveredAgent | None:
+async def probe_scripted(agent: Agent) -> DiscoveredAgent | None:
     """Return what a probe finds."""
     return await probe_agent(Client(agent, EventLog(), "init", Names(), Counter()), BASE)
 
 
 async def test_the_familys_names_are_found() -> None:
     """Body, places of validity and errors, and the document's path are what the profile's table needs."""
-    discovery = await probed(Agent(look=Look()))
+    discovery = await probe_scripted(Agent(look=Look()))
     assert discovery is not None
     assert {
         "validity_at": "valid",
@@ -32,7 +32,7 @@ async def test_the_familys_names_are_found() -> None:
 
 async def test_other_names_are_found_by_what_they_say() -> None:
     """An envelope inside the body, validity as a word, errors as objects: recognised by answers that differ."""
-    discovery = await probed(Agent(look=Foreign()))
+    discovery = await probe_scripted(Agent(look=Foreign()))
     assert discovery is not None
     assert (discovery.bindings["validity_at"], discovery.bindings["errors_at"]) == ("report.outcome", "report.problems")
     assert set(discovery.bindings["verify_body"]) == {"message", "public_key_hex", "did_key"}
@@ -46,7 +46,7 @@ async def test_a_member_that_says_only_part_of_it_is_not_taken_for_validity() ->
         of_body = any("content" in text for text in errors)
         return {"ok": True, "signature_valid": valid or of_body, "told": {"holds": valid}, "errors": errors}
 
-    discovery = await probed(Agent(at(VERIFY, deep)))
+    discovery = await probe_scripted(Agent(at(VERIFY, deep)))
     assert discovery is not None
     assert discovery.bindings["validity_at"] == "told.holds"
 
@@ -65,7 +65,7 @@ async def test_an_explanation_may_say_its_verdict_at_a_place_of_its_own() -> Non
             "says": "pass" if valid else "fail",
         }
 
-    discovery = await probed(Agent(at(EXPLAIN, change_words)))
+    discovery = await probe_scripted(Agent(at(EXPLAIN, change_words)))
     assert discovery is not None
     assert (discovery.bindings["validity_at"], discovery.bindings["verdict_at"]) == ("valid", "says")
     assert (
@@ -75,19 +75,19 @@ async def test_an_explanation_may_say_its_verdict_at_a_place_of_its_own() -> Non
 
 async def test_an_explanation_that_says_it_as_verify_does_needs_no_place() -> None:
     """What verify's place tells is not asked for again."""
-    discovery = await probed(Agent(look=Look()))
+    discovery = await probe_scripted(Agent(look=Look()))
     assert discovery is not None
     assert "verdict_at" not in discovery.bindings
 
 
 async def test_a_server_without_verify_is_no_agent() -> None:
     """404 for verify says that it is something else."""
-    assert await probed(Agent(lambda call, reply: Reply(404, {}) if call.path == VERIFY else reply)) is None
+    assert await probe_scripted(Agent(lambda call, reply: Reply(404, {}) if call.path == VERIFY else reply)) is None
 
 
 async def test_an_agent_that_nobody_understands_is_still_one() -> None:
     """Its document is found, its names are left to the operator."""
-    discovery = await probed(Agent(lambda call, reply: Reply(422, {"detail": []}) if call.path == VERIFY else reply))
+    discovery = await probe_scripted(Agent(lambda call, reply: Reply(422, {"detail": []}) if call.path == VERIFY else reply))
     assert discovery is not None
     assert discovery.bindings == {"openapi_path": "/openapi.json"}
 

@@ -39,9 +39,9 @@ class Worded(Look):
 class Signing(Look):
     """Takes the request to be signed in an object of its own, and answers what signing adds under short names."""
 
-    def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def sign_request(self, request_members: Mapping[str, Any]) -> dict[str, Any]:
         """Sign `{"sign": {...}}`."""
-        verdict_by_row = super().sign_request(given["sign"])
+        verdict_by_row = super().sign_request(request_members["sign"])
         fields = {name.lower(): value for name, value in verdict_by_row.pop("headers").items()}
         names = {"input": "signature-input", "sig": "signature", "digest": "content-digest"}
         return {**verdict_by_row, "added": {short: fields[name] for short, name in names.items() if name in fields}}
@@ -87,9 +87,9 @@ async def test_what_is_to_be_bound_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     reasons: list[str] = []
     real = Inconclusive.__init__
 
-    def keep_reason(self: Inconclusive, *given: Any) -> None:
-        reasons.append(str(given[0]))
-        real(self, *given)
+    def keep_reason(self: Inconclusive, *request_members: Any) -> None:
+        reasons.append(str(request_members[0]))
+        real(self, *request_members)
 
     monkeypatch.setattr(Inconclusive, "__init__", keep_reason)
     await run_check("the_expected_key_decides", Agent(look=Worded()), FOREIGN)
@@ -157,10 +157,10 @@ async def test_a_body_of_sign_is_found_where_it_is_a_usual_one(name: str) -> Non
     """Verify takes an envelope, sign the family's own members."""
 
     class Mixed(Foreign):
-        def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
-            if "message" in given:
+        def sign_request(self, request_members: Mapping[str, Any]) -> dict[str, Any]:
+            if "message" in request_members:
                 raise ValueError("no envelope here")
-            return Look.sign_request(self, {name: given[name] for name in given if name != "url"})
+            return Look.sign_request(self, {name: request_members[name] for name in request_members if name != "url"})
 
     verdict_by_row = await run_check(name, Agent(look=Mixed()), FOREIGN)
     assert set(verdict_by_row.values()) == {Verdict.PASS}
@@ -218,9 +218,9 @@ def test_a_fault_that_a_decision_of_ours_names_has_no_stated_code() -> None:
 class Young(Look):
     """Refuses signatures that are older than five minutes."""
 
-    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def request(self, request_members: Mapping[str, Any]) -> Mapping[str, Any]:
         """Demand what the caller does not."""
-        return {"max_age_seconds": 300, **given}
+        return {"max_age_seconds": 300, **request_members}
 
 
 async def test_a_verifier_that_wants_young_signatures_is_not_held_to_old_ones() -> None:

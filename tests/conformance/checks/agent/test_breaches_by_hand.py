@@ -25,11 +25,11 @@ Members = dict[str, Any]
 class Lines(Foreign):
     """One that takes an array of a field's lines, as Node.js gives them."""
 
-    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def request(self, request_members: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read the lines of a field one by one."""
-        message = given["message"]
+        message = request_members["message"]
         texts = dict.fromkeys(message["headers"], "")
-        members = dict(super().request({**given, "message": {**message, "headers": texts}}))
+        members = dict(super().request({**request_members, "message": {**message, "headers": texts}}))
         return {**members, "headers": dict(message["headers"])}
 
 
@@ -39,9 +39,9 @@ class Reading(Lines):
     def __init__(self, change: Callable[[Members], Members]) -> None:
         self.change = change
 
-    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def request(self, request_members: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read, and change."""
-        return self.change(dict(super().request(given)))
+        return self.change(dict(super().request(request_members)))
 
 
 class Parameterless(Lines):
@@ -80,26 +80,29 @@ class Blind(Lines):
 def field(name: str | None, change: Callable[[str], str]) -> Callable[[Members], Members]:
     """Return what reads a field, or every one that is signed over, otherwise."""
 
-    def read(given: Members) -> Members:
-        headers = given["headers"]
+    def read(request_members: Members) -> Members:
+        headers = request_members["headers"]
         names_meant = [one for one in headers if (one.lower() == name if name else "signature" not in one.lower())]
         changed_fields = {one: change(headers[one]) for one in names_meant if isinstance(headers[one], str)}
-        return {**given, "headers": {**headers, **changed_fields}}
+        return {**request_members, "headers": {**headers, **changed_fields}}
 
     return read
 
 
 def member(name: str, change: Callable[[str], str]) -> Callable[[Members], Members]:
     """Return what reads another member otherwise."""
-    return lambda given: {**given, name: change(given[name])}
+    return lambda request_members: {**request_members, name: change(request_members[name])}
 
 
 def lines(change: Callable[[list[str]], Any]) -> Callable[[Members], Members]:
     """Return what reads a field of several lines otherwise."""
 
-    def read(given: Members) -> Members:
-        headers = given["headers"].items()
-        return {**given, "headers": {one: change(text) if isinstance(text, list) else text for one, text in headers}}
+    def read(request_members: Members) -> Members:
+        headers = request_members["headers"].items()
+        return {
+            **request_members,
+            "headers": {one: change(text) if isinstance(text, list) else text for one, text in headers},
+        }
 
     return read
 
@@ -109,12 +112,14 @@ def _sorted_query(path: str) -> str:
     return plain + mark + "&".join(sorted(query.split("&")))
 
 
-def _key_of_keyid(given: Members) -> Members:
-    key_match = re.search(r'keyid="(did:key:[^"]+|[0-9a-f]{64})"', str(given["headers"].get("Signature-Input")))
+def _key_of_keyid(request_members: Members) -> Members:
+    key_match = re.search(
+        r'keyid="(did:key:[^"]+|[0-9a-f]{64})"', str(request_members["headers"].get("Signature-Input"))
+    )
     if key_match is None:
-        return given
+        return request_members
     key = "did_key" if key_match[1].startswith("did:") else "public_key_hex"
-    return {name: value for name, value in given.items() if name not in {"did_key", "public_key_hex"}} | {
+    return {name: value for name, value in request_members.items() if name not in {"did_key", "public_key_hex"}} | {
         key: key_match[1]
     }
 

@@ -72,8 +72,8 @@ async def test_what_signing_adds_is_enough_elsewhere() -> None:
     """Under names of its own an agent may show what signing adds alone."""
 
     class Adding(Foreign):
-        def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
-            document = super().sign_request(given)
+        def sign_request(self, request_members: Mapping[str, Any]) -> dict[str, Any]:
+            document = super().sign_request(request_members)
             added_fields = [pair for pair in document["request"]["headers"] if pair[0] in ADDED_FIELDS]
             return {**document, "request": {"headers": added_fields}}
 
@@ -86,11 +86,11 @@ class Signing(Look):
     def __init__(self, before: str) -> None:
         self.before = before
 
-    def sign_request(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def sign_request(self, request_members: Mapping[str, Any]) -> dict[str, Any]:
         """Sign, with what was there before `dropped`, or kept beside a new label, or kept `carelessly`."""
-        headers = dict(given["headers"])
+        headers = dict(request_members["headers"])
         old_fields = {name: headers.pop(name) for name in ADDED_FIELDS[:2] if name in headers}
-        document = super().sign_request({**given, "headers": headers})
+        document = super().sign_request({**request_members, "headers": headers})
         if len(old_fields) == 1 and self.before == "kept":
             raise ValueError("half a signature")
         if old_fields and self.before != "dropped":

@@ -35,7 +35,7 @@ _NOW, _HOUR, _DAY = 1_800_000_000, 3600, 86_400
 class Service:
     """A gateway for which no more than `longest` seconds may pass at once."""
 
-    is_apart: bool
+    is_separate: bool
     longest: float = 2 * _DAY
     now: float = _NOW
     passed: list[float] = field(default_factory=list)
@@ -55,12 +55,12 @@ def make_answer(lifetime: int | None) -> Answer:
 @pytest.mark.parametrize(
     ("service", "lifetime", "expected"),
     [
-        (Service(is_apart=True), _DAY, [_DAY - 900]),
-        (Service(is_apart=True), _HOUR, [_HOUR - 900]),
-        (Service(is_apart=True), 900, []),
-        (Service(is_apart=True), None, []),
-        (Service(is_apart=True, longest=_HOUR), _DAY, []),
-        (Service(is_apart=False), _DAY, []),
+        (Service(is_separate=True), _DAY, [_DAY - 900]),
+        (Service(is_separate=True), _HOUR, [_HOUR - 900]),
+        (Service(is_separate=True), 900, []),
+        (Service(is_separate=True), None, []),
+        (Service(is_separate=True, longest=_HOUR), _DAY, []),
+        (Service(is_separate=False), _DAY, []),
     ],
 )
 async def test_time_passes_until_shortly_before_the_end(
