@@ -16,13 +16,13 @@ class GatewayProcess(WorkerProcess):
 
     def __init__(self, folder: Path, settings: Mapping[str, str], *, public: socket.socket | None = None) -> None:
         """Take the folder of its log, and its settings; workers of one gateway share the public address."""
-        told = {
+        variables = {
             "WP_GATEWAY_DATA_DIR": str(folder / "data"),
             "WP_NODE_BASE_SEPOLIA": NOWHERE,
             "WP_CHAIN_POLL_SECONDS": "3600",
             **settings,
         }
-        super().__init__(folder, ("-m", "reference.gateway"), "WP_GATEWAY_FD", told)
+        super().__init__(folder, ("-m", "reference.gateway"), "WP_GATEWAY_FD", variables)
         address = f"http://localhost:{(public or self.socket).getsockname()[1]}"
         self.environment.setdefault("WP_GATEWAY_PUBLIC_URL", address)
         self.data = Path(self.environment["WP_GATEWAY_DATA_DIR"])

@@ -26,7 +26,7 @@ class JumpingGateway(GatewayProcess):
         self.set_wall(0)
         token = folder / "algod_token"
         token.write_text(chain.token, "ascii")
-        told = {
+        variables = {
             "WELDPROOF_TEST_WALL": str(self.wall_file),
             "WP_NODE_ALGORAND_TESTNET": chain.algod,
             "WP_INDEXER_ALGORAND_TESTNET": chain.indexer,
@@ -34,7 +34,7 @@ class JumpingGateway(GatewayProcess):
             "WP_CHAIN_POLL_SECONDS": "0.2",
             **settings,
         }
-        super().__init__(folder, told)
+        super().__init__(folder, variables)
         self._program = ["-m", "tests.reference.jumping", "reference.gateway"]
 
     def set_wall(self, seconds: float) -> None:

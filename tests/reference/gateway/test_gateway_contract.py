@@ -95,9 +95,9 @@ def test_each_operation_documents_the_statuses_that_every_call_may_get() -> None
 def test_parameters_of_a_path_are_those_of_its_template() -> None:
     """Each name in a template is a required path parameter, and no other is."""
     for method, path, operation in list_documented():
-        shared = DOCUMENT["paths"][path].get("parameters", [])
-        listed = [resolve(one) for one in (*shared, *operation.get("parameters", ()))]
-        names = {one["name"] for one in listed if one["in"] == "path" and one["required"]}
+        common_parameters = DOCUMENT["paths"][path].get("parameters", [])
+        parameters = [resolve(one) for one in (*common_parameters, *operation.get("parameters", ()))]
+        names = {one["name"] for one in parameters if one["in"] == "path" and one["required"]}
         assert names == set(re.findall(r"\{(\w+)\}", path)), f"{method} {path}"
 
 

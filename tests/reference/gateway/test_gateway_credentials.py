@@ -45,9 +45,9 @@ async def test_without_an_accepted_key_it_is_401(shop: Gateway, seller: Tenant) 
         fields = [("X-Tenant-Id", seller.id)]
         if authorization is not None:
             fields.append(("Authorization", authorization.format(key=seller.key)))
-        encoded = [(name.encode(), value.encode("latin-1")) for name, value in fields]
+        raw_headers = [(name.encode(), value.encode("latin-1")) for name, value in fields]
         for path in (LINKS, RESOURCES):
-            answer = await shop.http.post(path, json=LINK, headers=encoded)
+            answer = await shop.http.post(path, json=LINK, headers=raw_headers)
             expect_refusal(answer, 401, "invalid_api_key")
             assert answer.headers["WWW-Authenticate"] == "Bearer"
 
@@ -110,11 +110,11 @@ async def test_a_key_is_rotated_once(shop: Gateway, seller: Tenant) -> None:
 async def test_a_deleted_key_is_refused_at_once(shop: Gateway, seller: Tenant) -> None:
     """Nothing of the overlap holds for a deletion; another key goes on (P-AU-04)."""
     first = (await shop.internal("GET", f"/{seller.id}"))["keys"][0]["key_id"]
-    other = await shop.internal("POST", f"/{seller.id}/api-keys", {"mode": "test"}, status=201)
+    other_answer = await shop.internal("POST", f"/{seller.id}/api-keys", {"mode": "test"}, status=201)
     await shop.internal("DELETE", f"/{seller.id}/api-keys/{first}", status=204)
     expect_refusal(await shop.link(seller), 401, "invalid_api_key")
     await shop.internal("DELETE", f"/{seller.id}/api-keys/{first}", status=404)
-    await shop.make_link(Tenant(seller.id, other["api_key"]))
+    await shop.make_link(Tenant(seller.id, other_answer["api_key"]))
 
 
 async def test_keys_have_their_form_and_are_not_stored(shop: Gateway, seller: Tenant) -> None:
@@ -167,9 +167,9 @@ async def test_a_live_key_is_rotated_by_who_may_make_one(shop: Gateway, seller: 
     live = await shop.internal("POST", f"/{seller.id}/api-keys", {"mode": "live"}, status=201)
     test = await shop.internal("POST", f"/{seller.id}/api-keys", {"mode": "test"}, status=201)
     database = open_database(sqlite_dsn(shop.settings.gateway_data_dir / "gateway.sqlite3"))
-    few, both = secrets.token_hex(16), secrets.token_hex(16)
+    few, scopes_key = secrets.token_hex(16), secrets.token_hex(16)
     await Tenants(database).admit(digest_of(few), ("apikeys:admin",), now=0)
-    await Tenants(database).admit(digest_of(both), ("apikeys:admin", "live:activate"), now=0)
+    await Tenants(database).admit(digest_of(scopes_key), ("apikeys:admin", "live:activate"), now=0)
     await database.close()
 
     async def rotate(key: str, which: dict[str, Any]) -> httpx.Response:
@@ -180,10 +180,10 @@ async def test_a_live_key_is_rotated_by_who_may_make_one(shop: Gateway, seller: 
     expect_refusal(await rotate(few, live), 403, "forbidden_scope", scope="live:activate")
     assert (await shop.internal("GET", f"/{seller.id}"))["keys"] == before
     assert (await rotate(few, test)).status_code == 201
-    answer = await rotate(both, live)
+    answer = await rotate(scopes_key, live)
     assert (answer.status_code, answer.json()["mode"]) == (201, "live")
     await shop.internal("POST", f"/{seller.id}/kyc", {"status": "rejected"})
-    expect_refusal(await rotate(both, answer.json()), 422, "kyb_required_for_mainnet")
+    expect_refusal(await rotate(scopes_key, answer.json()), 422, "kyb_required_for_mainnet")
 
 
 async def test_the_first_administrators_key_outlives_a_restart(tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ async def test_the_same_key_and_body_get_the_first_answer(tmp_path: Path, databa
         expect_replay(first, await shop.link(tenant, headers=KEY))
         resource = await shop.http.post(RESOURCES, json=RESOURCE, headers=tenant.headers(**KEY))
     async with gateway(tmp_path, **database) as shop:
-        spelled = b'{"label": "Order 1", "currency": "USD", "amount": 8.410}'
+        other_spelling = b'{"label": "Order 1", "currency": "USD", "amount": 8.410}'
         headers = tenant.headers(Content_Type="application/json", **KEY)
-        expect_replay(first, await shop.http.post(LINKS, content=spelled, headers=headers))
+        expect_replay(first, await shop.http.post(LINKS, content=other_spelling, headers=headers))
         expect_replay(resource, await shop.http.post(RESOURCES, json=RESOURCE, headers=tenant.headers(**KEY)))
     assert first.json()["cancel_secret"]
 

@@ -45,8 +45,8 @@ async def test_late_payments_of_every_tenant_are_listed_and_marked(tmp_path: Pat
         assert {name: one["tenant_id"] for name, one in entries.items()} == {
             name: tenant.id for name, tenant in zip(late, tenants, strict=True)
         }
-        shown = (await payments(data)).output
-        assert all(text in shown for text in (*late, tenants[0].id, "A" * 52, "late"))
+        output = (await payments(data)).output
+        assert all(text in output for text in (*late, tenants[0].id, "A" * 52, "late"))
         for transaction in ("A" * 52, "no id", "0x" + "1" * 64):
             result = await payments(data, "refunded", late[0], "--transaction", transaction)
             assert (result.exit_code, result.stdout) == (1, "")

@@ -52,10 +52,10 @@ async def test_a_receipt_of_the_platform_passes_here_and_by_the_published_keys(s
 async def test_a_fail_is_422_with_the_report_in_the_envelope(shop: Gateway) -> None:
     """The same members as a pass, and error, message, request_id (P-GR-02)."""
     jws = (await screen_address(shop))["compliance_receipt_jws"]
-    passed = (await shop.http.post(VERIFY, json={"jws": jws})).json()
+    report = (await shop.http.post(VERIFY, json={"jws": jws})).json()
     answer = await shop.http.post(VERIFY, json={"jws": sign_compact(CLAIMS, STRANGER)})
     expect_refusal(answer, 422, "receipt_verification_failed", verified=False, error_code="TAMPERED_SIGNATURE")
-    assert set(answer.json()) == {*passed, "error", "message", "request_id"}
+    assert set(answer.json()) == {*report, "error", "message", "request_id"}
     assert answer.json()["message"] == answer.json()["error_message"]
 
 

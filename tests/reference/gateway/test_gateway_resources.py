@@ -13,9 +13,9 @@ BODY: dict[str, Any] = {"resource_id": "report:2026.1_a-b", "amount_microunits":
 async def test_a_resource_has_the_defaults_of_the_profile(shop: Gateway, seller: Tenant) -> None:
     """All members, defaults filled in, and the same by GET."""
     answer = await shop.http.post(RESOURCES, json=BODY, headers=seller.headers())
-    made = answer.json()
+    record = answer.json()
     assert answer.status_code == 201
-    assert made | {"id": "", "created_at": ""} == {
+    assert record | {"id": "", "created_at": ""} == {
         "id": "",
         "resource_id": "report:2026.1_a-b",
         "amount_microunits": 250_000,

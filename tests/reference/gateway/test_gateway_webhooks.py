@@ -40,8 +40,8 @@ async def add(shop: Gateway, seller: Tenant, url: str = URL, **members: Any) -> 
 
 async def list_destinations(shop: Gateway, seller: Tenant) -> list[dict[str, Any]]:
     """Return a tenant's destinations."""
-    found: list[dict[str, Any]] = (await shop.internal("GET", f"/{seller.id}"))["destinations"]
-    return found
+    entries: list[dict[str, Any]] = (await shop.internal("GET", f"/{seller.id}"))["destinations"]
+    return entries
 
 
 async def test_a_destination_has_a_secret_that_is_shown_once(shop: Gateway, seller: Tenant) -> None:

@@ -16,31 +16,33 @@ ASKED = ("jws", "jwks", "expected_payment_hash")
 def _offline(vector: Vector) -> dict[str, Any]:
     """Return what the offline verifier tells, by the names of the hosted one's report."""
     verdict = judge(vector.input)
-    found = examine(*(vector.input.get(name) for name in ASKED[:2]), expected_payment_hash=vector.input.get(ASKED[2]))
+    examination = examine(
+        *(vector.input.get(name) for name in ASKED[:2]), expected_payment_hash=vector.input.get(ASKED[2])
+    )
     return {
         "verified": verdict.valid,
         "error_code": verdict.codes[0] if verdict.codes else None,
-        "error_field": None if found.fault is None else found.fault.field,
-        "checks": found.checks,
+        "error_field": None if examination.fault is None else examination.fault.field,
+        "checks": examination.checks,
     }
 
 
 async def test_both_verifiers_agree_on_every_vector_that_can_be_sent(shop: Gateway) -> None:
     """Verdict, code, member at fault, and all nine lines of the report; and on what the vector expects."""
-    sent = [one for one in vectors.of_family("receipts") if one.doors[0] == "hosted"]
-    assert len(sent) >= 300
+    sent_vectors = [one for one in vectors.of_family("receipts") if one.doors[0] == "hosted"]
+    assert len(sent_vectors) >= 300
     disagreements: list[str] = []
-    for vector in sent:
+    for vector in sent_vectors:
         body = {name: vector.input[name] for name in ASKED if name in vector.input}
         answer = await shop.http.post(VERIFY, json=body)
         report = answer.json()
         offline = _offline(vector)
-        hosted = {name: report.get(name) for name in offline}
+        hosted_report = {name: report.get(name) for name in offline}
         expectation = (vector.expected.valid, *vector.expected.codes)
-        if offline != hosted:
-            disagreements.append(f"{vector.id}: hosted {hosted}, offline {offline}")
-        if (hosted["verified"], *filter(None, [hosted["error_code"]])) != expectation:
-            disagreements.append(f"{vector.id}: hosted {hosted}, expected {expectation}")
+        if offline != hosted_report:
+            disagreements.append(f"{vector.id}: hosted {hosted_report}, offline {offline}")
+        if (hosted_report["verified"], *filter(None, [hosted_report["error_code"]])) != expectation:
+            disagreements.append(f"{vector.id}: hosted {hosted_report}, expected {expectation}")
         if answer.status_code != (200 if vector.expected.valid else 422):
             disagreements.append(f"{vector.id}: status {answer.status_code}")
     assert disagreements == []

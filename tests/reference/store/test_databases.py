@@ -45,8 +45,8 @@ async def test_text_is_text_in_a_database_without_an_encoding(postgres_server: s
     name = f"weldproof_{uuid.uuid4().hex}"
     words = Table("words", MetaData(), Column("word", Text, primary_key=True))
     with psycopg.connect(postgres_server, autocommit=True) as connection:
-        named = Identifier(name)
-        connection.execute(SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'SQL_ASCII'").format(named))
+        identifier = Identifier(name)
+        connection.execute(SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'SQL_ASCII'").format(identifier))
         try:
             database = open_database(make_url(postgres_server).set(database=name).render_as_string(hide_password=False))
             await database.create(words.metadata)
@@ -54,7 +54,7 @@ async def test_text_is_text_in_a_database_without_an_encoding(postgres_server: s
             rows = await database.rows(select(words.c.word))
             await database.close()
         finally:
-            connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(named))
+            connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
     assert [tuple(row) for row in rows] == [("Übergröße 標準",)]
 
 
@@ -85,10 +85,10 @@ async def test_a_refused_change_takes_no_other_with_it(database_of_things: Datab
 async def test_changes_that_belong_together_are_undone_together(database_of_things: Database) -> None:
     """The second is refused, so the first is not there; those asked for at the same time are."""
     await database_of_things.change(ADD, thing=1, number=0)
-    both = [Change(ADD, {"thing": n, "number": 0}) for n in (2, 1)]
+    two_changes = [Change(ADD, {"thing": n, "number": 0}) for n in (2, 1)]
     outcomes = await asyncio.gather(
         database_of_things.change(ADD, thing=3, number=0),
-        database_of_things.change_all(*both),
+        database_of_things.change_all(*two_changes),
         database_of_things.change(ADD, thing=4, number=0),
         return_exceptions=True,
     )
@@ -134,9 +134,9 @@ async def test_nothing_is_taken_where_one_change_is_refused(database_of_things: 
     """The rows stay as they were, and may be taken again; what is asked for beside is done."""
     for key in (1, 2):
         await database_of_things.change(ADD, thing=key, number=0)
-    moved = update(THINGS).where(THINGS.c.key == bindparam("row_key")).values(key=3)
+    move_change = update(THINGS).where(THINGS.c.key == bindparam("row_key")).values(key=3)
     outcomes = await asyncio.gather(
-        database_of_things.take(FREE, moved, most=2),
+        database_of_things.take(FREE, move_change, most=2),
         database_of_things.change(ADD, thing=4, number=1),
         return_exceptions=True,
     )

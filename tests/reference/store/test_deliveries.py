@@ -117,8 +117,8 @@ async def test_an_attempt_is_told_once(box: Box) -> None:
     destination = await box.add()
     await box.tell()
     (due,) = await box.claim(destination)
-    unclaimed = attempt(2, Outcome.INTERRUPTED)
-    await box.deliveries.finish(due.id, unclaimed, move=DeliveryMove.GIVEN_UP, failures=9, due_ms=None)
+    unclaimed_attempt = attempt(2, Outcome.INTERRUPTED)
+    await box.deliveries.finish(due.id, unclaimed_attempt, move=DeliveryMove.GIVEN_UP, failures=9, due_ms=None)
     lost_claim, late = attempt(1, Outcome.INTERRUPTED), attempt(1, Outcome.STATUS, 500)
     await box.deliveries.finish(due.id, lost_claim, move=DeliveryMove.FAILED, failures=0, due_ms=NOW * 1000)
     await box.deliveries.finish(due.id, late, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
@@ -162,10 +162,10 @@ async def test_places_are_nine_also_for_those_who_come_together(box: Box) -> Non
     destinations = [
         Destination(str(uuid.uuid4()), TENANT, "https://a.test/", NOW, None, (CONFIRMED,)) for _ in range(12)
     ]
-    added = await asyncio.gather(*(box.destinations.add(one, b"s") for one in destinations))
+    outcomes = await asyncio.gather(*(box.destinations.add(one, b"s") for one in destinations))
     deliveries_listed = await box.destinations.of_tenant(TENANT)
-    assert MOST_DESTINATIONS == sum(added) == len(deliveries_listed)
-    assert {one.id for one, is_in in zip(destinations, added, strict=True) if is_in} == {
+    assert MOST_DESTINATIONS == sum(outcomes) == len(deliveries_listed)
+    assert {one.id for one, is_in in zip(destinations, outcomes, strict=True) if is_in} == {
         one.id for one in deliveries_listed
     }
     await box.add(tenant_id=OTHER)
@@ -174,7 +174,7 @@ async def test_places_are_nine_also_for_those_who_come_together(box: Box) -> Non
     deleted_destination = deliveries_listed[0]
     assert not await box.destinations.delete(OTHER, deleted_destination.id)
     assert await box.destinations.delete(TENANT, deleted_destination.id)
-    left_out, still_out, _ = (one for one, is_in in zip(destinations, added, strict=True) if not is_in)
+    left_out, still_out, _ = (one for one, is_in in zip(destinations, outcomes, strict=True) if not is_in)
     assert await box.destinations.add(left_out, b"s")
     assert not await box.destinations.add(still_out, b"s")
 
@@ -203,7 +203,7 @@ async def test_a_deleted_destination_gets_nothing_more(box: Box) -> None:
 
 async def test_what_fails_after_its_destination_is_deleted_is_dropped_when_it_is_due(box: Box) -> None:
     """No worker claims it; deliveries of an existing destination and those not yet due are not dropped."""
-    deleted_destination, there = await box.add(), await box.add()
+    deleted_destination, other_destination = await box.add(), await box.add()
     await box.tell()
     (under_way,) = await box.claim(deleted_destination)
     await box.destinations.delete(TENANT, deleted_destination.id)
@@ -211,14 +211,14 @@ async def test_what_fails_after_its_destination_is_deleted_is_dropped_when_it_is
     await box.deliveries.finish(under_way.id, failed_attempt, move=DeliveryMove.FAILED, failures=1, due_ms=later)
     states = []
     for now in (NOW + 29, NOW + 30):
-        for destination in (deleted_destination, there):
+        for destination in (deleted_destination, other_destination):
             await box.deliveries.drop(destination.id, now_ms=now * 1000)
         states.append({one.destination_id: one.state for one in await box.deliveries.of_tenant(TENANT)})
         assert await box.claim(deleted_destination, now) == []
-    pending, dropped = DeliveryState.PENDING, DeliveryState.DROPPED
+    pending_state, dropped_state = DeliveryState.PENDING, DeliveryState.DROPPED
     assert [
-        {deleted_destination.id: pending, there.id: pending},
-        {deleted_destination.id: dropped, there.id: pending},
+        {deleted_destination.id: pending_state, other_destination.id: pending_state},
+        {deleted_destination.id: dropped_state, other_destination.id: pending_state},
     ] == states
 
 
@@ -252,9 +252,9 @@ async def finish_attempt(
     box: Box, destination: Destination, move: DeliveryMove, *, at: int = NOW, failures: int = 0
 ) -> None:
     """Make the attempts that are due for a destination, and let them end."""
-    ended = Outcome.DELIVERED if move is DeliveryMove.ARRIVED else Outcome.STATUS
+    final_outcome = Outcome.DELIVERED if move is DeliveryMove.ARRIVED else Outcome.STATUS
     for claim in await box.claim(destination, at):
-        attempt = Attempt(claim.number, at * 1000, at * 1000, ended, 200)
+        attempt = Attempt(claim.number, at * 1000, at * 1000, final_outcome, 200)
         await box.deliveries.finish(claim.id, attempt, move=move, failures=failures, due_ms=None)
 
 
@@ -312,8 +312,8 @@ async def test_what_is_sent_again_while_others_are_forgotten_keeps_its_event(box
         await box.tell()
     await finish_attempt(box, destination, DeliveryMove.ARRIVED)
     deliveries_listed = await box.deliveries.of_tenant(TENANT)
-    asked = [box.deliveries.retry(TENANT, one.id, now_ms=NOW * 1000) for one in deliveries_listed]
-    done = await asyncio.gather(*asked, box.deliveries.forget(before=NOW + 1, most=9))
+    retries = [box.deliveries.retry(TENANT, one.id, now_ms=NOW * 1000) for one in deliveries_listed]
+    results = await asyncio.gather(*retries, box.deliveries.forget(before=NOW + 1, most=9))
     claim = await box.claim(destination)
-    assert len(claim) == sum(one is True for one in done[:-1])
+    assert len(claim) == sum(one is True for one in results[:-1])
     assert (await counts(box.database))[:2] == (len(claim), len(claim))

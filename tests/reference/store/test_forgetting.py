@@ -25,27 +25,27 @@ def many() -> Insert:
     """
     first = select(literal_column("0").label("n")).cte("numbers", recursive=True)
     numbers = first.union_all(select(first.c.n + 1).where(first.c.n < SERVED + UNPAID - 1))
-    number, served = numbers.c.n, numbers.c.n < SERVED
+    number, is_served = numbers.c.n, numbers.c.n < SERVED
     row = {"request_hash": "h", "service_id": "s", "network": "n", "amount": "1", "pay_to": "p"}
-    written = {
+    columns = {
         **{name: literal(value) for name, value in row.items()},
         **{name: literal(head) + cast(number, String) for name, head in UNIQUE.items()},
         **dict.fromkeys(("id", "claimed_at", "claim_order", "expires_at"), number),
-        **dict.fromkeys(("paid_at", "spent_at"), case((served, number))),
+        **dict.fromkeys(("paid_at", "spent_at"), case((is_served, number))),
         "lease_counter": literal(0),
-        "answer": case((served & (number > SERVED - UNPAID), literal(b"{}", LargeBinary))),
+        "answer": case((is_served & (number > SERVED - UNPAID), literal(b"{}", LargeBinary))),
     }
-    return insert(redemptions).from_select([*written], select(*written.values()))
+    return insert(redemptions).from_select([*columns], select(*columns.values()))
 
 
 async def plan(database: Database, name: str) -> str:
     """Return how a database carries out one of the statements."""
     on_postgres = isinstance(database, PostgresDatabase)
     dialect = postgresql.dialect if on_postgres else sqlite.dialect
-    compiled = str(getattr(statements, name).compile(dialect=dialect(paramstyle="named")))
-    compiled = re.sub(r"(?<!:):\w+", "NULL", re.sub(r"::\w+", "", compiled).replace(":before", "100"))
+    sql = str(getattr(statements, name).compile(dialect=dialect(paramstyle="named")))
+    sql = re.sub(r"(?<!:):\w+", "NULL", re.sub(r"::\w+", "", sql).replace(":before", "100"))
     explain = "EXPLAIN" if on_postgres else "EXPLAIN QUERY PLAN"
-    return "\n".join(str(row[-1]) for row in await database.rows(text(f"{explain} {compiled}")))
+    return "\n".join(str(row[-1]) for row in await database.rows(text(f"{explain} {sql}")))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ async def test_forgetting_reads_no_more_than_what_may_go(
     del ledger
     await database.change(many())
     await database.change(text("ANALYZE rail_redemptions"))
-    told = await plan(database, name)
-    assert index in told, told
-    for scanned in ("SCAN rail_redemptions", "Seq Scan on rail_redemptions"):
-        assert scanned not in told
+    plan_text = await plan(database, name)
+    assert index in plan_text, plan_text
+    for scan in ("SCAN rail_redemptions", "Seq Scan on rail_redemptions"):
+        assert scan not in plan_text

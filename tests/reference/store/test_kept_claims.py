@@ -47,23 +47,23 @@ async def insert_claim(ledger: Redemptions, number: int, *, expires_at: int = 10
 
 async def test_a_kept_claim_is_not_forgotten_and_one_that_was_let_go_is(ledger: Redemptions) -> None:
     """The time in which no look met a node is given back: the window goes on where it stood."""
-    plain, kept = await insert_claim(ledger, 1), await insert_claim(ledger, 2)
+    plain, kept_claim = await insert_claim(ledger, 1), await insert_claim(ledger, 2)
     for _ in range(2):  # a second look that meets no node changes nothing
-        await ledger.keep(kept, now=90)
+        await ledger.keep(kept_claim, now=90)
     await ledger.forget(unpaid_before=5000, answers_before=0)
     assert await ledger.get(plain.id) is None
-    there = await ledger.get(kept.id)
-    assert there is not None
-    assert there.is_kept
+    present_claim = await ledger.get(kept_claim.id)
+    assert present_claim is not None
+    assert present_claim.is_kept
     for _ in range(2):
-        await ledger.let_go(there, now=4090)
-    after = await ledger.get(kept.id)
+        await ledger.let_go(present_claim, now=4090)
+    after = await ledger.get(kept_claim.id)
     assert after is not None
     assert (bool(after.is_kept), after.expires_at) == (False, 4100)
     await ledger.forget(unpaid_before=4100, answers_before=0)
-    assert await ledger.get(kept.id) is not None
+    assert await ledger.get(kept_claim.id) is not None
     await ledger.forget(unpaid_before=4101, answers_before=0)
-    assert await ledger.get(kept.id) is None
+    assert await ledger.get(kept_claim.id) is None
 
 
 async def test_kept_claims_take_turns_and_leave_no_trace(ledger: Redemptions) -> None:
@@ -104,9 +104,9 @@ async def test_absences_grow_and_are_forgotten(database: Database, ledger: Redem
 
 async def test_the_first_key_is_remembered(database: Database) -> None:
     """Under each name apart; a key that is known is not noted twice."""
-    known = UsedKeyIds(database)
+    used_key_ids = UsedKeyIds(database)
     for _ in range(2):
-        await known.prepare()
-    assert await known.ids("signing") == []
-    assert [await known.add("signing", key, now=1) for key in ("a", "a", "b")] == ["a", "a", "a"]
-    assert (await known.ids("signing"), await known.ids("token")) == (["a", "b"], [])
+        await used_key_ids.prepare()
+    assert await used_key_ids.ids("signing") == []
+    assert [await used_key_ids.add("signing", key, now=1) for key in ("a", "a", "b")] == ["a", "a", "a"]
+    assert (await used_key_ids.ids("signing"), await used_key_ids.ids("token")) == (["a", "b"], [])

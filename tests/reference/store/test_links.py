@@ -31,9 +31,9 @@ OTHER = replace(
 
 @pytest.fixture
 async def links(database: Database) -> Links:
-    made = Links(database, ServiceWord())
-    await made.prepare()
-    return made
+    new_links = Links(database, ServiceWord())
+    await new_links.prepare()
+    return new_links
 
 
 async def test_a_link_is_found_by_its_token_and_by_the_nonce_of_its_memo(links: Links, database: Database) -> None:
@@ -78,17 +78,17 @@ async def test_addresses_are_watched_while_a_link_is_active_and_a_while_longer(
     """A payout address is watched for active links, and for ended ones as long as they are watched."""
     older = replace(LINK, id="33333333-3333-4333-8333-333333333333", token="older", created_at=900)
     await database.change_all(links.build_insert(LINK), links.build_insert(OTHER), links.build_insert(older))
-    here = (LINK.network, LINK.pay_to)
+    place = (LINK.network, LINK.pay_to)
     assert await links.addresses(LINK.network, now=50_000) == [LINK.pay_to]
-    assert await links.oldest(*here, now=50_000) == 900
-    assert (await links.has_active(*here), await links.last_watch(*here)) == (True, None)
+    assert await links.oldest(*place, now=50_000) == 900
+    assert (await links.has_active(*place), await links.last_watch(*place)) == (True, None)
     await database.change_all(*links.build_end(older.id, LinkEnding.TIME_OVER, now=2_001, watched_until=3_000))
-    assert (await links.oldest(*here, now=3_000), await links.oldest(*here, now=3_001)) == (900, 1_000)
+    assert (await links.oldest(*place, now=3_000), await links.oldest(*place, now=3_001)) == (900, 1_000)
     await database.change_all(*links.build_end(LINK.id, LinkEnding.PAYMENT_FINAL, now=2_001, watched_until=4_000))
-    assert (await links.has_active(*here), await links.last_watch(*here)) == (False, 4_000)
+    assert (await links.has_active(*place), await links.last_watch(*place)) == (False, 4_000)
     assert await links.addresses(LINK.network, now=4_000) == [LINK.pay_to]
     assert await links.addresses(LINK.network, now=4_001) == []
-    assert await links.oldest(*here, now=4_001) is None
+    assert await links.oldest(*place, now=4_001) is None
 
 
 async def test_new_links_name_their_addresses(links: Links, database: Database) -> None:

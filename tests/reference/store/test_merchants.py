@@ -21,13 +21,13 @@ ALGORAND, BASE = "algorand_testnet", "base_mainnet"
 @pytest.fixture
 async def merchants(database: Database) -> Merchants:
     """Two tenants that show nothing yet."""
-    tenants, made = Tenants(database), Merchants(database)
+    tenants, new_merchants = Tenants(database), Merchants(database)
     await tenants.prepare()
-    await made.prepare()
+    await new_merchants.prepare()
     for name in ("a", "b"):
         key = ApiKey(f"k-{name}", name, "test", name * 64, NOW)
         await tenants.add(Tenant(name, name, "trial", "trial", NOW, NOW), key)
-    return made
+    return new_merchants
 
 
 async def test_what_a_tenant_shows_is_replaced_as_a_whole(merchants: Merchants) -> None:
@@ -49,10 +49,10 @@ async def test_what_a_tenant_shows_is_replaced_as_a_whole(merchants: Merchants) 
 
 async def test_two_who_save_at_once_leave_what_one_of_them_saved(merchants: Merchants) -> None:
     """Never a mixture, and neither is refused."""
-    saved = [(f"N{number}", tuple(f"https://n{number}.example/{at}" for at in range(3))) for number in range(6)]
-    await asyncio.gather(*(merchants.save("a", name, addresses) for name, addresses in saved))
-    found = await merchants.get("a")
-    assert (found.name, found.addresses) in saved
+    savings = [(f"N{number}", tuple(f"https://n{number}.example/{at}" for at in range(3))) for number in range(6)]
+    await asyncio.gather(*(merchants.save("a", name, addresses) for name, addresses in savings))
+    result = await merchants.get("a")
+    assert (result.name, result.addresses) in savings
 
 
 async def add_payment(database: Database, tenant: str, number: int, network: str, amount: int, seen_at: int) -> Payment:
@@ -77,15 +77,15 @@ async def test_a_tenant_sees_its_own_payments_alone(database: Database) -> None:
     takings = ReceivedPayments(database)
     mine = [await add_payment(database, "a", number, ALGORAND, 10**15 + number, NOW + number) for number in range(3)]
     mine.append(await add_payment(database, "a", 3, BASE, 7, NOW + 3))
-    other = await add_payment(database, "b", 9, BASE, 1_000, NOW)
+    other_payment = await add_payment(database, "b", 9, BASE, 1_000, NOW)
     first = await takings.list_page("a", most=3)
     second = await takings.list_page("a", most=3, after=first[-1].payment.id)
     assert [one.payment for one in (*first, *second)] == mine[::-1]
     assert first[0].link.label == "Order 3"
-    assert await takings.find("a", other.id) is None
-    found = await takings.find("b", other.id)
-    assert found is not None
-    assert found.payment == other
+    assert await takings.find("a", other_payment.id) is None
+    result = await takings.find("b", other_payment.id)
+    assert result is not None
+    assert result.payment == other_payment
     await Payments(database).record_recheck(mine[0], reversed_at=NOW, recheck_at=None)
     assert await takings.totals("a", since=NOW + 2) == [
         Total(ALGORAND, 2, 2 * 10**15 + 3, 10**15 + 2),

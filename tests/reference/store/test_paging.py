@@ -61,19 +61,19 @@ async def test_links_with_what_became_of_them(database: Database) -> None:
     for number, age in enumerate(AGES):
         for tenant in ("t-1", "t-2"):
             place = f"{tenant}:{number}" if tenant == "t-2" else f"l-{number}"
-            made = replace(LINK, id=place, tenant_id=tenant, token=place, created_at=NOW + age)
-            await database.change_all(links.build_insert(made))
+            link = replace(LINK, id=place, tenant_id=tenant, token=place, created_at=NOW + age)
+            await database.change_all(links.build_insert(link))
     pages = await walk_pages(lambda **asked: links.of_tenant("t-1", **asked), "id", 3)
     assert [one for page in pages for one in page] == order_ids("l")
-    paid = Payment("p-1", "l-0", "t-1", LINK.network, "0xa", 0, PaymentState.PAID, 2**70, "0x2", NOW, NOW, NOW + 5)
-    ending = links.build_end("l-0", LinkEnding.PAYMENT_FINAL, now=NOW, watched_until=NOW)
-    await database.change_all(payments.build_insert(paid, recheck_at=None), *ending)
-    late = replace(paid, id="p-2", tx_id="0xb", state=PaymentState.LATE, reversed_at=None)
+    payment = Payment("p-1", "l-0", "t-1", LINK.network, "0xa", 0, PaymentState.PAID, 2**70, "0x2", NOW, NOW, NOW + 5)
+    end_changes = links.build_end("l-0", LinkEnding.PAYMENT_FINAL, now=NOW, watched_until=NOW)
+    await database.change_all(payments.build_insert(payment, recheck_at=None), *end_changes)
+    late = replace(payment, id="p-2", tx_id="0xb", state=PaymentState.LATE, reversed_at=None)
     assert await payments.note(late)
     (one,) = [one for one in await links.of_tenant("t-1") if one.link.id == "l-0"]
     assert (one.state, one.tx_id, one.reversed_at) == ("paid", "0xa", NOW + 5)
-    (told,) = await payments.list_unmatched("t-1", PaymentState.LATE)
-    assert (told.payment, told.link.id, told.link_state) == (late, "l-0", "paid")
+    (entry,) = await payments.list_unmatched("t-1", PaymentState.LATE)
+    assert (entry.payment, entry.link.id, entry.link_state) == (late, "l-0", "paid")
     assert list(await payments.list_unmatched("t-2", PaymentState.LATE)) == []
 
 
@@ -90,12 +90,12 @@ async def test_deliveries_with_their_attempts(database: Database) -> None:
             await database.change_all(*deliveries.build_event(event))
     far = (NOW + 99) * 1000
     for claim in await deliveries.claim("d-t-1", now_ms=far, most=99):
-        told = Attempt(1, far, far + 1, Outcome.STATUS, 500)
-        await deliveries.finish(claim.id, told, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
-    found = list(await deliveries.of_tenant("t-1"))
+        entry = Attempt(1, far, far + 1, Outcome.STATUS, 500)
+        await deliveries.finish(claim.id, entry, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
+    deliveries_read = list(await deliveries.of_tenant("t-1"))
     pages = await walk_pages(lambda **asked: deliveries.of_tenant("t-1", **asked), "id", 2)
-    assert [one for page in pages for one in page] == [one.id for one in found]
-    assert len(found) == len(AGES)
-    further = await deliveries.of_tenant("t-1", most=2, after=found[1].id)
-    assert list(further) == found[2:4]
+    assert [one for page in pages for one in page] == [one.id for one in deliveries_read]
+    assert len(deliveries_read) == len(AGES)
+    further = await deliveries.of_tenant("t-1", most=2, after=deliveries_read[1].id)
+    assert list(further) == deliveries_read[2:4]
     assert all(len(one.attempts) == 1 for one in further)

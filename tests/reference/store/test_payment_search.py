@@ -46,10 +46,10 @@ async def stocked_database(database: Database) -> Database:
 
 async def search_payments(database: Database, search: PaymentSearch) -> tuple[list[int], list[int]]:
     """Return the numbers of the paid and of the late payments that a search of the first tenant finds."""
-    paid = [one.payment for one in await ReceivedPayments(database).list_page("t-1", most=50, search=search)]
+    payments = [one.payment for one in await ReceivedPayments(database).list_page("t-1", most=50, search=search)]
     late = [one.payment for one in await Payments(database).list_unmatched("t-1", PaymentState.LATE, search=search)]
-    assert {one.tenant_id for one in [*paid, *late]} <= {"t-1"}
-    return _numbers(paid), _numbers(late)
+    assert {one.tenant_id for one in [*payments, *late]} <= {"t-1"}
+    return _numbers(payments), _numbers(late)
 
 
 def _numbers(payments: Sequence[Payment]) -> list[int]:
@@ -114,8 +114,8 @@ async def test_days_select_by_the_time_of_the_block(
 ) -> None:
     """The first moment belongs to them, the last does not; a text and days select together."""
     assert await search_payments(stocked_database, PaymentSearch(since=since, until=until)) == (numbers, numbers)
-    both = PaymentSearch(text="order", memo="order", since=since, until=until)
-    assert (await search_payments(stocked_database, both))[0] == [one for one in numbers if one != 1]
+    search = PaymentSearch(text="order", memo="order", since=since, until=until)
+    assert (await search_payments(stocked_database, search))[0] == [one for one in numbers if one != 1]
 
 
 async def test_a_search_reads_a_limited_part_and_continues(

@@ -92,8 +92,8 @@ async def test_one_token_a_payment(ledger: Redemptions) -> None:
 async def test_one_claim_a_transfer(ledger: Redemptions) -> None:
     """Of many claims that a transfer was counted for, each with a token and a payment of its own, one is paid."""
     rows = [await insert_claim(ledger, token=f"t{n}", payment_key=f"chain|{n}", order=n) for n in range(12)]
-    counted = replace(PAYMENT, transfer_key="chain|tx|3")
-    marks = [ledger.mark_paid(await row_of(ledger, row), counted, worker="w", now=1_001) for row in rows]
+    counted_payment = replace(PAYMENT, transfer_key="chain|tx|3")
+    marks = [ledger.mark_paid(await row_of(ledger, row), counted_payment, worker="w", now=1_001) for row in rows]
     outcomes = await asyncio.gather(*marks)
     assert sum(row is not None for row in outcomes) == 1
     assert sum([(await row_of(ledger, row)).state is State.UNPAID for row in rows]) == 11
@@ -124,17 +124,17 @@ async def test_only_the_holder_marks_and_spends(ledger: Redemptions) -> None:
 async def test_the_answer_is_stored_once(ledger: Redemptions) -> None:
     """Of many workers that store an answer, one does."""
     row_id = await insert_paid(ledger)
-    stored = await asyncio.gather(
+    outcomes = await asyncio.gather(
         *(ledger.spend(row_id, ANSWER, worker="w", now=2, recheck_at=None) for _ in range(10))
     )
-    assert sum(stored) == 1
+    assert sum(outcomes) == 1
 
 
 async def test_one_takes_over(ledger: Redemptions) -> None:
     """Of many who saw a lease stand still, one gets the row; who saw an older counter gets nothing."""
     row = await row_of(ledger, await insert_claim(ledger))
-    taken = await asyncio.gather(*(ledger.take_lease(row, worker=f"w{n}") for n in range(10)))
-    assert sum(taken) == 1
+    outcomes = await asyncio.gather(*(ledger.take_lease(row, worker=f"w{n}") for n in range(10)))
+    assert sum(outcomes) == 1
     assert not await ledger.take_lease(row, worker="late")
 
 
@@ -147,14 +147,14 @@ async def test_a_renewed_lease_is_not_taken(ledger: Redemptions) -> None:
 
 async def test_a_paid_row_is_never_dropped(ledger: Redemptions) -> None:
     """Dropping and forgetting touch unpaid claims only."""
-    kept = await insert_paid(ledger)
-    dropped = await insert_claim(ledger, token="other", payment_key="chain|other")
-    assert not await ledger.drop_unpaid(kept)
-    assert await ledger.drop_unpaid(dropped)
+    paid_id = await insert_paid(ledger)
+    claim_id = await insert_claim(ledger, token="other", payment_key="chain|other")
+    assert not await ledger.drop_unpaid(paid_id)
+    assert await ledger.drop_unpaid(claim_id)
     late = await insert_claim(ledger, token="late", payment_key="chain|late", expires_at=500)
     await ledger.forget(unpaid_before=501, answers_before=0)
     assert await ledger.get(late) is None
-    assert await ledger.get(kept) is not None
+    assert await ledger.get(paid_id) is not None
 
 
 async def test_answers_are_forgotten_after_their_time(ledger: Redemptions) -> None:

@@ -22,8 +22,8 @@ def _where(happening: RedemptionEvent) -> str:
 def test_a_statement_meets_the_rows_to_which_it_can_happen() -> None:
     """A payment comes to what is unpaid, an answer and a refund to what is paid and not over."""
     assert _where(RedemptionEvent.PAYMENT_FINAL).endswith("paid_at IS NULL")
-    for happening in (RedemptionEvent.ANSWER_STORED, RedemptionEvent.GIVEN_BACK):
-        assert _where(happening).count("IS N") == 2, happening
+    for event in (RedemptionEvent.ANSWER_STORED, RedemptionEvent.GIVEN_BACK):
+        assert _where(event).count("IS N") == 2, event
 
 
 @pytest.mark.parametrize("made", [*_MADE])

@@ -17,19 +17,19 @@ KEY, ONE, TWO = "a" * 64, "b" * 64, "c" * 64
 @pytest.fixture
 async def sessions(database: Database) -> Sessions:
     """Two sessions of one key, the second of which is longer."""
-    tenants, made = Tenants(database), Sessions(database)
+    tenants, new_sessions = Tenants(database), Sessions(database)
     await tenants.prepare()
-    await made.prepare()
+    await new_sessions.prepare()
     await tenants.admit(KEY, ("kyb:write", "audit:read"), now=NOW)
-    await made.begin(ONE, KEY, expires_at=NOW + 10)
-    await made.begin(TWO, KEY, expires_at=NOW + 20)
-    return made
+    await new_sessions.begin(ONE, KEY, expires_at=NOW + 10)
+    await new_sessions.begin(TWO, KEY, expires_at=NOW + 20)
+    return new_sessions
 
 
 async def test_a_session_is_found_until_its_time(sessions: Sessions) -> None:
     """With what its key may do; of its last second it is over."""
-    found = await sessions.find(ONE, now=NOW + 9)
-    assert found == Session(ONE, frozenset({"kyb:write", "audit:read"}), NOW + 10)
+    session = await sessions.find(ONE, now=NOW + 9)
+    assert session == Session(ONE, frozenset({"kyb:write", "audit:read"}), NOW + 10)
     assert await sessions.find(ONE, now=NOW + 10) is None
     assert await sessions.find("d" * 64, now=NOW) is None
 
@@ -72,8 +72,8 @@ async def test_a_tenants_session_is_good_while_its_key_is(sessions: Sessions, da
     await tenants.add(tenant, ApiKey("k-1", "t-1", "live", "9" * 64, NOW))
     for digest in ("1" * 64, "2" * 64):
         await sessions.begin_tenant(digest, "k-1", expires_at=NOW + 10)
-    found = await sessions.find("1" * 64, now=NOW + 9)
-    assert found == Session("1" * 64, frozenset(), NOW + 10, "t-1", "live")
+    session = await sessions.find("1" * 64, now=NOW + 9)
+    assert session == Session("1" * 64, frozenset(), NOW + 10, "t-1", "live")
     assert await sessions.find("1" * 64, now=NOW + 10) is None
     await sessions.end("2" * 64)
     assert await sessions.find("2" * 64, now=NOW) is None

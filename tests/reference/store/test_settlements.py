@@ -103,11 +103,11 @@ async def test_workers_at_once_share_nonces_without_a_gap(dsn: str, ledger: Rede
             return nonce
 
     try:
-        taken = await asyncio.gather(*(reserve(number) for number in range(12)))
+        outcomes = await asyncio.gather(*(reserve(number) for number in range(12)))
     finally:
         for database in databases:
             await database.close()
-    assert sorted(taken) == list(range(5, 17))
+    assert sorted(outcomes) == list(range(5, 17))
 
 
 async def test_two_at_once_for_one_token_are_one(dsn: str, ledger: Redemptions) -> None:
@@ -134,12 +134,12 @@ async def test_a_replacement_is_one_worker_s(settlements: Settlements) -> None:
     new = {"raw": b"\x03", "tx_id": "0x01", "fee": 2**201, "tip": 2**191, "now": 1_030}
     assert await settlements.replace(SENT, **new)  # type: ignore[arg-type]
     assert not await settlements.replace(SENT, **(new | {"tx_id": "0x02"}))  # type: ignore[arg-type]
-    found = await settlements.open_for("token-0")
-    assert found == replace(
+    settlement = await settlements.open_for("token-0")
+    assert settlement == replace(
         SENT, raw=b"\x03", hashes=("0x00", "0x01"), fee=2**201, tip=2**191, attempt=1, sent_at=1_030
     )
-    assert found is not None
-    assert await settlements.replace(found, **(new | {"tx_id": "0x02"}))  # type: ignore[arg-type]
+    assert settlement is not None
+    assert await settlements.replace(settlement, **(new | {"tx_id": "0x02"}))  # type: ignore[arg-type]
 
 
 async def test_what_is_closed_stays_as_it_is(settlements: Settlements) -> None:
@@ -164,8 +164,8 @@ async def test_failures_of_a_payer_are_counted_for_their_time(settlements: Settl
     await settlements.reserve(build_settlement(5, payer="0xother"))
     await settlements.close(build_settlement(5), Fate.FAILED, now=1_000)
     await settlements.reserve(build_settlement(6))
-    counted = [await settlements.failures(BASE, "0xpayer", since=since) for since in (999, 1_000, 1_001)]
-    assert counted == [2, 1, 0]
+    counts = [await settlements.failures(BASE, "0xpayer", since=since) for since in (999, 1_000, 1_001)]
+    assert counts == [2, 1, 0]
     assert await settlements.failures("eip155:84532", "0xpayer", since=0) == 0
 
 
@@ -175,8 +175,8 @@ async def test_failures_of_all_payers_are_counted_by_chain(settlements: Settleme
         await settlements.reserve(build_settlement(number, payer=f"0x{number}"))
         await settlements.close(build_settlement(number), fate, now=1_000 + number)
     assert [await settlements.all_failures(since=since) for since in (999, 1_000, 1_001)] == [{BASE: 2}, {BASE: 1}, {}]
-    known = [number for number in range(6) if await settlements.has_settled(BASE, f"0x{number}")]
-    assert known == [2, 4]
+    numbers = [number for number in range(6) if await settlements.has_settled(BASE, f"0x{number}")]
+    assert numbers == [2, 4]
     assert not await settlements.has_settled("eip155:84532", "0x2")
 
 
@@ -184,9 +184,9 @@ async def test_what_was_closed_may_be_on_its_way_again(settlements: Settlements)
     """After a reorganisation; not beside another one of its token, and not when it was reopened already."""
     await settlements.reserve(build_settlement(0))
     await settlements.close(build_settlement(0), Fate.SETTLED, now=1_001)
-    closed = replace(build_settlement(0), fate=Fate.SETTLED)
-    assert await settlements.reopen(closed)
-    assert not await settlements.reopen(closed)
+    settlement_before = replace(build_settlement(0), fate=Fate.SETTLED)
+    assert await settlements.reopen(settlement_before)
+    assert not await settlements.reopen(settlement_before)
     assert await settlements.open_for("token-0") == build_settlement(0)
     await settlements.close(build_settlement(0), Fate.FAILED, now=1_002)
     await settlements.reserve(replace(build_settlement(1), token="token-0"))
@@ -195,8 +195,8 @@ async def test_what_was_closed_may_be_on_its_way_again(settlements: Settlements)
 
 async def insert_claim(ledger: Redemptions) -> Redemption:
     """Claim what the settlement pays for, with its request."""
-    rest = ("sha256:r", "service", "base_mainnet", "", "10000", "0xpayee", 2_000)
-    new = NewClaim(SENT.token, SENT.payment_key, *rest)
+    other_members = ("sha256:r", "service", "base_mainnet", "", "10000", "0xpayee", 2_000)
+    new = NewClaim(SENT.token, SENT.payment_key, *other_members)
     claim = await ledger.claim(new, worker="w", now=1_000, order=1, request=b"{}")
     assert claim is not None
     return claim
@@ -208,12 +208,12 @@ async def test_a_claim_is_held_only_with_a_nonce(ledger: Redemptions, settlement
     await settlements.reserve(replace(SENT, token="other"))
     with pytest.raises(NonceTaken):
         await settlements.reserve(SENT, build_hold(claim.id, until=3_000))
-    untouched = await ledger.get(claim.id)
+    claim_before = await ledger.get(claim.id)
     await settlements.reserve(replace(SENT, nonce=SENT.nonce + 1), build_hold(claim.id, until=3_000))
-    held = await ledger.get(claim.id)
-    assert untouched is not None
-    assert held is not None
-    assert (untouched.held_until, held.held_until) == (None, 3_000)
+    claim_after = await ledger.get(claim.id)
+    assert claim_before is not None
+    assert claim_after is not None
+    assert (claim_before.held_until, claim_after.held_until) == (None, 3_000)
 
 
 @pytest.mark.parametrize("worker", ["w", "another"])
@@ -225,10 +225,12 @@ async def test_a_settlement_is_closed_with_its_claim_or_not_at_all(
     await settlements.reserve(SENT, build_hold(claim.id, until=3_000))
     close, answer = build_close(SENT, Fate.SETTLED, now=1_001), Answer(b"{}", "told", "attested")
     payment = Payment("0xpayer", "0xhash")
-    done = await ledger.mark_paid_and_spend(claim, payment, answer, close, worker=worker, now=1_001, recheck_at=2_000)
+    is_done = await ledger.mark_paid_and_spend(
+        claim, payment, answer, close, worker=worker, now=1_001, recheck_at=2_000
+    )
     row, still_open = await ledger.get(claim.id), await settlements.open_for(SENT.token)
     assert row is not None
-    assert (done, row.is_over, still_open is None) == ((True,) * 3 if worker == "w" else (False,) * 3)
+    assert (is_done, row.is_over, still_open is None) == ((True,) * 3 if worker == "w" else (False,) * 3)
     assert await request_of(database, claim.id) == b"{}"
 
 

@@ -14,23 +14,23 @@ from reference.store.shared_facts import SharedFacts
 async def test_the_first_to_state_a_fact_decides(database: Database, ledger: Redemptions) -> None:
     """Eight workers that start at once agree on one value."""
     del ledger
-    stated = [str(number) for number in range(8)]
-    agreed = await asyncio.gather(*(SharedFacts(database, facts).agree("secret", one) for one in stated))
-    assert len(set(agreed)) == 1
-    assert agreed[0] in stated
-    assert await SharedFacts(database, facts).get("secret") == agreed[0]
+    values = [str(number) for number in range(8)]
+    answers = await asyncio.gather(*(SharedFacts(database, facts).agree("secret", one) for one in values))
+    assert len(set(answers)) == 1
+    assert answers[0] in values
+    assert await SharedFacts(database, facts).get("secret") == answers[0]
 
 
 async def test_a_fact_may_be_stated_anew(database: Database, ledger: Redemptions) -> None:
     """On purpose; nothing else changes."""
     del ledger
-    shared = SharedFacts(database, facts)
-    assert await shared.get("clock") is None
-    await shared.agree("other", "1")
+    shared_facts = SharedFacts(database, facts)
+    assert await shared_facts.get("clock") is None
+    await shared_facts.agree("other", "1")
     for value in ("100", "90"):
-        await shared.replace("clock", value)
-        assert await shared.get("clock") == value
-    assert await shared.agree("other", "2") == "1"
+        await shared_facts.replace("clock", value)
+        assert await shared_facts.get("clock") == value
+    assert await shared_facts.agree("other", "2") == "1"
 
 
 async def test_workers_that_end_together_state_a_fact_anew(dsn: str, ledger: Redemptions) -> None:

@@ -30,10 +30,10 @@ async def path(tmp_path: Path) -> Path:
 @pytest.fixture
 async def database_of_things(path: Path) -> AsyncIterator[SqliteDatabase]:
     """A file with a table of things."""
-    opened = SqliteDatabase(str(path))
-    await opened.create(THINGS.metadata)
-    yield opened
-    await opened.close()
+    database = SqliteDatabase(str(path))
+    await database.create(THINGS.metadata)
+    yield database
+    await database.close()
 
 
 def test_the_writer_s_commits_are_durable(path: Path) -> None:
@@ -62,25 +62,25 @@ async def test_those_who_wait_share_a_commit(database_of_things: SqliteDatabase,
 async def test_reads_do_not_wait_for_a_writer(database_of_things: SqliteDatabase, path: Path) -> None:
     """While another process holds the file for writing, what is committed is read."""
     await database_of_things.change(ADD, thing=1)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    other.execute("INSERT INTO things VALUES (2)")
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("INSERT INTO things VALUES (2)")
     assert await database_of_things.rows(ALL) == [(1,)]
-    other.execute("COMMIT")
+    connection.execute("COMMIT")
     assert await database_of_things.rows(ALL) == [(1,), (2,)]
-    other.close()
+    connection.close()
 
 
 async def test_a_change_waits_for_another_writer(database_of_things: SqliteDatabase, path: Path) -> None:
     """Another process writes first; the loop goes on meanwhile."""
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
     tasks = asyncio.create_task(database_of_things.change(ADD, thing=1))
     await asyncio.sleep(0.1)
     assert not tasks.done()
-    other.execute("COMMIT")
+    connection.execute("COMMIT")
     assert await tasks == 1
-    other.close()
+    connection.close()
 
 
 async def test_a_value_that_fits_nowhere_is_its_sender_s_fault_alone(database_of_things: SqliteDatabase) -> None:
@@ -106,10 +106,10 @@ async def test_what_was_asked_for_is_done_before_closing(path: Path) -> None:
     """A change in flight is there when the file is opened again."""
     first = SqliteDatabase(str(path))
     await first.create(THINGS.metadata)
-    asked = asyncio.create_task(first.change(ADD, thing=1))
+    change_task = asyncio.create_task(first.change(ADD, thing=1))
     await asyncio.sleep(0)
     await first.close()
-    assert await asked == 1
+    assert await change_task == 1
     second = SqliteDatabase(str(path))
     assert await second.rows(ALL) == [(1,)]
     await second.close()
@@ -123,14 +123,14 @@ async def test_what_is_asked_for_while_it_closes_is_done_too(path: Path) -> None
     lock.execute("BEGIN IMMEDIATE")  # so that the writer is not through with the first when the last comes
     early = asyncio.create_task(first.change(ADD, thing=1))
     await asyncio.sleep(0)
-    closing = asyncio.create_task(first.close())
+    close_task = asyncio.create_task(first.close())
     await asyncio.sleep(0)
     late = [asyncio.create_task(first.change(ADD, thing=number)) for number in (2, 3)]
     await asyncio.sleep(0.1)
     lock.execute("ROLLBACK")
     lock.close()
     async with asyncio.timeout(60):
-        assert await asyncio.gather(closing, early, *late) == [None, 1, 1, 1]
+        assert await asyncio.gather(close_task, early, *late) == [None, 1, 1, 1]
     second = SqliteDatabase(str(path))
     assert await second.rows(ALL) == [(1,), (2,), (3,)]
     await second.close()
@@ -139,18 +139,18 @@ async def test_what_is_asked_for_while_it_closes_is_done_too(path: Path) -> None
 async def test_a_file_that_is_made_is_its_owners_alone(path: Path, database_of_things: SqliteDatabase) -> None:
     """No other user can read a new file, its write-ahead log or that log's index."""
     await database_of_things.change(ADD, thing=1)
-    made = sorted(path.parent.glob(f"{path.name}*"))
-    assert [one.name.removeprefix(path.name) for one in made] == ["", "-shm", "-wal"]
-    assert {stat.S_IMODE(one.stat().st_mode) for one in made} == {0o600}
+    files = sorted(path.parent.glob(f"{path.name}*"))
+    assert [one.name.removeprefix(path.name) for one in files] == ["", "-shm", "-wal"]
+    assert {stat.S_IMODE(one.stat().st_mode) for one in files} == {0o600}
 
 
 async def test_a_link_to_nowhere_yet_is_followed(tmp_path: Path) -> None:
     """The file that a link names is made its owner's alone, as one at the path itself is."""
     link = tmp_path / "rail.sqlite3"
     link.symlink_to(tmp_path / "there.sqlite3")
-    opened = SqliteDatabase(str(link))
-    await opened.create(THINGS.metadata)
-    await opened.close()
+    database = SqliteDatabase(str(link))
+    await database.create(THINGS.metadata)
+    await database.close()
     assert stat.S_IMODE((tmp_path / "there.sqlite3").stat().st_mode) == 0o600
 
 
@@ -158,7 +158,7 @@ async def test_the_mode_of_a_file_that_is_there_stays(path: Path) -> None:
     """An operator who lets others read the file goes on doing so."""
     path.touch()
     path.chmod(0o640)
-    opened = SqliteDatabase(str(path))
-    await opened.create(THINGS.metadata)
+    database = SqliteDatabase(str(path))
+    await database.create(THINGS.metadata)
     assert {stat.S_IMODE(one.stat().st_mode) for one in path.parent.glob(f"{path.name}*")} == {0o640}
-    await opened.close()
+    await database.close()

@@ -99,16 +99,16 @@ async def test_tables_are_made_however_long_another_worker_takes(
     Table("things", further, Column("key", Integer, primary_key=True))
     if make_url(dsn).get_backend_name() == "sqlite":
         with lock():
-            making = asyncio.create_task(database_of_things.create(further))
+            creation_task = asyncio.create_task(database_of_things.create(further))
             await asyncio.sleep(3 * SECONDS)
-            assert not making.done()
+            assert not creation_task.done()
     else:
         with psycopg.connect(dsn) as other, other.transaction():
             other.execute("SELECT pg_advisory_xact_lock(%s)", [0x7765_6C64])
-            making = asyncio.create_task(database_of_things.create(further))
+            creation_task = asyncio.create_task(database_of_things.create(further))
             await asyncio.sleep(3 * SECONDS)
-            assert not making.done()
-    await making
+            assert not creation_task.done()
+    await creation_task
 
 
 @pytest.mark.postgres

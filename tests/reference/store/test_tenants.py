@@ -18,10 +18,10 @@ KEY = ApiKey("k-0", "t-1", "test", "0" * 64, NOW)
 @pytest.fixture
 async def tenants(database: Database) -> Tenants:
     """One tenant with one key."""
-    made = Tenants(database)
-    await made.prepare()
-    await made.add(TENANT, KEY)
-    return made
+    new_tenants = Tenants(database)
+    await new_tenants.prepare()
+    await new_tenants.add(TENANT, KEY)
+    return new_tenants
 
 
 def fresh(number: int) -> ApiKey:
@@ -30,8 +30,8 @@ def fresh(number: int) -> ApiKey:
 
 async def test_a_key_is_rotated_once(tenants: Tenants) -> None:
     """Of ten who rotate one key at the same moment one gets a new key, and the others leave nothing behind."""
-    done = await asyncio.gather(*(tenants.rotate_key("k-0", fresh(n), until=NOW + n) for n in range(1, 11)))
-    assert sorted(done) == [False] * 9 + [True]
+    outcomes = await asyncio.gather(*(tenants.rotate_key("k-0", fresh(n), until=NOW + n) for n in range(1, 11)))
+    assert sorted(outcomes) == [False] * 9 + [True]
     old, new = await tenants.keys("t-1")
     assert old.valid_until == NOW + int(new.id.removeprefix("k-"))
 

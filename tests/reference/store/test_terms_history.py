@@ -79,11 +79,11 @@ async def test_workers_of_different_terms_that_start_at_once(database: Database,
     """One of them has its terms in force, as every worker sees it, and each token of each is known."""
     offers = [replace(OLD, amount=str(amount)) for amount in range(1, 7)]
     await asyncio.gather(*(Generations(database).put_in_force({"service": (one,)}, now=100) for one in offers))
-    standing = [not await generations.is_superseded({"service": (one,)}) for one in offers]
-    assert standing.count(True) == 1
+    are_in_force = [not await generations.is_superseded({"service": (one,)}) for one in offers]
+    assert are_in_force.count(True) == 1
     history = await generations.load_since(since=0)
     assert {one.terms for one in history} == set(offers)
-    assert [one.terms for one in history if one.until is None] == [offers[standing.index(True)]]
+    assert [one.terms for one in history if one.until is None] == [offers[are_in_force.index(True)]]
 
 
 async def test_other_services_and_lanes_supersede_nobody(generations: Generations) -> None:

@@ -43,20 +43,20 @@ async def test_a_payment_that_is_shown_pays_at_once(shop: Shop, seller: Tenant, 
     tx_id = shop.chains[network].pay(1, shop.memo(link), values=(9_000_000,))
     answer = await shop.post(link, "/verify", {"tx_id": tx_id, "chain": network})
     assert answer.status_code == 200, answer.text
-    told = answer.json()
-    assert (told["status"], told["redirect_url"]) == ("paid", "https://shop.example/thanks")
-    claims = told["settlement_attestation"]
+    members = answer.json()
+    assert (members["status"], members["redirect_url"]) == ("paid", "https://shop.example/thanks")
+    claims = members["settlement_attestation"]
     assert claims["settlement_amount"]["amount_minor"] == "9000000"
     assert (claims["settlement_chain"], claims["settlement_result"]) == (network, "SETTLED")
     assert claims["settled_payment_ref"] == settled_payment_ref(ServiceWord(), tx_id, network)
-    report = (await shop.http.post("/v1/receipt/verify", json={"jws": told["settlement_attestation_jws"]})).json()
+    report = (await shop.http.post("/v1/receipt/verify", json={"jws": members["settlement_attestation_jws"]})).json()
     assert (report["verified"], report["receipt_kind"]) == (True, "settlement_attestation"), report
     assert await shop.status(link) == {
         "status": "paid",
         "redirect_url": "https://shop.example/thanks",
         "tx_id": tx_id,
         "settlement_attestation": claims,
-        "settlement_attestation_jws": told["settlement_attestation_jws"],
+        "settlement_attestation_jws": members["settlement_attestation_jws"],
     }
     (payment_entry,) = (await shop.internal("GET", f"/{seller.id}/payments?state=paid"))["payments"]
     assert tx_id == payment_entry["tx_id"]
@@ -171,10 +171,10 @@ async def test_the_transaction_that_paid_is_answered_whoever_saw_it_first(
     answers.append(await shop.post(link, "/verify", {"tx_id": tx_id}))
     assert [answer.status_code for answer in answers] == [200] * 3, answers[0].text
     assert len({answer.content for answer in answers}) == 1
-    told = answers[0].json()
-    assert (told["status"], told["settlement_attestation"]["settlement_result"]) == ("paid", "SETTLED")
-    assert told["settlement_attestation_jws"] == status["settlement_attestation_jws"]
-    report = (await shop.http.post("/v1/receipt/verify", json={"jws": told["settlement_attestation_jws"]})).json()
+    members = answers[0].json()
+    assert (members["status"], members["settlement_attestation"]["settlement_result"]) == ("paid", "SETTLED")
+    assert members["settlement_attestation_jws"] == status["settlement_attestation_jws"]
+    report = (await shop.http.post("/v1/receipt/verify", json={"jws": members["settlement_attestation_jws"]})).json()
     assert (report["verified"], report["receipt_kind"]) == (True, "settlement_attestation"), report
 
 
@@ -293,8 +293,8 @@ async def _refuses_bodies_that_do_not_fit(shop: Shop) -> None:
     form = {"content": b"tx_id=x", "headers": {"Content-Type": "application/x-www-form-urlencoded"}}
     for below in ("/verify", "/cancel", "/abandon"):
         expect_refusal(await shop.post(link, below, **form), 415, "unsupported_media_type")
-        broken = {"content": b"{", "headers": {"Content-Type": "application/json"}}
-        expect_refusal(await shop.post(link, below, **broken), 400, "invalid_request")
+        bad_body = {"content": b"{", "headers": {"Content-Type": "application/json"}}
+        expect_refusal(await shop.post(link, below, **bad_body), 400, "invalid_request")
     assert shop.chains[ALGORAND].asked <= 1
     assert (await shop.status(link))["status"] == "active"
 
@@ -304,8 +304,8 @@ async def test_late_payments_are_listed_to_the_tenant(shop: Shop, seller: Tenant
     link = await shop.on(SOLANA, seller, expires_in_seconds=60)
     await shop.post(link, "/cancel", {"cancel_secret": link["cancel_secret"]})
     tx_id = shop.chains[SOLANA].pay(1, shop.memo(link), values=(9_000_000,))
-    waiting = await shop.on(SOLANA, seller)
-    await shop.post(waiting, "/abandon")  # a look at the address
+    late_link = await shop.on(SOLANA, seller)
+    await shop.post(late_link, "/abandon")  # a look at the address
     (late,) = (await shop.internal("GET", f"/{seller.id}/payments?state=late"))["payments"]
     assert tx_id == late["tx_id"]
     assert await shop.internal("GET", f"/{other_tenant.id}/payments?state=late") == {"payments": []}

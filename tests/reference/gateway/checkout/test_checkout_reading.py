@@ -192,9 +192,9 @@ async def test_a_token_has_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytes
     async with checkout_shop(tmp_path, now=began, rate_limits=True) as shop:
         seller = await shop.tenant()
         first_link, other_link = await shop.on(ALGORAND, seller), await shop.on(ALGORAND, seller)
-        for left in range(59, -1, -1):
+        for remaining_calls in range(59, -1, -1):
             answer = await shop.get(first_link, "/status")
-            assert (answer.status_code, answer.headers["X-RateLimit-Remaining"]) == (200, str(left))
+            assert (answer.status_code, answer.headers["X-RateLimit-Remaining"]) == (200, str(remaining_calls))
         answer = await shop.get(first_link)
         expect_refusal(answer, 429, "rate_limited")
         assert int(answer.headers["Retry-After"]) >= 1

@@ -142,13 +142,13 @@ async def test_a_payment_that_leaves_the_pool_during_a_look_is_seen(
     tx_id = chain.tx_id(1)
     chain.pool = {tx_id: chain.transfer((bench.memo(link),))}
     watcher = bench.watchers[ALGORAND]
-    asked = getattr(watcher._lane, after)
+    original = getattr(watcher._lane, after)
 
     async def mine_meanwhile(*given: Any) -> Any:
-        told = await asked(*given)
+        result = await original(*given)
         if chain.pool:
             chain.mine(1, chain.pool.pop(tx_id))
-        return told
+        return result
 
     monkeypatch.setattr(watcher._lane, after, mine_meanwhile)
     await watcher.search_now(link)

@@ -61,13 +61,13 @@ async def test_a_surplus_is_listed_and_given_back_once(bench: Bench, network: st
     assert (entry["state"], entry["reason"], entry["tx_id"], entry["link_id"]) == ("surplus", "surplus", tx_id, more.id)
     assert (entry["amount"], entry["surplus"]) == (str(AMOUNT + 1_590_000), "1590000")
     assert await bench.settling.payments.count_unmatched() == {("surplus", network): 1}
-    uncounted = UnmatchedPayments(bench.clock, bench.settling.payments)
+    unmatched_payments = UnmatchedPayments(bench.clock, bench.settling.payments)
     back = bench.chains[network].tx_id(9)
-    await uncounted.refund(entry["payment_id"], back, tenant_id="t-1")
+    await unmatched_payments.refund(entry["payment_id"], back, tenant_id="t-1")
     with pytest.raises(Exception, match="given back already"):
-        await uncounted.refund(entry["payment_id"], back)
-    assert [entry.refund_tx_id for entry in await uncounted.of_all(is_refunded=True, most=9)] == [back]
-    assert await uncounted.of_all(is_refunded=False, most=9) == []
+        await unmatched_payments.refund(entry["payment_id"], back)
+    assert [entry.refund_tx_id for entry in await unmatched_payments.of_all(is_refunded=True, most=9)] == [back]
+    assert await unmatched_payments.of_all(is_refunded=False, most=9) == []
     assert await bench.settling.payments.count_unmatched() == {("refunded", network): 1}
     assert await bench.state(more) == LinkState.PAID
 
@@ -77,8 +77,8 @@ async def test_an_exact_payment_cannot_be_marked(bench: Bench) -> None:
     link = await bench.link(BASE)
     bench.chains[BASE].pay(1, bench.memo(link))
     await bench.rounds()
-    (paid,) = await bench.payments()
-    assert await bench.settling.payments.find_unmatched(paid.id) is None
+    (payment,) = await bench.payments()
+    assert await bench.settling.payments.find_unmatched(payment.id) is None
 
 
 async def test_surpluses_of_before_are_listed_at_a_start(bench: Bench) -> None:
@@ -214,8 +214,8 @@ async def test_what_is_left_of_a_transaction_is_listed(bench: Bench) -> None:
     for _ in range(2):
         await bench.rounds(SOLANA)
     assert [await bench.state(one) for one in (link, *pair)] == [LinkState.PAID] * 3
-    told = {(one["state"], one["reason"], one["amount"]) for one in await list_unmatched(bench)}
-    assert told == {("short", "wrong_amount", "5"), ("late", "paid", str(AMOUNT + 1))}
+    entries_of = {(one["state"], one["reason"], one["amount"]) for one in await list_unmatched(bench)}
+    assert entries_of == {("short", "wrong_amount", "5"), ("late", "paid", str(AMOUNT + 1))}
     assert len(await list_unmatched(bench)) == 2
 
 

@@ -30,8 +30,8 @@ async def next_status(stream: AsyncIterator[bytes]) -> Any:
     """Return the data of the next event."""
     async with asyncio.timeout(120):
         event = await anext(stream)
-    name, data, *rest = event.decode().split("\n")
-    assert (name, rest) == ("event: status", ["", ""])
+    name, data, *other_lines = event.decode().split("\n")
+    assert (name, other_lines) == ("event: status", ["", ""])
     return orjson.loads(data.removeprefix("data: "))
 
 

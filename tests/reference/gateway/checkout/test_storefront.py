@@ -191,10 +191,14 @@ async def test_name_and_logo_come_from_the_gateway_itself(shop: Shop, seller: Te
     page = LexborHTMLParser(answer.text)
     assert find_node(page, ".merchant").text() == name
     where = str(find_node(page, ".logo").attributes["src"])
-    served = await shop.http.get(where)
-    assert (where, served.content, served.headers["content-type"]) == (f"/checkout/logos/{'d' * 64}", logo, "image/png")
-    assert served.headers["x-content-type-options"] == "nosniff"
-    assert served.headers["content-security-policy"] == "default-src 'none'; sandbox"
+    logo_answer = await shop.http.get(where)
+    assert (where, logo_answer.content, logo_answer.headers["content-type"]) == (
+        f"/checkout/logos/{'d' * 64}",
+        logo,
+        "image/png",
+    )
+    assert logo_answer.headers["x-content-type-options"] == "nosniff"
+    assert logo_answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
     assert "img-src 'self';" in answer.headers["content-security-policy"]
     other_tenant = await page_of(shop, await shop.make_link(await shop.tenant()))
     assert other_tenant.css(".logo") == []
@@ -257,8 +261,8 @@ async def test_no_parameter_sends_a_payer_anywhere(shop: Shop, seller: Tenant, m
     """What stands in the page's address changes nothing of where it leads."""
     await merchants.save(seller.id, "", (SHOP,))
     link = await shop.make_link(seller)
-    asked = dict.fromkeys(("back", "redirect_url", "return", "url", "next"), "https://evil.example/")
-    answer = await shop.get(link, params=asked)
+    parameters = dict.fromkeys(("back", "redirect_url", "return", "url", "next"), "https://evil.example/")
+    answer = await shop.get(link, params=parameters)
     assert answer.status_code == 200
     assert "evil.example" not in answer.text
 
@@ -284,8 +288,8 @@ async def test_a_shop_that_registered_addresses_makes_links_to_those_alone(
     await merchants.save(seller.id, "", (SHOP,))
     answer = await shop.link(seller, redirect_url=url)
     expect_refusal(answer, 422, "validation_error")
-    (told,) = answer.json()["detail"]
-    assert (told["loc"], told["type"]) == (["body", "redirect_url"], "return_address")
+    (fault,) = answer.json()["detail"]
+    assert (fault["loc"], fault["type"]) == (["body", "redirect_url"], "return_address")
     for fine in ("https://shop.example", "https://SHOP.example:443/other?a=b#c"):
         await shop.make_link(seller, redirect_url=fine)
     await shop.make_link(await shop.tenant(), redirect_url=url)
@@ -296,39 +300,42 @@ async def test_each_wallet_link_says_what_the_page_charges(shop: Shop, seller: T
     """Address, asset, amount and memo (on Base: the page that has it signed) are those that stand on the page."""
     link = await shop.on(lane, seller, amount=1234.56789)
     page = await page_of(shop, link)
-    shown = {name: find_node(page, f"#{name}").text().strip() for name in ("addr", "memo", "amount")}
+    texts = {name: find_node(page, f"#{name}").text().strip() for name in ("addr", "memo", "amount")}
     microunits = int(str(find_node(page, "#amount").attributes["data-microunits"]))
-    assert (shown, microunits) == (
+    assert (texts, microunits) == (
         {"addr": PAYOUTS[lane], "memo": shop.memo(link), "amount": "1234.56789 USDC"},
         1_234_567_890,
     )
-    opened = [str(node.attributes["href"]) for node in page.css('a[id^="open"]')]
+    wallet_links = [str(node.attributes["href"]) for node in page.css('a[id^="open"]')]
     asset, family = NETWORKS[lane].asset_id, NETWORKS[lane].family
     if family == "evm":
-        assert [one.partition("://")[0] for one in opened] == ["metamask", "cbwallet"]
-        pages = ["http://" + opened[0].removeprefix("metamask://dapp/"), unquote(opened[1].partition("=")[2])]
+        assert [one.partition("://")[0] for one in wallet_links] == ["metamask", "cbwallet"]
+        pages = [
+            "http://" + wallet_links[0].removeprefix("metamask://dapp/"),
+            unquote(wallet_links[1].partition("=")[2]),
+        ]
         assert set(pages) == {str(find_node(page, "#qr").attributes["data-payload"])}
         where, _, request = pages[0].partition("#")
         url = urlsplit(request)
         assert where == link["checkout_url"]
         assert (url.scheme, url.path) == ("ethereum", f"{asset}@84532/transfer")
-        assert parse_qs(url.query) == {"address": [shown["addr"]], "uint256": [str(microunits)]}
-        signed = find_node(page, "#wallet").attributes
-        assert (signed["data-to"], signed["data-value"], signed["data-asset"]) == (
-            shown["addr"],
+        assert parse_qs(url.query) == {"address": [texts["addr"]], "uint256": [str(microunits)]}
+        wallet_node = find_node(page, "#wallet").attributes
+        assert (wallet_node["data-to"], wallet_node["data-value"], wallet_node["data-asset"]) == (
+            texts["addr"],
             str(microunits),
             asset,
         )
         return
-    (wallet,) = opened
+    (wallet,) = wallet_links
     url = urlsplit(wallet)
-    said = {name: values for name, values in parse_qs(url.query).items() if name not in {"reference", "label"}}
+    query_values = {name: values for name, values in parse_qs(url.query).items() if name not in {"reference", "label"}}
     if family == "algorand":
-        assert (url.scheme, url.netloc) == ("algorand", shown["addr"])
-        assert said == {"amount": [str(microunits)], "asset": [asset], "xnote": [shown["memo"]]}
+        assert (url.scheme, url.netloc) == ("algorand", texts["addr"])
+        assert query_values == {"amount": [str(microunits)], "asset": [asset], "xnote": [texts["memo"]]}
     else:
-        assert (url.scheme, url.path) == ("solana", shown["addr"])
-        assert said == {"amount": ["1234.56789"], "spl-token": [asset], "memo": [shown["memo"]]}
+        assert (url.scheme, url.path) == ("solana", texts["addr"])
+        assert query_values == {"amount": ["1234.56789"], "spl-token": [asset], "memo": [texts["memo"]]}
 
 
 async def test_a_paid_page_is_a_receipt(shop: Shop, seller: Tenant, merchants: Merchants) -> None:
@@ -343,8 +350,8 @@ async def test_a_paid_page_is_a_receipt(shop: Shop, seller: Tenant, merchants: M
     assert (find_node(page, ".merchant").text(), find_node(page, "h1").text()) == ("Corner shop", "Order 7")
     assert target(page, "#explorer") == f"https://lora.algokit.io/testnet/transaction/{status['tx_id']}"
     assert find_node(page, "#explorer").attributes["rel"] == "noopener noreferrer"
-    signed = find_node(page, "#signed")
-    assert (signed.attributes["href"], signed.attributes["download"]) == (
+    wallet_node = find_node(page, "#signed")
+    assert (wallet_node.attributes["href"], wallet_node.attributes["download"]) == (
         f"/checkout/{link['token']}/status",
         f"receipt-{lines['Receipt']}.json",
     )

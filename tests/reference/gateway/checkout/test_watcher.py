@@ -39,9 +39,9 @@ async def test_a_payment_that_is_not_final_waits(bench: Bench, network: str) -> 
     chain, link = bench.chains[network], await bench.link(network)
     chain.confirmations = 3
     chain.pay(1, bench.memo(link))
-    for expected in ("active", "active", "paid"):
+    for expected_state in ("active", "active", "paid"):
         await bench.rounds(network)
-        assert await bench.state(link) == expected
+        assert await bench.state(link) == expected_state
         chain.mine()
 
 
@@ -116,29 +116,29 @@ async def test_what_bought_a_call_pays_no_link(bench: Bench) -> None:
 async def test_of_a_call_of_before_what_names_an_account_is_taken(bench: Bench) -> None:
     """Where the ledger does not tell which transfer bought a call, one that names nothing may still pay a link."""
     chain = bench.chains[SOLANA]
-    for number, accounts, expected in ((1, ("own",), "active"), (2, (), "paid")):
+    for number, accounts, expected_state in ((1, ("own",), "active"), (2, (), "paid")):
         link = await bench.link(SOLANA)
         transaction = chain.transfer((bench.memo(link),))
-        named = replace(transaction.transfers[0], accounts=accounts)
-        tx_id = chain.mine(number, replace(transaction, transfers=(named,)))
+        named_transfer = replace(transaction.transfers[0], accounts=accounts)
+        tx_id = chain.mine(number, replace(transaction, transfers=(named_transfer,)))
         await bench.database.change_all(build_use(SOLANA, tx_id, SOME_TRANSFER, UsedBy.CALL, str(number), now=START))
         await bench.rounds()
-        assert await bench.state(link) == expected
+        assert await bench.state(link) == expected_state
 
 
 async def test_a_memo_of_another_gateway_has_its_own_transfer(bench: Bench) -> None:
     """Beside a memo that this gateway does not know, a link takes what stands at its own place alone."""
     chain = bench.chains[SOLANA]
-    for number, (before, values, expected) in enumerate(
+    for number, (before, values, expected_state) in enumerate(
         ((False, (AMOUNT,), "paid"), (True, (AMOUNT,), "active"), (True, (AMOUNT, AMOUNT), "paid")), 1
     ):
         link = await bench.link(SOLANA)
         memos = [bench.memo(link), "weldproof:elsewhere"]
         chain.pay(number, *(memos[::-1] if before else memos), values=values)
         await bench.rounds()
-        assert await bench.state(link) == expected, number
-        paid = [one.ordinal for one in await bench.payments() if one.link_id == link.id]
-        assert paid == ([] if expected == "active" else [1 + 2 * before])
+        assert await bench.state(link) == expected_state, number
+        paid_link = [one.ordinal for one in await bench.payments() if one.link_id == link.id]
+        assert paid_link == ([] if expected_state == "active" else [1 + 2 * before])
 
 
 async def test_a_link_expires_after_its_last_second(bench: Bench) -> None:
@@ -186,12 +186,12 @@ async def test_a_link_of_a_worker_whose_clock_is_behind_is_watched(bench: Bench)
 
 async def test_no_link_expires_while_the_clock_is_in_doubt(bench: Bench) -> None:
     """Whatever time it is said to be; a payment made meanwhile is seen."""
-    link, paid = await bench.link(), await bench.link()
+    link, paid_link = await bench.link(), await bench.link()
     bench.clock.question("no chain confirms it")
-    bench.chains[ALGORAND].pay(1, bench.memo(paid))
+    bench.chains[ALGORAND].pay(1, bench.memo(paid_link))
     bench.advance(5_000)
     await bench.rounds()
-    assert (await bench.state(link), await bench.state(paid)) == ("active", "paid")
+    assert (await bench.state(link), await bench.state(paid_link)) == ("active", "paid")
     bench.clock.confirm()
     await bench.rounds()
     assert await bench.state(link) == "expired"
@@ -200,9 +200,9 @@ async def test_no_link_expires_while_the_clock_is_in_doubt(bench: Bench) -> None
 @pytest.mark.parametrize("seconds", [5_000, 500_000])
 async def test_no_link_expires_by_the_time_of_a_doubt_that_ends_meanwhile(bench: Bench, seconds: int) -> None:
     """A look that began while the clock was wrong, and ends when it is right again: the link can still be paid."""
-    link, paid = await bench.link(BASE), await bench.link(BASE)
+    link, paid_link = await bench.link(BASE), await bench.link(BASE)
     chain = bench.chains[BASE]
-    chain.pay(1, bench.memo(paid))
+    chain.pay(1, bench.memo(paid_link))
     await bench.rounds(BASE)
     bench.clock.question("no chain confirms it")
 
@@ -221,7 +221,7 @@ async def test_no_link_expires_by_the_time_of_a_doubt_that_ends_meanwhile(bench:
     bench.advance(20)
     await bench.rounds(BASE)
     assert await bench.state(late) == "paid"
-    assert [one.reversed_at is not None for one in await bench.payments() if one.link_id == paid.id] == [True]
+    assert [one.reversed_at is not None for one in await bench.payments() if one.link_id == paid_link.id] == [True]
 
 
 async def test_a_payment_on_its_way_holds_an_expiring_link(bench: Bench) -> None:
@@ -265,33 +265,33 @@ async def test_a_wrong_payment_on_its_way_holds_nothing(bench: Bench) -> None:
 
 async def test_a_link_waits_for_a_chain_that_is_away(bench: Bench) -> None:
     """Expiry needs one look at the chain: until then the link is active, and what came in time pays."""
-    paid, unpaid = await bench.link(), await bench.link()
+    paid_link, unpaid = await bench.link(), await bench.link()
     chain = bench.chains[ALGORAND]
-    chain.pay(1, bench.memo(paid))
+    chain.pay(1, bench.memo(paid_link))
     chain.away = True
     bench.advance(5_000)
     with pytest.raises(ChainUnavailable):
         await bench.rounds(ALGORAND)
-    assert (await bench.state(paid), await bench.state(unpaid)) == ("active", "active")
+    assert (await bench.state(paid_link), await bench.state(unpaid)) == ("active", "active")
     chain.away = False
     await bench.rounds(ALGORAND)
-    assert (await bench.state(paid), await bench.state(unpaid)) == ("paid", "expired")
+    assert (await bench.state(paid_link), await bench.state(unpaid)) == ("paid", "expired")
 
 
 async def test_nothing_expires_before_the_search_has_reached_the_head(bench: Bench) -> None:
     """A search that goes in steps ends no link until it has seen everything."""
     chain = bench.chains[ALGORAND]
-    paid, unpaid = await bench.link(), await bench.link()
+    paid_link, unpaid = await bench.link(), await bench.link()
     await bench.rounds(ALGORAND)
     chain.reach = 10
     for _ in range(25):
         chain.mine()
-    chain.pay(1, bench.memo(paid))
+    chain.pay(1, bench.memo(paid_link))
     bench.advance(5_000)
     states = []
     for _ in range(3):
         await bench.rounds(ALGORAND)
-        states.append((await bench.state(paid), await bench.state(unpaid)))
+        states.append((await bench.state(paid_link), await bench.state(unpaid)))
     assert states == [("active", "active"), ("active", "active"), ("paid", "expired")]
 
 
@@ -364,11 +364,11 @@ async def test_idle_links_cost_the_chain_nothing_more(bench: Bench) -> None:
     await bench.rounds(ALGORAND)
     before = bench.chains[ALGORAND].asked
     await bench.rounds(ALGORAND)
-    each = bench.chains[ALGORAND].asked - before
+    cost = bench.chains[ALGORAND].asked - before
     for _ in range(100):
         await bench.link()
     await bench.rounds(ALGORAND)
-    assert bench.chains[ALGORAND].asked - before == 2 * each
+    assert bench.chains[ALGORAND].asked - before == 2 * cost
 
 
 async def test_what_was_read_once_is_not_asked_for_again(bench: Bench) -> None:
@@ -398,10 +398,10 @@ async def test_cancelling_and_paying_at_once_ends_a_link_once(bench: Bench) -> N
     """The first of the two decides; a payment that came second is late."""
     link = await bench.link(SOLANA)
     bench.chains[SOLANA].pay(1, bench.memo(link))
-    cancelled, _ = await asyncio.gather(
+    is_cancelled, _ = await asyncio.gather(
         bench.settling.end(link, LinkEnding.CALLED_OFF), bench.worker(SOLANA).run_round()
     )
     await bench.rounds(SOLANA)
     state = await bench.state(link)
-    assert state == ("cancelled" if cancelled else "paid")
-    assert len(await bench.payments("paid")) == (0 if cancelled else 1)
+    assert state == ("cancelled" if is_cancelled else "paid")
+    assert len(await bench.payments("paid")) == (0 if is_cancelled else 1)

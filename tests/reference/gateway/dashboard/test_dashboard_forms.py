@@ -91,7 +91,7 @@ async def test_a_form_is_urlencoded(admin: Administrator) -> None:
     """Another media type, none, another charset or a content coding: 415; what cannot be read: 400 (P-GW-01)."""
     token = admin_token(admin)
     body = f"csrf={token}&name=x&form={'A' * 22}".encode()
-    for media, coding, status in (
+    for media, content_encoding, status in (
         ("application/json", "", 415),
         ("multipart/form-data; boundary=x", "", 415),
         ("", "", 415),
@@ -99,7 +99,9 @@ async def test_a_form_is_urlencoded(admin: Administrator) -> None:
         (MEDIA, "gzip", 415),
         (f"{MEDIA}; charset=UTF-8", "identity", 201),
     ):
-        headers = {name: value for name, value in (("Content-Type", media), ("Content-Encoding", coding)) if value}
+        headers = {
+            name: value for name, value in (("Content-Type", media), ("Content-Encoding", content_encoding)) if value
+        }
         answer = await admin.http.post(ROOT, content=body, headers=headers)
         assert (answer.status_code, answer.headers["Content-Type"]) == (status, "text/html; charset=utf-8"), media
     for data in (b"\xff\xfe", b"name=%ff%fe", b"name=%ED%A0%80", b"&".join(b"a%d=1" % n for n in range(300))):

@@ -45,10 +45,10 @@ async def seller(store: Shop) -> Tenant:
 @pytest.fixture
 async def merchant(store: Shop, seller: Tenant) -> AsyncIterator[Merchant]:
     """That tenant, signed in."""
-    made = Merchant(store)
-    await made.sign_in(key=seller.key)
-    yield made
-    await made.http.aclose()
+    new_merchant = Merchant(store)
+    await new_merchant.sign_in(key=seller.key)
+    yield new_merchant
+    await new_merchant.http.aclose()
 
 
 @pytest.fixture
@@ -77,36 +77,36 @@ async def test_the_search_finds_payments_by_what_they_are_known_by(
     store: Shop, seller: Tenant, merchant: Merchant, operator: Administrator
 ) -> None:
     """Label, ids, memo, transaction and address; for an administrator, too, and the file has the same payments."""
-    tea, told = await paid_link(store, seller, 1, label="Order 17 · Tea")
+    tea, tx_id = await paid_link(store, seller, 1, label="Order 17 · Tea")
     pot, _ = await paid_link(store, seller, 2, label="Order 18 · Pot")
     late = await listed_late(store, pot, "1" * 52)
     for text, paid, uncounted in (
         ("order", {"Order 17 · Tea", "Order 18 · Pot"}, {"Order 18 · Pot"}),
         ("17 · tea", {"Order 17 · Tea"}, set()),
         (tea["id"], {"Order 17 · Tea"}, set()),
-        (told["payment_ledger_id"], {"Order 17 · Tea"}, set()),
-        (told["tx_id"], {"Order 17 · Tea"}, set()),
+        (tx_id["payment_ledger_id"], {"Order 17 · Tea"}, set()),
+        (tx_id["tx_id"], {"Order 17 · Tea"}, set()),
         (store.memo(tea), {"Order 17 · Tea"}, set()),
         (pot["token"], {"Order 18 · Pot"}, {"Order 18 · Pot"}),
         (f"  {late} ", set(), {"Order 18 · Pot"}),
         (PAYOUTS["algorand_testnet"], {"Order 17 · Tea", "Order 18 · Pot"}, {"Order 18 · Pot"}),
         ("' OR 1=1 --", set(), set()),
     ):
-        for who, base in ((merchant, PAYMENTS), (operator, f"{ROOT}/tenants/{seller.id}/payments")):
-            page = await who.show(base, params={"search": text})
+        for visitor, base in ((merchant, PAYMENTS), (operator, f"{ROOT}/tenants/{seller.id}/payments")):
+            page = await visitor.show(base, params={"search": text})
             assert page.status == 200
             shown = labels(page)
             assert (set(shown[0]), set(shown[1])) == (paid, uncounted), text
             assert page.value("search") == text.strip()
             (link,) = [str(one.attributes["href"]) for one in page.tree.css("a.button") if "CSV" in one.text()]
-            rows = rows_of(await who.http.get(link))
+            rows = rows_of(await visitor.http.get(link))
             assert [row["label"] for row in rows] == [*shown[0], *shown[1]]
     assert "No payment matches" in (await merchant.show(PAYMENTS, params={"search": "nothing"})).text("main")
 
 
 async def test_days_select_by_the_day_of_the_block_in_utc(store: Shop, seller: Tenant, merchant: Merchant) -> None:
     """Both days belong to the selection, and either may be left out."""
-    _, told = await paid_link(store, seller, 1)
+    _, tx_id = await paid_link(store, seller, 1)
     (row,) = rows_of(await merchant.http.get(EXPORT))
     day = datetime.fromisoformat(row["confirmed_at"]).astimezone(UTC).date()
     before, after = (day - timedelta(days=1)).isoformat(), (day + timedelta(days=1)).isoformat()
@@ -114,7 +114,7 @@ async def test_days_select_by_the_day_of_the_block_in_utc(store: Shop, seller: T
     for first, last in ((str(day), str(day)), (str(day), ""), ("", str(day)), (after, ""), ("", before), ("", "")):
         page = await merchant.show(PAYMENTS, params={"from": first, "to": last})
         assert page.status == 200
-        shown[first, last] = told["tx_id"] in page.answer.text
+        shown[first, last] = tx_id["tx_id"] in page.answer.text
         rows = rows_of(await merchant.http.get(EXPORT, params={"from": first, "to": last}))
         assert bool(rows) == shown[first, last]
     assert list(shown.values()) == [True, True, True, False, False, True]
@@ -141,14 +141,14 @@ async def test_a_bad_value_is_a_message_beside_its_field(
     store: Shop, seller: Tenant, merchant: Merchant, given: dict[str, str], wrong: set[str]
 ) -> None:
     """Of the page and of the file; what was written stays, and nothing is listed."""
-    _, told = await paid_link(store, seller)
+    _, tx_id = await paid_link(store, seller)
     for path in (PAYMENTS, EXPORT):
         page = await merchant.show(path, params=given)
         assert (page.status, set(page.fault)) == (422, wrong)
         assert {name: page.value(name) for name in given if name != "search"} == {
             name: value for name, value in given.items() if name != "search"
         }
-        assert told["tx_id"] not in page.answer.text
+        assert tx_id["tx_id"] not in page.answer.text
 
 
 @pytest.mark.parametrize("query", ["from=0001-01-01&to=9999-12-31", "search=%FF%FE", "search=%25", "from=&to=&search="])
@@ -298,17 +298,17 @@ async def test_a_tenant_finds_and_exports_its_own_payments_alone(
     store: Shop, seller: Tenant, merchant: Merchant, operator: Administrator
 ) -> None:
     """Whatever it searches for and whichever id it names; an administrator exports the tenant of the address."""
-    link, told = await paid_link(store, seller, label="Only the seller's")
+    link, tx_id = await paid_link(store, seller, label="Only the seller's")
     await listed_late(store, link, "1" * 52)
     other_tenant = await store.tenant()
     rival = Merchant(store)
     await rival.sign_in(key=other_tenant.key)
-    texts = ("", "seller", told["tx_id"], link["id"], told["payment_ledger_id"], "%", PAYOUTS["algorand_testnet"])
+    texts = ("", "seller", tx_id["tx_id"], link["id"], tx_id["payment_ledger_id"], "%", PAYOUTS["algorand_testnet"])
     for text in texts:
-        for further in ({}, {"after": told["payment_ledger_id"]}, {"tenant_id": seller.id}):
-            given = {"search": text, **further}
-            assert rows_of(await rival.http.get(EXPORT, params=given)) == []
-            page = await rival.show(PAYMENTS, params=given)
+        for further in ({}, {"after": tx_id["payment_ledger_id"]}, {"tenant_id": seller.id}):
+            parameters = {"search": text, **further}
+            assert rows_of(await rival.http.get(EXPORT, params=parameters)) == []
+            page = await rival.show(PAYMENTS, params=parameters)
             assert (page.status, labels(page)) == (200, ([], []))
     assert len(rows_of(await merchant.http.get(EXPORT))) == 2
     for tenant, count in ((seller, 2), (other_tenant, 0)):
@@ -319,17 +319,17 @@ async def test_a_tenant_finds_and_exports_its_own_payments_alone(
 
 async def test_ids_are_shortened_and_whole_in_the_page(store: Shop, seller: Tenant, merchant: Merchant) -> None:
     """The copy button has the whole id, its name says which, and it is hidden until its script runs."""
-    _, told = await paid_link(store, seller)
+    _, tx_id = await paid_link(store, seller)
     page = await merchant.show(PAYMENTS)
     ids = {one.text(): one for one in page.tree.css(".copied-id .id")}
-    assert set(ids) == {"PAYER", told["tx_id"]}
-    start, end = ids[told["tx_id"]].css("span")
-    assert (start.text() + end.text(), len(end.text())) == (told["tx_id"], 6)
+    assert set(ids) == {"PAYER", tx_id["tx_id"]}
+    start, end = ids[tx_id["tx_id"]].css("span")
+    assert (start.text() + end.text(), len(end.text())) == (tx_id["tx_id"], 6)
     buttons: dict[str, Any] = {str(one.attributes["data-copy"]): one for one in page.tree.css("button.copy")}
     assert set(buttons) == set(ids)
-    button = buttons[told["tx_id"]]
+    button = buttons[tx_id["tx_id"]]
     assert (button.attributes["type"], "hidden" in button.attributes) == ("button", True)
-    assert " ".join(button.text().split()) == f"Copy transaction {told['tx_id'][:8]}"
+    assert " ".join(button.text().split()) == f"Copy transaction {tx_id['tx_id'][:8]}"
     assert page.has('#copied[aria-live="polite"]')
 
 

@@ -17,8 +17,8 @@ HALF_AN_HOUR = 1800
 
 def cookie_of(answer: httpx.Response) -> tuple[str, str, set[str]]:
     """Return name, value and attributes of the one cookie that is set."""
-    (told,) = answer.headers.get_list("set-cookie")
-    pair, *attributes = told.split("; ")
+    (cookie,) = answer.headers.get_list("set-cookie")
+    pair, *attributes = cookie.split("; ")
     name, _, value = pair.partition("=")
     return name, value, {one for one in attributes if not one.startswith("Expires=")}
 
@@ -47,8 +47,8 @@ async def test_cookies_are_secure_where_the_public_address_is(tmp_path: Path) ->
             {"HttpOnly", "SameSite=Strict", "Secure", "Max-Age=1800", "Path=/"},
         )
         token = shown.text.partition('name="csrf" value="')[2].partition('"')[0]
-        sent = {"csrf": token, "key": shop.admin_key}
-        answer = await http.post(SIGN_IN, data=sent, headers={"Cookie": f"{name}={guard}"})
+        form_values = {"csrf": token, "key": shop.admin_key}
+        answer = await http.post(SIGN_IN, data=form_values, headers={"Cookie": f"{name}={guard}"})
         name, _, attributes = cookie_of(answer)
         assert (name, attributes) == (
             "__Host-weldproof-session",
@@ -62,8 +62,8 @@ async def test_a_session_is_over_after_thirty_minutes(admin: Administrator) -> N
     admin.shop.advance(HALF_AN_HOUR - 500)
     assert (await admin.show(ROOT)).status == 200
     admin.shop.advance(600)
-    gone = (await admin.show(ROOT)).answer
-    assert (gone.status_code, gone.headers["Location"]) == (303, f"{SIGN_IN}?to=/dashboard")
+    answer = (await admin.show(ROOT)).answer
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"{SIGN_IN}?to=/dashboard")
     late = await admin.submit(page, name="Shop")
     assert (late.status, late.text("h1")) == (403, "Not allowed")
     await admin.sign_in()
@@ -78,12 +78,12 @@ async def test_signing_out_ends_the_session_everywhere_at_once(tmp_path: Path) -
         copy.http.cookies = admin.http.cookies
         page = await copy.show(ROOT)
         assert page.status == 200
-        kept = httpx.Cookies(admin.http.cookies)
+        cookies = httpx.Cookies(admin.http.cookies)
         answer = await copy.submit(page, f"{ROOT}/sign-out")
         assert (answer.status, answer.answer.headers["Location"]) == (303, SIGN_IN)
         assert cookie_of(answer.answer)[1] == ""
         for one in (admin, copy):
-            one.http.cookies = kept
+            one.http.cookies = cookies
             assert (await one.show(ROOT)).answer.headers["Location"] == f"{SIGN_IN}?to=/dashboard"
         await admin.http.aclose()
         await copy.http.aclose()

@@ -20,8 +20,8 @@ HOOK = "http://127.0.0.1:9/hook"
 
 async def networks(admin: Administrator, tenant: str) -> list[tuple[str, str]]:
     """Return a tenant's payout addresses in their order."""
-    stored = (await admin.shop.internal("GET", f"/{tenant}"))["networks"]
-    return [(key, one["payout_address"]) for key, one in stored.items()]
+    networks_stored = (await admin.shop.internal("GET", f"/{tenant}"))["networks"]
+    return [(key, one["payout_address"]) for key, one in networks_stored.items()]
 
 
 async def destinations(admin: Administrator, tenant: str) -> Any:
@@ -40,8 +40,8 @@ async def test_addresses_are_set_in_an_order(admin: Administrator) -> None:
         "address__base_sepolia": f"  {EVM} ",
         "address__algorand_testnet": ALGORAND,
     }
-    saved = await admin.submit(page, **options, place__solana_devnet="2", place__base_sepolia="1")
-    assert (saved.status, saved.answer.headers["Location"]) == (303, f"{path}?done=saved")
+    answer = await admin.submit(page, **options, place__solana_devnet="2", place__base_sepolia="1")
+    assert (answer.status, answer.answer.headers["Location"]) == (303, f"{path}?done=saved")
     assert await networks(admin, tenant) == [
         ("base_sepolia", EVM),
         ("solana_devnet", SOLANA),
@@ -113,20 +113,20 @@ async def test_a_destination_is_added_and_its_secret_shown_once(admin: Administr
     answer = await admin.submit(page, url=f" {HOOK} ", events=["payment.confirmed", "payment.cancelled"])
     assert (answer.status, answer.text("h1")) == (201, "The destination is added")
     assert re.fullmatch(r"weldw_[A-Za-z0-9_-]{43}", answer.secret)
-    (one,) = await destinations(admin, tenant)
-    assert (one["url"], one["events"]) == (HOOK, ["payment.cancelled", "payment.confirmed"])
+    (destination,) = await destinations(admin, tenant)
+    assert (destination["url"], destination["events"]) == (HOOK, ["payment.cancelled", "payment.confirmed"])
     again = await admin.submit(page, url=HOOK)
     assert (again.status, answer.secret in again.answer.text) == (409, False)
     listed = await admin.show(path)
     assert (listed.texts("tbody th"), answer.secret in listed.answer.text) == ([HOOK], False)
-    asks = await admin.show(f"{path}/{one['destination_id']}/rotate")
+    asks = await admin.show(f"{path}/{destination['destination_id']}/rotate")
     rotated = await admin.submit(asks)
     assert (rotated.status, rotated.text("h1")) == (201, "The secret is replaced")
     assert rotated.secret != answer.secret
     assert (await admin.submit(asks)).status == 409
     (now,) = await destinations(admin, tenant)
     assert now["rotated_at"] is not None
-    leaves = await admin.show(f"{path}/{one['destination_id']}/delete")
+    leaves = await admin.show(f"{path}/{destination['destination_id']}/delete")
     assert (await admin.submit(leaves)).answer.headers["Location"] == f"{path}?done=deleted"
     assert await destinations(admin, tenant) == []
     assert (await admin.submit(leaves)).status == 404
@@ -191,10 +191,10 @@ async def test_a_thing_of_another_tenant_is_not_there(admin: Administrator) -> N
     answer = await admin.shop.internal("POST", f"/{theirs}/webhooks", {"url": HOOK}, status=201)
     key = (await admin.shop.internal("GET", f"/{theirs}"))["keys"][0]["key_id"]
     page = await admin.show(f"{ROOT}/tenants/{mine}/keys")
-    sent = {"csrf": page.value("csrf"), "form": page.value("form")}
+    form_values = {"csrf": page.value("csrf"), "form": page.value("form")}
     for below in (f"keys/{key}", f"settings/notifications/{answer['destination_id']}"):
         for verb in ("rotate", "delete"):
             path = f"{ROOT}/tenants/{mine}/{below}/{verb}"
             assert (await admin.show(path)).status == 404
-            assert (await admin.http.post(path, data=sent)).status_code == 404
+            assert (await admin.http.post(path, data=form_values)).status_code == 404
     assert len(await destinations(admin, theirs)) == 1

@@ -50,8 +50,8 @@ TENANTS = {
 
 def routes() -> tuple[Route, ...]:
     """Return every route behind sign-in."""
-    built = Dashboard(GatewaySettings(), *(Mock() for _ in range(9)))
-    return tuple(built._routes._screens)
+    dashboard = Dashboard(GatewaySettings(), *(Mock() for _ in range(9)))
+    return tuple(dashboard._routes._screens)
 
 
 ROUTES = routes()
@@ -74,19 +74,19 @@ async def seller(store: Shop) -> Tenant:
 @pytest.fixture
 async def merchant(store: Shop, seller: Tenant) -> AsyncIterator[Merchant]:
     """That tenant, signed in."""
-    made = Merchant(store)
-    assert (await made.sign_in(key=seller.key)).answer.headers["Location"] == SHOP
-    yield made
-    await made.http.aclose()
+    new_merchant = Merchant(store)
+    assert (await new_merchant.sign_in(key=seller.key)).answer.headers["Location"] == SHOP
+    yield new_merchant
+    await new_merchant.http.aclose()
 
 
 @pytest.fixture
 async def rival(store: Shop) -> AsyncIterator[Merchant]:
     """Another tenant, signed in."""
-    made = Merchant(store)
-    await made.sign_in(key=(await store.tenant()).key)
-    yield made
-    await made.http.aclose()
+    new_merchant = Merchant(store)
+    await new_merchant.sign_in(key=(await store.tenant()).key)
+    yield new_merchant
+    await new_merchant.http.aclose()
 
 
 async def call(who: Administrator, route: Route, tenant_id: str) -> httpx.Response:
@@ -125,10 +125,10 @@ async def test_a_tenant_reaches_no_page_of_the_operators(
 ) -> None:
     """Neither about itself nor about another tenant, one that is not there included; and nothing is changed by it."""
     before = await store.internal("GET", f"/{seller.id}")
-    for who in (merchant, rival):
+    for visitor in (merchant, rival):
         for tenant_id in (seller.id, THING):
             for route in OPERATORS:
-                answer = await call(who, route, tenant_id)
+                answer = await call(visitor, route, tenant_id)
                 if (route.method, route.below) == ("GET", ""):
                     assert (answer.status_code, answer.headers["Location"]) == (303, SHOP)
                     continue
@@ -272,13 +272,13 @@ async def test_every_form_of_a_tenant_wants_its_token(merchant: Merchant, rival:
 async def test_a_tenants_pages_count_against_its_limit(tmp_path: Path) -> None:
     """As its calls of the API do, and no other tenant's (P-RL-01); wrong keys count against the address (P-RL-03)."""
     async with gateway(tmp_path, rate_limits=True, tenant_rate=1, tenant_burst=12, ip_rate=1, ip_burst=60) as shop:
-        made = await shop.tenant()
+        new_merchant = await shop.tenant()
         merchant, rival = Merchant(shop), Merchant(shop)
-        await merchant.sign_in(key=made.key)
+        await merchant.sign_in(key=new_merchant.key)
         await rival.sign_in(key=(await shop.tenant()).key)
         statuses = [(await merchant.show(f"{SHOP}/trial")).status for _ in range(14)]
         assert (statuses[:12], statuses[-1]) == ([200] * 12, 429)
-        assert (await shop.link(made)).status_code == 429
+        assert (await shop.link(new_merchant)).status_code == 429
         assert (await rival.show(f"{SHOP}/trial")).status == 200
         form = await merchant.show(SIGN_IN)
         assert form.status == 303
