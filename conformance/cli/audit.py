@@ -104,7 +104,7 @@ def verify(
     except _Unreachable as fault:
         click.echo(f"weldproof audit verify: {fault}", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    # A recorded head comes first: whoever cut the log's tail could serve a head that fits the rest.
+    # A recorded head comes first: a server that cut the tail can serve a matching head.
     known_head = log.head if head_file is None else _read_head(head_file)
     form = audit_chain.PROFILE if recipe is None else audit_chain.Form(recipe=recipe, any_case=True)
     finding = audit_chain.first_fault(log.entries, key, form, known_head, partial=partial)

@@ -93,13 +93,13 @@ def read_challenge(method: str, url: str, answer: Answer) -> ChallengeAnswer:
     for name, value in answer.headers.items():
         headers[name.lower()] = (*headers.get(name.lower(), ()), value)
     values = headers.get(HEADER.lower(), ())
-    document, fault = decoded(values[0]) if values else (None, None)
+    document, fault = decode_header(values[0]) if values else (None, None)
     body = answer.read_object()
     in_body = body if "accepts" in body or "x402Version" in body else None
     return ChallengeAnswer(method, url, answer.status, headers, document, fault, in_body)
 
 
-def decoded(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
+def decode_header(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
     """Return the document in a header's value and None, or None and the fault."""
     if _STANDARD.fullmatch(value) is None:
         return None, f"it is not base64 of the standard alphabet: {value[:60]!r}"

@@ -101,15 +101,15 @@ RULES: Final[list[Rule]] = []
 
 def judge(answer: ChallengeAnswer) -> tuple[Judged, ...]:
     """Return every rule with its verdict on one answer."""
-    explained = version_one.explained_by_version(answer)
-    judged = (_judged(rule, answer) for rule in RULES)
+    version_one_ids = version_one.explained_by_version(answer)
+    judged_rules = (_judge_rule(rule, answer) for rule in RULES)
     return tuple(
-        replace(one, cause=version_one.CAUSE) if one.verdict is Verdict.FAIL and one.rule.id in explained else one
-        for one in judged
+        replace(one, cause=version_one.CAUSE) if one.verdict is Verdict.FAIL and one.rule.id in version_one_ids else one
+        for one in judged_rules
     )
 
 
-def _judged(rule: Rule, answer: ChallengeAnswer) -> Judged:
+def _judge_rule(rule: Rule, answer: ChallengeAnswer) -> Judged:
     # Without a document only the rules about status and header fields can be judged. The others
     # would all fail for one reason, which rules 2 and 3 already report.
     if answer.document is None and rule.id not in _WITHOUT_DOCUMENT:
@@ -206,7 +206,7 @@ def _accepts(answer: ChallengeAnswer) -> Faults:
 
 @rule(7, "Each offer names its scheme", SPEC, 'Send scheme as a text such as "exact".')
 def _scheme(answer: ChallengeAnswer) -> Faults:
-    return _each(answer, "scheme", lambda one, _: isinstance(one, str) and one != "")
+    return _check_each_offer(answer, "scheme", lambda one, _: isinstance(one, str) and one != "")
 
 
 @rule(
@@ -216,7 +216,7 @@ def _scheme(answer: ChallengeAnswer) -> Faults:
     'Send network as namespace:reference, such as "eip155:8453" for Base; "base" is how version 1 named it.',
 )
 def _network(answer: ChallengeAnswer) -> Faults:
-    return _each(answer, "network", lambda one, _: isinstance(one, str) and is_caip2(one))
+    return _check_each_offer(answer, "network", lambda one, _: isinstance(one, str) and is_caip2(one))
 
 
 @rule(
@@ -228,12 +228,12 @@ def _network(answer: ChallengeAnswer) -> Faults:
 def _amount(answer: ChallengeAnswer) -> Faults:
     if answer.offers and all("amount" not in one and "maxAmountRequired" in one for one in answer.offers):
         return ["amount is missing, and maxAmountRequired, the name in version 1, is present"]
-    return _each(answer, "amount", lambda one, _: atomic_amount(one) is not None)
+    return _check_each_offer(answer, "amount", lambda one, _: atomic_amount(one) is not None)
 
 
 @rule(10, "Each offer names its asset", SPEC, "Send the token's contract, mint or asset id as a text.")
 def _asset(answer: ChallengeAnswer) -> Faults:
-    return _each(answer, "asset", _is_asset)
+    return _check_each_offer(answer, "asset", _is_asset)
 
 
 @rule(
@@ -243,7 +243,7 @@ def _asset(answer: ChallengeAnswer) -> Faults:
     "Send payTo as an address that can be paid there.",
 )
 def _payee(answer: ChallengeAnswer) -> Faults:
-    return _each(answer, "payTo", _is_payee)
+    return _check_each_offer(answer, "payTo", _is_payee)
 
 
 @rule(
@@ -253,12 +253,12 @@ def _payee(answer: ChallengeAnswer) -> Faults:
     "Send a JSON number such as 60; Python clients refuse fractions and texts.",
 )
 def _timeout(answer: ChallengeAnswer) -> Faults:
-    return _each(answer, "maxTimeoutSeconds", lambda one, _: _is_whole(one) and one > 0)
+    return _check_each_offer(answer, "maxTimeoutSeconds", lambda one, _: _is_whole(one) and one > 0)
 
 
 @rule(13, "extra, where an offer has it, is an object", SPEC, "Send an object, or leave extra out.")
 def _extra(answer: ChallengeAnswer) -> Faults:
-    return _each(answer, "extra", lambda one, _: one is None or isinstance(one, dict))
+    return _check_each_offer(answer, "extra", lambda one, _: one is None or isinstance(one, dict))
 
 
 @rule(
@@ -290,14 +290,16 @@ def _known_domain(answer: ChallengeAnswer) -> Faults:
     offers = _signed_for_the_token(answer)
     if not offers:
         return None
-    known = [(place, one) for place, one in offers if _is_usdc(one) and str(one["network"]) in _DOMAINS]
+    known_offers = [(place, one) for place, one in offers if _is_usdc(one) and str(one["network"]) in _DOMAINS]
     wrong = [
         f"accepts[{place}] has {_describe(_extras(one).get('name'))} {_describe(_extras(one).get('version'))}, "
         f"the contract has {name!r} {version!r}"
-        for place, one, (name, version) in ((place, one, _DOMAINS[str(one["network"])]) for place, one in known)
+        for place, one, (name, version) in ((place, one, _DOMAINS[str(one["network"])]) for place, one in known_offers)
         if (_extras(one).get("name"), _extras(one).get("version")) != (name, version)
     ]
-    unknown = [f"accepts[{place}] on {one['network']!r:.80}" for place, one in offers if (place, one) not in known]
+    unknown = [
+        f"accepts[{place}] on {one['network']!r:.80}" for place, one in offers if (place, one) not in known_offers
+    ]
     if unknown and not wrong:
         return Unverified(
             f"{', '.join(unknown)}: the suite knows the domain of USDC on {' and '.join(_DOMAINS)} only; compare "
@@ -378,7 +380,7 @@ def _length(answer: ChallengeAnswer) -> Faults:
     "Add Access-Control-Expose-Headers: PAYMENT-REQUIRED, PAYMENT-RESPONSE.",
     "SHOULD",
 )
-def _exposed(answer: ChallengeAnswer) -> Faults:
+def _header_is_exposed(answer: ChallengeAnswer) -> Faults:
     if not answer.values("Access-Control-Allow-Origin"):
         return None
     names = {
@@ -405,14 +407,14 @@ def _unreadable(answer: ChallengeAnswer) -> Faults:
     EXACT,
     "Verify the signature before you serve, by the facilitator or in your server.",
 )
-def _forged(answer: ChallengeAnswer) -> Faults:
+def _forged_payment_is_refused(answer: ChallengeAnswer) -> Faults:
     if not answer.to_forged:
         return None
     served = [f"{network}: served with {status}" for network, status in answer.to_forged.items() if status < 300]
     tried = {network.partition(":")[0] for network in answer.to_forged}
     untried = [
         f"accepts[{place}] on {one.get('network')!r:.80}"
-        for place, one in _numbered(answer)
+        for place, one in _numbered_offers(answer)
         if _namespace(one) not in tried
     ]
     if untried and not served:
@@ -428,13 +430,13 @@ def _forged(answer: ChallengeAnswer) -> Faults:
     "other network's token does not exist.",
 )
 def _own_token(answer: ChallengeAnswer) -> Faults:
-    named = [(place, one, network_named(one.get("network"))) for place, one in _numbered(answer)]
-    known = [(place, one, network) for place, one, network in named if network is not None]
-    if not known:
+    offers_and_networks = [(place, one, network_named(one.get("network"))) for place, one in _numbered_offers(answer)]
+    known_offers = [(place, one, network) for place, one, network in offers_and_networks if network is not None]
+    if not known_offers:
         return None
     return [
         f"accepts[{place}] is on {network.name}, and its asset is the USDC of {', '.join(others)}"
-        for place, one, network in known
+        for place, one, network in known_offers
         if not _is_usdc(one) and (others := _usdc_elsewhere(one))
     ]
 
@@ -448,7 +450,7 @@ def _own_token(answer: ChallengeAnswer) -> Faults:
 def _payee_is_no_token(answer: ChallengeAnswer) -> Faults:
     if not answer.offers:
         return None
-    paid = [(place, one.get("payTo"), one.get("asset")) for place, one in _numbered(answer)]
+    paid = [(place, one.get("payTo"), one.get("asset")) for place, one in _numbered_offers(answer)]
     return [
         f"accepts[{place}].payTo is its asset, {payee!r:.80}"
         for place, payee, asset in paid
@@ -464,7 +466,7 @@ def _payee_is_no_token(answer: ChallengeAnswer) -> Faults:
     "SHOULD",
 )
 def _price(answer: ChallengeAnswer) -> Faults:
-    return _each(answer, "amount", lambda one, _: atomic_amount(one) != 0)
+    return _check_each_offer(answer, "amount", lambda one, _: atomic_amount(one) != 0)
 
 
 @rule(
@@ -474,17 +476,17 @@ def _price(answer: ChallengeAnswer) -> Faults:
     "Send the address that the client called; behind a proxy, the public one.",
     "SHOULD",
 )
-def _called(answer: ChallengeAnswer) -> Faults:
+def _resource_url(answer: ChallengeAnswer) -> Faults:
     resource = answer.member("resource")
     url = resource.get("url") if isinstance(resource, dict) else None
     if not isinstance(url, str) or not url:
         return None
     try:
-        named, called = urlsplit(urljoin(answer.url, url)), urlsplit(answer.url)
-        same = (_host(named), named.path or "/") == (_host(called), called.path or "/")
+        named_url, called_url = urlsplit(urljoin(answer.url, url)), urlsplit(answer.url)
+        is_same = (_host(named_url), named_url.path or "/") == (_host(called_url), called_url.path or "/")
     except ValueError:  # a malformed port or bracket
-        same = False
-    return [] if same else [f"resource.url is {_describe(url)}, and {_describe(answer.url)[9:]} was called"]
+        is_same = False
+    return [] if is_same else [f"resource.url is {_describe(url)}, and {_describe(answer.url)[9:]} was called"]
 
 
 @rule(
@@ -493,7 +495,7 @@ def _called(answer: ChallengeAnswer) -> Faults:
     TRANSPORT + ", and RFC 3986 on paths that name one resource",
     "Require the payment after routing, for the route that was matched, and not by the text of the path before it.",
 )
-def _spelled(answer: ChallengeAnswer) -> Faults:
+def _other_spellings(answer: ChallengeAnswer) -> Faults:
     return None if answer.spellings is None else list(answer.spellings.free)
 
 
@@ -511,14 +513,14 @@ def _nearly_spelled(answer: ChallengeAnswer) -> Faults:
 _WITHOUT_DOCUMENT: Final = frozenset({"X402-01", "X402-02", "X402-03", "X402-19", "X402-20", "X402-21", "X402-22"})
 
 
-def _each(answer: ChallengeAnswer, name: str, holds: Callable[[Any, Mapping[str, Any]], bool]) -> Faults:
+def _check_each_offer(answer: ChallengeAnswer, name: str, holds: Callable[[Any, Mapping[str, Any]], bool]) -> Faults:
     if not answer.offers:
         return None
-    wrong = [(place, one) for place, one in _numbered(answer) if not holds(one.get(name), one)]
+    wrong = [(place, one) for place, one in _numbered_offers(answer) if not holds(one.get(name), one)]
     return [f"accepts[{place}].{name} is {_describe(one.get(name))}" for place, one in wrong]
 
 
-def _numbered(answer: ChallengeAnswer) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _numbered_offers(answer: ChallengeAnswer) -> Iterator[tuple[int, Mapping[str, Any]]]:
     accepts = answer.member("accepts")
     for place, one in enumerate(accepts if isinstance(accepts, list) else []):
         if isinstance(one, dict):
@@ -526,7 +528,7 @@ def _numbered(answer: ChallengeAnswer) -> Iterator[tuple[int, Mapping[str, Any]]
 
 
 def _exact(answer: ChallengeAnswer, namespace: str) -> Sequence[tuple[int, Mapping[str, Any]]]:
-    offers = ((place, one) for place, one in _numbered(answer) if one.get("scheme") == "exact")
+    offers = ((place, one) for place, one in _numbered_offers(answer) if one.get("scheme") == "exact")
     return [(place, one) for place, one in offers if _namespace(one) == namespace]
 
 

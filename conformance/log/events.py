@@ -24,7 +24,7 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   inserted, each `[place, length]`; any other `$` was sent. It has `whole`, false, if its body is not text or
   was cut. The curl line and the template of a request follow from it; see `recorded`.
 * `arrival`: `n` (in the same sequence as exchanges), `destination` (its name), `request` `{method, url, path, headers,
-  body, names}` as the target sent it to the suite, `response` (the suite's) or null, `error` (why there is none) or
+  body, names}` as the target sent it to the suite, `response` (the suite's) or null, `error` (why it is absent) or
   null.
 * `judgement`: `check`, `row`, `verdict`, `expected`, `found`, `exchange` (the `n` of an exchange or arrival, or null),
   `hint`, `where` (lane, operation …).

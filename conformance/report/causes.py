@@ -97,7 +97,7 @@ def _root(row_id: str, attention: Mapping[str, RowResult]) -> str:
 
 
 def _key(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
-    finding = row.telling[0] if row.telling else None
+    finding = row.decisive_findings[0] if row.decisive_findings else None
     if row.verdict is Verdict.INCONCLUSIVE or finding is None:
         return f"open: {_without_variable_parts(row.reason or row.id)}"
     refusal = _refusal(exchanges.get(finding.exchange or 0), finding.found)
@@ -113,7 +113,7 @@ def _key(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
 
 def _words(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
     """Return the description of a cause, from one of its rows."""
-    finding = row.telling[0] if row.telling else None
+    finding = row.decisive_findings[0] if row.decisive_findings else None
     if row.verdict is Verdict.INCONCLUSIVE or finding is None:
         return one_line(row.reason or "no reason given", _LONGEST)
     refusal = _refusal(exchanges.get(finding.exchange or 0), finding.found)

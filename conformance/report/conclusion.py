@@ -9,7 +9,7 @@ from typing import Final
 
 from conformance.ledger.specification import rests_on as clauses_of
 from conformance.outcome import ON_WORD, STAND_IN, Exit, Verdict
-from conformance.report.row_result import UNEXPECTED, RowResult
+from conformance.report.row_result import UNEXPECTED_OUTCOMES, RowResult
 from conformance.report.summary import Summary
 from conformance.text.untrusted import one_line
 
@@ -90,12 +90,12 @@ def sentence(summary: Summary) -> str:
         if counts[verdict]:
             parts.append(f"{counts[verdict]} {words}")
     known_count = sum(row.expected_failure == "expected" for row in summary.rows)
-    unexpected_count = sum(row.expected_failure in UNEXPECTED for row in summary.rows)
+    unexpected_count = sum(row.expected_failure in UNEXPECTED_OUTCOMES for row in summary.rows)
     if known_count:
         parts.append(f"{known_count} on the expected-failure list")
     if unexpected_count:
         parts.append(f"{unexpected_count} that the expected-failure list does not excuse any more")
-    remarks = "" if summary.finished else " The log ends before the end of the run."
+    remarks = "" if summary.is_finished else " The log ends before the end of the run."
     if summary.interrupted:
         remarks = " The run was interrupted, and requirements that it did not reach have no verdict."
     # A verdict about a server whose identity was not checked must not look like any other.
@@ -144,7 +144,7 @@ def _pass_sentence(summary: Summary, judged_count: int) -> str:
 
 def _quick_result(summary: Summary) -> str:
     """Return the result of a quick look, for the beginning of the sentence, with the note that it is not a verdict."""
-    if not summary.quick or not summary.finished:
+    if not summary.quick or not summary.is_finished:
         return ""
     nothing = "some of the samples warn" if summary.counts[Verdict.WARN] else "no breach found in the samples"
     outcomes = {Exit.PASSED: nothing, Exit.FAILED: "it breaks the requirements below"}
@@ -170,8 +170,8 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
     if summary.partly:
         lines.append(f"{_number(len(summary.partly), 'requirement')} passed in part: {', '.join(summary.partly)}.")
         lines += [f"Not shown of {', '.join(ids)}: {one_line(why, 400)}." for why, ids in summary.not_shown.items()]
-    if summary.untried:
-        lines.append(f"Not tried: {one_line('; '.join(summary.untried), 1000)}.")
+    if summary.untried_steps:
+        lines.append(f"Not tried: {one_line('; '.join(summary.untried_steps), 1000)}.")
     for statement, count in sorted(_findings_of(summary, ON_WORD).items()):
         lines.append(f"{_number(count, 'requirement')} judged on the operator's statement that {statement}.")
     for name, count in sorted(_findings_of(summary, STAND_IN).items()):

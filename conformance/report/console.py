@@ -193,7 +193,7 @@ def _comparisons(console: Terminal, summary: Summary) -> None:
     _heading(console, f"Receipts of {names}, compared; this changes no verdict")
     rows = []
     for pair in summary.comparisons:
-        style = "bold red" if pair.unverified else _GRADE_STYLES.get(pair.grade or "", "magenta")
+        style = "bold red" if pair.unverified_sides else _GRADE_STYLES.get(pair.grade or "", "magenta")
         detail = one_line(pair.missing, 400) if pair.missing is not None else ", ".join(pair.mattering_names)
         plain = [
             (one_line(pair.call, 80), ""),
@@ -205,7 +205,7 @@ def _comparisons(console: Terminal, summary: Summary) -> None:
     for line in table(("call", "lane", "verdict", "differences that matter"), rows, console.width):
         console.print(*line)
     for pair in summary.comparisons:
-        for side in pair.unverified:
+        for side in pair.unverified_sides:
             where = f"{pair.call} on {pair.lane}" if pair.lane else pair.call
             text = f"  NOT VERIFIED: the receipt of {side.name} for {where}, by its own keys: {side.fault}"
             console.print((one_line(text, 600), "bold red"))

@@ -37,9 +37,9 @@ def finding_text(finding: Finding, summary: Summary, replays: Replays = READ_LAT
         request_heading, response_heading = exchange.headings
         lines += [
             request_heading,
-            _indent(exchange.sent(BODY_LIMIT)),
+            _indent(exchange.request_text(BODY_LIMIT)),
             response_heading,
-            _indent(exchange.answered(BODY_LIMIT)),
+            _indent(exchange.response_text(BODY_LIMIT)),
         ]
         lines.append(f"curl      {exchange.command(BODY_LIMIT * 2)}")
         lines.append(f"replay    {replays.command(summary, exchange.n)}")

@@ -80,11 +80,11 @@ class Exchange:
         status_text = "no answer" if self.response is None else str(self.response.status)
         return f"{one_line(self.method, 20)} {one_line(self.path, 120)} → {status_text}"
 
-    def sent(self, limit: int) -> str:
+    def request_text(self, limit: int) -> str:
         """Return the request in HTTP/1.1 form, with visible characters, and the body cut after `limit` characters."""
         return _message(f"{self.method} {self.path}", self.headers, self.body or "", limit)
 
-    def answered(self, limit: int) -> str:
+    def response_text(self, limit: int) -> str:
         """Return the response in the same form, or the error."""
         if self.response is None:
             return show_shortened(self.error or "no answer", limit)

@@ -54,17 +54,17 @@ def _table(summary: Summary) -> Iterator[str]:
 
 
 def _attention(summary: Summary) -> Iterator[str]:
-    rows, told = summary.attention, 0
+    rows, cells = summary.attention, 0
     yield "\n## What needs attention"
     if not rows:
         yield "\nNothing: no breach, no fault, nothing undecided."
     for cause in summary.causes:
-        shown = cause.rows[: max(0, SHOWN_ROWS - told)]
+        shown = cause.rows[: max(0, SHOWN_ROWS - cells)]
         if len(cause.rows) > 1 and shown:
             yield f"\n**{len(cause.rows)} requirements of one cause:** {inline(cause.text)}"
         for row in shown:
             yield from _row(summary, row)
-        told += len(shown)
+        cells += len(shown)
     if len(rows) > SHOWN_ROWS:
         yield f"\n… and {len(rows) - SHOWN_ROWS} more; the other reports have them all."
 
@@ -73,9 +73,9 @@ def _row(summary: Summary, row: RowResult) -> Iterator[str]:
     yield f"\n### {inline(row.id)}: {WORDS[row.verdict]}\n"
     yield f"{inline(row.requirement.sentence)}\n"
     yield inline(describe_standing(row))
-    known = expectation(row)
-    if known is not None:
-        yield f"\n{inline(known)}"
+    expectation_text = expectation(row)
+    if expectation_text is not None:
+        yield f"\n{inline(expectation_text)}"
     if row.verdict is Verdict.INCONCLUSIVE:
         yield f"\n{inline(row.reason or '')}"
         return
@@ -92,9 +92,9 @@ def _comparisons(summary: Summary) -> Iterator[str]:
         yield "They decide nothing. The HTML and JSON reports have every claim.\n"
         yield "| Call | Lane | Targets | Verdict | Differences that matter |\n| --- | --- | --- | --- | --- |"
     for pair in summary.comparisons:
-        telling = pair.missing if pair.missing is not None else ", ".join(pair.mattering_names)
+        findings = pair.missing if pair.missing is not None else ", ".join(pair.mattering_names)
         names = f"{pair.left.name}, {pair.right.name}"
-        cells = (pair.call, pair.lane or "", names, pair.verdict, telling)
+        cells = (pair.call, pair.lane or "", names, pair.verdict, findings)
         yield f"| {' | '.join(map(inline, cells))} |"
 
 

@@ -22,7 +22,7 @@ BY: Final[Mapping[str, Callable[[RowResult], str]]] = {
     "row": lambda row: row.id,
 }
 NOTHING: Final = "-"
-_COUNTED: Final = ((Verdict.FAIL, "fail"), (Verdict.WARN, "warn"), (Verdict.INCONCLUSIVE, "undecided"))
+_COUNTED_VERDICTS: Final = ((Verdict.FAIL, "fail"), (Verdict.WARN, "warn"), (Verdict.INCONCLUSIVE, "undecided"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ def _tone(summary: Summary, verdict: Verdict) -> Verdict | None:
 def _count_cell(summary: Summary, rows: Sequence[RowResult]) -> Cell:
     counts = Counter(row.verdict for row in rows)
     judged = sum(counts[verdict] for verdict in DECIDED_VERDICTS)
-    against = [verdict for verdict in (Verdict.ERROR, *(one for one, _ in _COUNTED)) if counts[verdict]]
-    beside = ", ".join(f"{counts[verdict]} {word}" for verdict, word in _COUNTED if counts[verdict])
+    against = [verdict for verdict in (Verdict.ERROR, *(one for one, _ in _COUNTED_VERDICTS)) if counts[verdict]]
+    beside = ", ".join(f"{counts[verdict]} {word}" for verdict, word in _COUNTED_VERDICTS if counts[verdict])
     if not judged:
         return Cell(NOTHING, beside, against[0] if against else None)
     return Cell(f"{counts[Verdict.PASS]}/{judged}", beside, against[0] if against else _tone(summary, Verdict.PASS))

@@ -11,7 +11,7 @@ from typing import Any, Final
 from conformance.ledger import load
 from conformance.log.events import Event
 from conformance.outcome import Verdict, exit_code
-from conformance.report.row_result import UNEXPECTED
+from conformance.report.row_result import UNEXPECTED_OUTCOMES
 
 # What all parts of one run have alike: of `run.started`, and of its options.
 _ALIKE: Final = ("suite_version", "seed", "claims", "quick")
@@ -176,7 +176,7 @@ def _finish_event(parts: Sequence[_Part]) -> Event:
     # Computed again from all rows, since no part knows the verdicts of the others.
     code = exit_code(
         verdicts,
-        unexpected_passes=sum(row["expected_failure"] in UNEXPECTED for row in rows),
+        unexpected_passes=sum(row["expected_failure"] in UNEXPECTED_OUTCOMES for row in rows),
         is_interrupted=is_interrupted,
         is_strict=bool(parts[0].start_event["options"].get("strict")),
     )

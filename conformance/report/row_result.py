@@ -12,7 +12,7 @@ from conformance.outcome import Verdict
 BAD: Final = frozenset({Verdict.FAIL, Verdict.ERROR})
 
 
-UNEXPECTED: Final = frozenset({"unexpected_pass", "expired", "unmatched"})
+UNEXPECTED_OUTCOMES: Final = frozenset({"unexpected_pass", "expired", "unmatched"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,14 @@ class RowResult:
         return "-".join(self.id.split("-")[:2])
 
     @property
-    def telling(self) -> tuple[Finding, ...]:
+    def decisive_findings(self) -> tuple[Finding, ...]:
         """The findings that made the verdict."""
         return tuple(finding for finding in self.findings if finding.verdict is self.verdict)
 
     @property
     def against(self) -> tuple[Finding, ...]:
         """The findings against the row; empty for a pass, even if a failure was expected."""
-        return () if self.verdict is Verdict.PASS else self.telling
+        return () if self.verdict is Verdict.PASS else self.decisive_findings
 
     @property
     def headline(self) -> str | None:
@@ -89,4 +89,6 @@ class RowResult:
     @property
     def needs_attention(self) -> bool:
         """Whether the row needs a reader's attention: any verdict except kept, absent and documented."""
-        return self.verdict in {*BAD, Verdict.WARN, Verdict.INCONCLUSIVE} or self.expected_failure in UNEXPECTED
+        return (
+            self.verdict in {*BAD, Verdict.WARN, Verdict.INCONCLUSIVE} or self.expected_failure in UNEXPECTED_OUTCOMES
+        )

@@ -84,17 +84,17 @@ class SideBySide:
     claims: tuple[ComparedClaim, ...]
 
     @property
-    def mattering(self) -> tuple[ComparedClaim, ...]:
+    def mattering_claims(self) -> tuple[ComparedClaim, ...]:
         """The claims whose difference matters."""
         return tuple(one for one in self.claims if one.grade == MATTERS)
 
     @property
     def mattering_names(self) -> tuple[str, ...]:
         """The names of those claims."""
-        return tuple(one.name for one in self.mattering)
+        return tuple(one.name for one in self.mattering_claims)
 
     @property
-    def unverified(self) -> tuple[Side, ...]:
+    def unverified_sides(self) -> tuple[Side, ...]:
         """The sides whose receipt does not verify with their own target's keys."""
         return tuple(side for side in (self.left, self.right) if side.verified is False)
 
@@ -103,16 +103,16 @@ class SideBySide:
         """The result in a few words."""
         if self.missing is not None:
             words = "not compared"
-        elif self.mattering:
-            words = f"{len(self.mattering)} matter{'s' if len(self.mattering) == 1 else ''}"
+        elif self.mattering_claims:
+            words = f"{len(self.mattering_claims)} matter{'s' if len(self.mattering_claims) == 1 else ''}"
         else:
             words = "equal" if self.grade == SAME else "differs as expected"
-        return f"{words}, NOT VERIFIED" if self.unverified else words
+        return f"{words}, NOT VERIFIED" if self.unverified_sides else words
 
     @property
     def colour(self) -> str:
         """The class of its colour in pages."""
-        if self.unverified:
+        if self.unverified_sides:
             return "v-fail"
         return "v-inconclusive" if self.grade is None else GRADES[self.grade][1]
 

@@ -13,7 +13,7 @@ from conformance.outcome import NOT_TRIED, Exit, Verdict, worst
 from conformance.report.by_hand import ByHand
 from conformance.report.causes import Cause, causes, with_causes
 from conformance.report.exchange import Exchange
-from conformance.report.row_result import BAD, UNEXPECTED, Finding, RowResult
+from conformance.report.row_result import BAD, UNEXPECTED_OUTCOMES, Finding, RowResult
 from conformance.report.side_by_side import SideBySide, side_by_side
 from conformance.text.untrusted import one_line
 
@@ -118,7 +118,7 @@ class Summary:
     not_yours: str | None = None
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the log contains the end of the run."""
         return self.exit_code is not None
 
@@ -139,7 +139,7 @@ class Summary:
     def breaks(self, row: RowResult) -> bool:
         """Return whether the row alone fails the run or is a fault of the suite; a known breach is not."""
         breach = row.verdict in BAD or (row.verdict is Verdict.WARN and bool(self.options.get("strict")))
-        return row.expected_failure in UNEXPECTED or (breach and row.expected_failure != "expected")
+        return row.expected_failure in UNEXPECTED_OUTCOMES or (breach and row.expected_failure != "expected")
 
     @property
     def known_failures(self) -> tuple[str, ...]:
@@ -209,7 +209,7 @@ class Summary:
         return {reason: tuple(ids) for reason, ids in ids_by_reason.items()}
 
     @property
-    def untried(self) -> tuple[str, ...]:
+    def untried_steps(self) -> tuple[str, ...]:
         """Steps that were not tried because a key of the profile is unbound, each with the key."""
         keys = (one.where[NOT_TRIED] for row in self.rows for one in row.findings if NOT_TRIED in one.where)
         return tuple(sorted(set(keys)))

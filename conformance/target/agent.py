@@ -27,7 +27,7 @@ _Body = Annotated[Mapping[str, Any] | None, placeholders(*_OF_SIGNED)]
 
 
 # A check of the copy without network access must not call the agent itself under another name.
-def same_address(one: str, other: str) -> bool:
+def same_address(first: str, second: str) -> bool:
     """Return whether two addresses are the same, whatever names a loopback host is given."""
 
     def parts(url: str) -> tuple[str, str, int | None, str]:
@@ -37,7 +37,7 @@ def same_address(one: str, other: str) -> bool:
         host = "localhost" if host == "::1" or host.startswith("127.") else host
         return found.scheme, host, found.port or _PORTS.get(found.scheme), found.path.rstrip("/")
 
-    return parts(one) == parts(other)
+    return parts(first) == parts(second)
 
 
 class AgentBindings(Table):

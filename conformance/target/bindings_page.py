@@ -68,30 +68,34 @@ def page() -> str:
 
 def meanings(table: type[Table]) -> dict[str, str]:
     """Return what a table's docstring says of each of its keys, in its order, after those of tables it extends."""
-    found: dict[str, str] = {}
+    texts_by_key: dict[str, str] = {}
     # From the base to the table, so that a table which describes an inherited key again wins.
     for kind in reversed(table.__mro__):
-        listed = (inspect.getdoc(kind) or "").partition("\nAttributes:\n")[2] if issubclass(kind, Table) else ""
-        for name, text in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w+: |\Z)", listed):
-            found.pop(name, None)  # what a table says again of a key that it has from another stands where it says so
-            found[name] = " ".join(text.split())
-    return found
+        attributes_text = (
+            (inspect.getdoc(kind) or "").partition("\nAttributes:\n")[2] if issubclass(kind, Table) else ""
+        )
+        for name, text in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w+: |\Z)", attributes_text):
+            texts_by_key.pop(
+                name, None
+            )  # what a table says again of a key that it has from another stands where it says so
+            texts_by_key[name] = " ".join(text.split())
+    return texts_by_key
 
 
 def _sections(path: str, table: type[Table]) -> Iterator[str]:
-    told, inner = meanings(table), list[tuple[str, type[Table]]]()
+    key_meanings, inner = meanings(table), list[tuple[str, type[Table]]]()
     module = inspect.getdoc(sys.modules[table.__module__]) if path in _REFERENCE else ""
     further = _join((module or "").partition("\n\n")[2])
     yield "".join(f"{part}\n\n" for part in (f"\n## {_heading(path)}", _introduction(table), further) if part)
-    places = {name: place for place, name in enumerate(told)}
+    places = {name: place for place, name in enumerate(key_meanings)}
     for name, one in sorted(table.model_fields.items(), key=lambda field: places.get(field[0], len(places))):
         below = _below(path, name, one.annotation)
         if below is not None:
             inner.append(below)
         else:
-            yield f"- `{name}`: {told[name]} *{_form(one.annotation)}{_example(path, name, one)}.*\n"
-    for where, nested in inner:
-        yield from _sections(where, nested)
+            yield f"- `{name}`: {key_meanings[name]} *{_form(one.annotation)}{_example(path, name, one)}.*\n"
+    for where, nested_table in inner:
+        yield from _sections(where, nested_table)
 
 
 def _heading(path: str) -> str:
@@ -113,13 +117,13 @@ def _below(path: str, name: str, annotation: Any) -> tuple[str, type[Table]] | N
     """Return path and model of the table that a key opens, None where it holds a value."""
     for kind in _alternatives(annotation):
         members = [one for one in typing.get_args(kind) if _is_table(one)]
-        here = f"{path}.{name}" if path else name
+        key_path = f"{path}.{name}" if path else name
         if _is_table(kind):
-            return here, kind
+            return key_path, kind
         if members and typing.get_origin(kind) is tuple:
-            return f"{here}[]", members[0]
+            return f"{key_path}[]", members[0]
         if members:
-            return f"{here}.{_NAMED_TYPES.get(name, 'NAME')}", members[0]
+            return f"{key_path}.{_NAMED_TYPES.get(name, 'NAME')}", members[0]
     return None
 
 
@@ -156,12 +160,12 @@ def _word(kind: Any) -> str:
     return _SIMPLE.get(kind, "any value")
 
 
-def _example(path: str, name: str, one: Any) -> str:
+def _example(path: str, name: str, field: Any) -> str:
     """Return the default of a key, or where it has none the reference's own value, if that is short."""
     # An operator needs to know what happens without the key, so the default comes before the
     # example.
-    default = one.get_default(call_default_factory=True)
-    if one.is_required():
+    default = field.get_default(call_default_factory=True)
+    if field.is_required():
         return ", must be given"
     if default not in (None, (), {}):
         return f"; unset: `{_toml(default)}`"

@@ -23,8 +23,8 @@ def _with_a_key_a_lane(kind: type[T]) -> type[T]:
     # The keys are generated, so that a new lane needs no change here.
     keys: dict[str, Any] = {lane: (table | None, None) for lane, table in TABLES.items()}
     meanings = "".join(f"    {lane}: The {FACTS[lane].main.name} node.\n" for lane in TABLES)
-    told = f"{kind.__doc__}\n\nAttributes:\n{meanings}"
-    return create_model(kind.__name__, __base__=kind, __module__=kind.__module__, __doc__=told, **keys)
+    docstring = f"{kind.__doc__}\n\nAttributes:\n{meanings}"
+    return create_model(kind.__name__, __base__=kind, __module__=kind.__module__, __doc__=docstring, **keys)
 
 
 @_with_a_key_a_lane

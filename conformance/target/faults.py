@@ -47,8 +47,8 @@ def _keys(model: Any, place: Sequence[int | str]) -> list[str]:
     """Return the keys of the table at a place of the profile; none if no single model describes it."""
     for part in place:
         model = _member(model, part)
-    found = _model(model)
-    return [] if found is None else [*found.model_fields]
+    table_model = _model(model)
+    return [] if table_model is None else [*table_model.model_fields]
 
 
 def _member(kind: Any, part: int | str) -> Any:

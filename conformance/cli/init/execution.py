@@ -52,7 +52,7 @@ _USUAL_PACE = 10.0
 # Approximate number of calls of a whole run to the operations that it calls most. It shows how long a limit makes the
 # run.
 _CALLS_OF_A_RUN = {RECEIPT_VERIFY: 900, VERIFY: 600}
-# From here on the user is told how long the calls of one operation take.
+# From here on a message says how long the calls of one operation take.
 _LONG_MINUTES = 5
 # Names of tenants in a profile; rows about the separation of tenants need two.
 _TENANT_NAMES = ("first", "second")

@@ -83,7 +83,7 @@ def _header(name: str) -> str:
 
 
 def _signed_string(template: str) -> str:
-    # Anybody who has seen one delivery could then send any event under its signature.
+    # A client that has seen one delivery could then send any event under its signature.
     if "{body}" not in template:
         raise UsageFault("--signed-string: without {body} a signature does not cover the event")
     return template

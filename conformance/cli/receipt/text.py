@@ -62,7 +62,7 @@ def _show_members(title: str, lines: Sequence[Line]) -> None:
 
 def _show_verification(inspection: Inspection, verification: Verification) -> None:
     word = click.style("verified", fg="green", bold=True)
-    if not verification.verified:
+    if not verification.is_verified:
         word = click.style("NOT VERIFIED", fg="red", bold=True)
     place = f"{one_line(verification.found.place)}: " if verification.found.place else ""
     click.echo(f"{place}{word}  {inspection.kind_words}")
@@ -81,7 +81,7 @@ def _show_verification(inspection: Inspection, verification: Verification) -> No
             _OUTCOMES[hash_binding.outcome],
             describe_binding(hash_binding),
         )
-    if not verification.verified:
+    if not verification.is_verified:
         code = click.style(str(verification.error_code), bold=True)
         click.echo(f"\n{code}: {one_line(str(verification.error_message), _LONGEST)}")
     for hint in verification.hints:

@@ -105,7 +105,7 @@ def command(
         from conformance.receipts.offline.page import verification_page  # noqa: PLC0415 - templates take time
 
         write_page(page, verification_page(inspections, verifications))
-    all_verified = all(one.verified for one in verifications)
+    all_verified = all(one.is_verified for one in verifications)
     if as_json:
         print_json({"verified": all_verified, "receipts": [one.as_json() for one in verifications]})
     else:

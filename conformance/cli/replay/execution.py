@@ -257,6 +257,8 @@ def _show(title: str, exchange: Event | None) -> None:
     shown_exchange = Exchange.of(exchange)
     click.echo(f"  {shown_exchange.command(_SHOWN_CHARACTERS)}")
     click.echo(
-        "".join(f"  {line}\n" if line else "\n" for line in shown_exchange.answered(_SHOWN_CHARACTERS).split("\n")),
+        "".join(
+            f"  {line}\n" if line else "\n" for line in shown_exchange.response_text(_SHOWN_CHARACTERS).split("\n")
+        ),
         nl=False,
     )

@@ -99,7 +99,7 @@ class Comparison:
         return next(grade for grade in (Grade.MATTERS, Grade.EXPECTED, Grade.SAME) if grade in found)
 
     @property
-    def mattering(self) -> tuple[ClaimComparison, ...]:
+    def mattering_claims(self) -> tuple[ClaimComparison, ...]:
         """The claims whose difference matters."""
         return tuple(one for one in self.claims if one.grade is Grade.MATTERS)
 

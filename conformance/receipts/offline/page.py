@@ -53,10 +53,10 @@ def verification_page(inspections: Sequence[Inspection], verifications: Sequence
     """Return the page of receipts that were verified, each with its explanation."""
     shown_receipts = []
     for inspection, verification in zip(inspections, verifications, strict=True):
-        problems = () if verification.verified else (f"{verification.error_message} ({verification.error_code})",)
-        word, tone = ("verified", "v-pass") if verification.verified else ("NOT VERIFIED", "v-fail")
+        problems = () if verification.is_verified else (f"{verification.error_message} ({verification.error_code})",)
+        word, tone = ("verified", "v-pass") if verification.is_verified else ("NOT VERIFIED", "v-fail")
         shown_receipts.append(ShownReceipt(inspection, verification, problems, word, tone))
-    whole = all(one.verified for one in verifications)
+    whole = all(one.is_verified for one in verifications)
     return _render_page(
         "verify", "Verified" if whole else "Not verified", _LEAD, "pass" if whole else "fail", shown_receipts
     )

@@ -72,7 +72,7 @@ class Verification:
         return [one for one in self.bindings if one.outcome not in enough]
 
     @property
-    def verified(self) -> bool:
+    def is_verified(self) -> bool:
         """Whether every requested test passes."""
         return self.error_code is None
 
@@ -107,7 +107,7 @@ class Verification:
                 hints.append("no key has the header's kid, so the first was taken: these may be another issuer's keys")
         if any(one.outcome is Outcome.OTHER_RECIPE for one in self.faults):
             hints.append("an issuer that hashes by another recipe is accepted with --any-recipe")
-        if self.verified and not self.bindings and self.expected_payment_hash is None:
+        if self.is_verified and not self.bindings and self.expected_payment_hash is None:
             hints.append(
                 "nothing shows that it is about your call: --request, --response and --settlement compare that"
             )
@@ -131,7 +131,7 @@ class Verification:
         payload = examination.envelope.payload if examination.envelope is not None and examination.claims else None
         return {
             "place": self.found.place,
-            "verified": self.verified,
+            "verified": self.is_verified,
             "error_code": self.error_code,
             "error_message": self.error_message,
             "error_field": fault.field if fault is not None else None,

@@ -235,22 +235,22 @@ def test_a_payload_that_is_not_canonical_matters_beside_one_that_is() -> None:
     """Bytes in another form are reported once, with the side that a verifier refuses; two of them are alike."""
     right, wrong = receipt(PAYABLE), receipt(PAYABLE, canonical=False)
     found = compare(right, wrong)
-    assert [(one.name, one.grade) for one in found.mattering] == [("canonical form", MATTERS)]
-    assert "refuses the right one" in found.mattering[0].why
-    assert "refuses the left one" in compare(wrong, right).mattering[0].why
+    assert [(one.name, one.grade) for one in found.mattering_claims] == [("canonical form", MATTERS)]
+    assert "refuses the right one" in found.mattering_claims[0].why
+    assert "refuses the left one" in compare(wrong, right).mattering_claims[0].why
     assert compare(wrong, wrong).grade is SAME
 
 
 def test_receipts_of_two_kinds_are_not_held_to_each_others_claims() -> None:
     """Two kinds matter once; what goes with one kind only is no missing claim."""
     found = compare(receipt(PAYABLE), receipt(COMPLIANCE))
-    assert [(one.part, one.name) for one in found.mattering] == [("receipt", "kind of receipt")]
+    assert [(one.part, one.name) for one in found.mattering_claims] == [("receipt", "kind of receipt")]
 
 
 def test_a_payable_receipt_whose_kind_is_written_otherwise_is_still_compared_as_one() -> None:
     """Without a known `kind` the hashes tell a payable receipt; the missing claim is what matters."""
     found = compare(receipt(PAYABLE), receipt(change_claims(PAYABLE, kind=None)))
-    assert [(one.part, one.name) for one in found.mattering] == [("payload", "kind")]
+    assert [(one.part, one.name) for one in found.mattering_claims] == [("payload", "kind")]
 
 
 @pytest.mark.parametrize(

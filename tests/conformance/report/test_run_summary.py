@@ -18,7 +18,7 @@ def test_rows_come_in_ledger_order_with_their_sentence() -> None:
     row = next(row for row in summary.rows if row.id == "RAIL-402-01")
     assert row.verdict is Verdict.FAIL
     assert row.requirement.sentence
-    assert [finding.found for finding in row.telling] == ["status 200"]
+    assert [finding.found for finding in row.decisive_findings] == ["status 200"]
     assert row.group == "RAIL-402"
     assert list(summary.groups)[:2] == ["GW-DOC", "RAIL-402"]
 

@@ -44,7 +44,7 @@ def verify_one(claims: Any, keys: KeySet = KEYS, given: Any = None, **more: Any)
 def test_a_receipt_of_its_issuer_verifies(claims: dict[str, Any]) -> None:
     """Under the keys of the DID that it names."""
     found = verify_one(claims, OF_DID, SETTLEMENT)
-    assert (found.verified, found.error_code, found.issuer.result) == (True, None, "pass")
+    assert (found.is_verified, found.error_code, found.issuer.result) == (True, None, "pass")
     assert found.as_json()["claims"] == claims
 
 
@@ -52,7 +52,7 @@ def test_a_receipt_of_its_issuer_verifies(claims: dict[str, Any]) -> None:
 def test_a_receipt_that_names_another_issuer_does_not(member: str) -> None:
     """Its own code, beyond the nine; the nine steps pass."""
     found = verify_one({**PAYABLE, member: "did:web:other.example"}, OF_DID)
-    assert (found.verified, found.error_code) == (False, "ISSUER_DIFFERS")
+    assert (found.is_verified, found.error_code) == (False, "ISSUER_DIFFERS")
     assert found.examination.is_verified
     assert "did:web:other.example" in str(found.error_message)
     assert DID in str(found.error_message)
@@ -62,7 +62,7 @@ def test_a_receipt_that_names_no_issuer_is_not_that_dids() -> None:
     """Asked for by its DID, it must name it."""
     claims = {name: value for name, value in PAYABLE.items() if name not in {"iss", "provider_did"}}
     assert verify_one(claims, OF_DID).error_code == "ISSUER_DIFFERS"
-    assert verify_one(claims).verified
+    assert verify_one(claims).is_verified
 
 
 def test_a_key_without_a_did_judges_no_issuer() -> None:
@@ -103,7 +103,7 @@ def test_another_recipe_is_a_result_of_its_own() -> None:
     assert (other.bindings[0].outcome, other.bindings[0].recipe) == ("other_recipe", "sha256-tx")
     assert "not the profile's" in str(other.error_message)
     assert any("--any-recipe" in hint for hint in other.hints)
-    assert verify_one(claims, given=SETTLEMENT, any_recipe=True).verified
+    assert verify_one(claims, given=SETTLEMENT, any_recipe=True).is_verified
     wrong = {**PAYABLE, "settled_payment_ref": "sha256:" + "0" * 64}
     assert verify_one(wrong, given=SETTLEMENT, any_recipe=True).bindings[0].outcome == "differs"
 
@@ -113,8 +113,8 @@ def test_receipts_of_one_answer_share_what_they_bind() -> None:
     both = [Found("receipt", sign_receipt(PAYABLE)), Found("screening", sign_receipt(COMPLIANCE))]
     given = {"request": REQUEST, "payer": {"address": PAYER, "network": NETWORK}, **SETTLEMENT}
     payable, screening = verify_all(both, KEYS, given)
-    assert payable.verified
-    assert screening.verified
+    assert payable.is_verified
+    assert screening.is_verified
     assert [one.claim for one in payable.bindings] == ["request_hash", "settled_payment_ref"]
     assert [one.claim for one in screening.bindings] == ["payment_hash", "payer_ref"]
 
@@ -129,7 +129,7 @@ def test_what_no_receipt_binds_is_a_fault() -> None:
 
 def test_the_expected_payment_is_step_nine() -> None:
     """Its code is the ninth."""
-    assert verify_one(COMPLIANCE, expected_payment_hash=PAYABLE["settled_payment_ref"]).verified
+    assert verify_one(COMPLIANCE, expected_payment_hash=PAYABLE["settled_payment_ref"]).is_verified
     assert verify_one(COMPLIANCE, expected_payment_hash="sha256:x").error_code == "PAYMENT_HASH_MISMATCH"
 
 
@@ -146,11 +146,11 @@ def test_hints_explain_retired_and_foreign_keys() -> None:
 def test_the_key_is_chosen_as_the_profile_says() -> None:
     """By kid, by a DID URL, else the first (P-RV-01)."""
     both = of_jwks(json.dumps({"keys": [OTHER.jwk, SIGNER.jwk]}).encode(), "here")
-    assert (verify_one(PAYABLE, both).verified, verify_one(PAYABLE, both).key_chosen_by) == (True, "kid")
+    assert (verify_one(PAYABLE, both).is_verified, verify_one(PAYABLE, both).key_chosen_by) == (True, "kid")
     nameless = sign_receipt(PAYABLE, header={"alg": "EdDSA"})
     (first,) = verify_all([Found("", nameless)], both, {})
     assert (first.error_code, first.key_chosen_by) == ("TAMPERED_SIGNATURE", "first")
     long = sign_receipt(PAYABLE, header={**HEADER, "kid": f"{DID}#{SIGNER.kid}"})
     document = of_did_document(json.dumps(did_document(asserting=(OTHER, SIGNER))).encode(), "here")
     (by_url,) = verify_all([Found("", long)], document, {})
-    assert (by_url.verified, by_url.key_chosen_by) == (True, "kid")
+    assert (by_url.is_verified, by_url.key_chosen_by) == (True, "kid")
