@@ -193,6 +193,7 @@ async def explanations_show_what_is_signed(case: Case) -> None:
     Expects a list of exactly these in exactly this order, and each parameter with its value.
     """
     agent = await agent_of(case)
+    # The same components in reverse order, so that an agent which sorts them fails in one of the two.
     orders = (
         ("@method", "@authority", "@path", "content-type", "content-digest"),
         ("content-digest", "content-type", "@path", "@authority", "@method"),

@@ -53,6 +53,7 @@ def _judge_shape(case: Case, answer: Answer, empty_reason: str) -> None:
     finding = fault or f"{answer.status} {answer.headers.get('Content-Type')}, {type(value).__name__}"
     case.expect("CP-TRUST-01", holds, "200 with a JSON object", finding, exchange=answer)
     entries: Mapping[str, Any] = value if isinstance(value, dict) else {}
+    # Decoded strictly: a key with white space or other characters inside is not base64.
     keys = {did: documents.decode_base64(text) for did, text in entries.items()}
     row_results = (
         ("CP-TRUST-02", "base64 text", [did for did, key in keys.items() if key is None]),

@@ -87,7 +87,9 @@ async def test_a_server_without_verify_is_no_agent() -> None:
 
 async def test_an_agent_that_nobody_understands_is_still_one() -> None:
     """Its document is found, its names are left to the operator."""
-    discovery = await probe_scripted(Agent(lambda call, reply: Reply(422, {"detail": []}) if call.path == VERIFY else reply))
+    discovery = await probe_scripted(
+        Agent(lambda call, reply: Reply(422, {"detail": []}) if call.path == VERIFY else reply)
+    )
     assert discovery is not None
     assert discovery.bindings == {"openapi_path": "/openapi.json"}
 
