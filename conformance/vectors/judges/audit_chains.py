@@ -18,11 +18,11 @@ def judge(question: Mapping[str, Any]) -> Verdict:
     try:
         key = key_bytes(question["key_hex"])
     except ValueError:
-        return Verdict.refused(Kind.WRONG_KEY.value)
+        return Verdict.refuse(Kind.WRONG_KEY.value)
     # The head is optional: without it, a log that was cut at its end is valid, since its chain is intact.
     entries, noted = question["entries"], question["head"]
     head = None if noted is None else Head(noted["seq"], noted["mac"])
     verdict = first_fault(entries, key, head=head, partial=question["partial"])
     if verdict is None:
         return Verdict.holds(entries=len(entries))
-    return Verdict.refused(verdict.kind.value, place=verdict.place, seq=verdict.seq)
+    return Verdict.refuse(verdict.kind.value, place=verdict.place, seq=verdict.seq)

@@ -17,6 +17,6 @@ def judge(question: Mapping[str, Any]) -> Verdict:
         # The question is in base64: a text in JSON could not contain the malformed bytes of some vectors.
         value = i_json(base64.b64decode(question["json_b64"]))
     except IJsonFault as fault:
-        return Verdict.refused(fault.kind.value)
+        return Verdict.refuse(fault.kind.value)
     canonical = jcs_bytes(value)
     return Verdict.holds(canonical_b64=base64.b64encode(canonical).decode(), sha256=sha256_hex(canonical))

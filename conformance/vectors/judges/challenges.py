@@ -25,12 +25,12 @@ def judge(question: Mapping[str, Any]) -> Verdict:
     # The stages are judged in the order of 5.7 (steps 5, 10 and 11): origin, request, time.
     token = tokens.Token.read(text)
     if token is None:
-        return Verdict.refused(SYNTAX, UNKNOWN)
+        return Verdict.refuse(SYNTAX, UNKNOWN)
     issuer = tokens.Issuer(bytes.fromhex(question["secret_hex"]), question["service_word"])
     lanes = (lane for lane in question["lanes"] if issuer.first_half(token.unix, token.nonce, lane) == token.first)
     lane = next(lanes, None)
     if lane is None:
-        return Verdict.refused(ORIGIN, UNKNOWN)
+        return Verdict.refuse(ORIGIN, UNKNOWN)
     digest = question.get("request_hash") or tokens.request_hash(question["request"], question["service_id"])
     values = {
         "lane": lane["caip2"],
@@ -39,10 +39,10 @@ def judge(question: Mapping[str, Any]) -> Verdict:
         **_read_token(text, lane["caip2"], question["service_word"]),
     }
     if issuer.second_half(token.first, question["service_id"], digest) != token.second:
-        return Verdict.refused(REQUEST, "request_mismatch", **values)
+        return Verdict.refuse(REQUEST, "request_mismatch", **values)
     now, latest = question["now"], token.issued_at + question["ttl_seconds"]
     if token.issued_at > now + tokens.FUTURE_SKEW_SECONDS or now > latest:
-        return Verdict.refused(TIME, "challenge_expired", **values)
+        return Verdict.refuse(TIME, "challenge_expired", **values)
     return Verdict.holds(**values)
 
 

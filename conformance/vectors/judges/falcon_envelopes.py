@@ -16,5 +16,5 @@ def judge(given: Mapping[str, Any]) -> Verdict:
     )
     verdict = (judge_token if given["expect"] == "federation_token" else judge_credential)(given["envelope"], question)
     if verdict.reason is not None or verdict.envelope is None:
-        return Verdict.refused(verdict.reason or "")
+        return Verdict.refuse(verdict.reason or "")
     return Verdict.holds(type=str(verdict.kind), content_hash=verdict.envelope.content_hash)

@@ -33,4 +33,4 @@ def judge(question: Mapping[str, Any]) -> Verdict:
         return Verdict.holds(**values)
     # The stage is that of the first fault. Several codes are only possible for vectors of another origin.
     codes = tuple(dict.fromkeys(fault.code for fault in verdict.faults))
-    return Verdict.refused(codes[0].step, *codes, **values)
+    return Verdict.refuse(codes[0].step, *codes, **values)

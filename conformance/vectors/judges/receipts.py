@@ -41,15 +41,15 @@ def judge(input: Mapping[str, Any]) -> Verdict:  # noqa: A002 - the word of the 
         return _make_refusal(verdict.passed_steps, verdict.fault)
     # Each code once, in the order in which the bindings are judged.
     wrong = dict.fromkeys(one.code for one in faults(verdict.claims, input))
-    return Verdict.refused("bindings", *wrong, **_values(verdict)) if wrong else Verdict.holds(**_values(verdict))
+    return Verdict.refuse("bindings", *wrong, **_values(verdict)) if wrong else Verdict.holds(**_values(verdict))
 
 
 def _make_refusal(stages_passed: int, fault: ReceiptFault) -> Verdict:
     stage = _OF_STEP[stages_passed]
     if stage != "fields":
-        return Verdict.refused(stage, fault.code)
+        return Verdict.refuse(stage, fault.code)
     details = {} if fault.field is None else {"error_field": fault.field}
-    return Verdict.refused("values" if fault.code == "INVALID_PAYLOAD" else stage, fault.code, **details)
+    return Verdict.refuse("values" if fault.code == "INVALID_PAYLOAD" else stage, fault.code, **details)
 
 
 def _values(verdict: Examination) -> dict[str, Any]:

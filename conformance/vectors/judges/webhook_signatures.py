@@ -24,14 +24,14 @@ def judge(question: Mapping[str, Any]) -> Verdict:
     """
     header = oracle.read(question["header"])
     if header.t is None or not _keeps_form(header, question["scheme"]):
-        return Verdict.refused("header")
+        return Verdict.refuse("header")
     mac, holds = _signature(header, header.t, question)
     values = {"t": header.t, "mac": mac}
     # The time is judged before the MAC. The MAC is among the values of a stale delivery, too, so that a verifier which
     # computes it can be compared.
     if oracle.is_stale(header.t, question["now"], question["tolerance_seconds"]):
-        return Verdict.refused("time", **values)
-    return Verdict.holds(**values) if holds else Verdict.refused("signature", **values)
+        return Verdict.refuse("time", **values)
+    return Verdict.holds(**values) if holds else Verdict.refuse("signature", **values)
 
 
 def _keeps_form(header: SignatureHeader, scheme: str) -> bool:

@@ -18,7 +18,7 @@ def judge(question: Mapping[str, Any]) -> Verdict:
     try:
         return Verdict.holds(**_judge_payment(question))
     except PaymentRefusal as refusal:
-        return Verdict.refused(refusal.stage, refusal.code)
+        return Verdict.refuse(refusal.stage, refusal.code)
 
 
 def _judge_payment(question: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,5 +15,5 @@ def judge(question: Mapping[str, Any]) -> Verdict:
     if verdict.reason is not None or verdict.envelope is None:
         # Only the proof itself has codes; the envelope's stages explain themselves.
         codes = () if verdict.refusal is None else (verdict.refusal.value,)
-        return Verdict.refused(verdict.reason or "", *codes)
+        return Verdict.refuse(verdict.reason or "", *codes)
     return Verdict.holds(content_hash=verdict.envelope.content_hash)

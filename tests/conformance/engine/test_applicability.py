@@ -18,7 +18,7 @@ from conformance.target import Claims, LimitedService, Profile, Surface
 NOBODY = "http://127.0.0.1:9"
 
 
-def claiming(*surfaces: str) -> Profile:
+def make_profile(*surfaces: str) -> Profile:
     """Return a profile that claims surfaces."""
     return Profile(surfaces={name: Surface(url=NOBODY) for name in surfaces}, claims=Claims(surfaces=surfaces))
 
@@ -44,7 +44,7 @@ def claiming(*surfaces: str) -> Profile:
 )
 def test_a_row_applies_where_all_it_needs_is_claimed(row: str, surfaces: tuple[str, ...], applies: bool) -> None:
     """Events need webhooks, shared rows any surface, comparisons both sides; the reason names what is missing."""
-    reason = explain_absence(load()[row], claiming(*surfaces))
+    reason = explain_absence(load()[row], make_profile(*surfaces))
     assert applies is (reason is None)
     assert applies or "claim" in str(reason)
 
@@ -73,7 +73,7 @@ async def verdict_of(row: str, *bodies: Any) -> dict[str, Any]:
         for place, body in enumerate(bodies)
     )
     log = EventLog()
-    await Run(Plan((load()[row],), checks, seed=1, workers=1), claiming("gateway"), log).execute()
+    await Run(Plan((load()[row],), checks, seed=1, workers=1), make_profile("gateway"), log).execute()
     (found,) = log.of("row")
     return dict(found)
 
@@ -115,7 +115,7 @@ async def test_limits_are_exhausted_alone_where_they_are_shared(apart: bool, tmp
         Check("a_limit", ("GW-RATE-02",), "gateway", None, exclusive=Exclusive.LIMITS, fix="", function=limit),
         Check("b_other", ("GW-RATE-02",), "gateway", None, exclusive=Exclusive.NOTHING, fix="", function=slow),
     )
-    profile = claiming("gateway")
+    profile = make_profile("gateway")
     if apart:
         service = LimitedService(url=NOBODY, offset_file=tmp_path / "clock")
         profile = profile.model_copy(update={"limited": {"gateway": service}})

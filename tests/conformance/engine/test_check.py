@@ -60,8 +60,8 @@ def test_a_breach_weighs_what_its_row_does() -> None:
     assert not case.expect(MUST, False, "so", "otherwise")
     assert not case.expect(SHOULD, False, "so", "otherwise", hint="Mend just that.")
     assert case.expect(MUST, True, "so", "so")
-    told = [(event["verdict"], event["hint"]) for event in case.log.of("judgement")]
-    assert told == [("fail", "Mend it."), ("warn", "Mend just that."), ("pass", None)]
+    log_entries = [(event["verdict"], event["hint"]) for event in case.log.of("judgement")]
+    assert log_entries == [("fail", "Mend it."), ("warn", "Mend just that."), ("pass", None)]
 
 
 def test_what_goes_beyond_a_row_warns_and_says_why() -> None:
@@ -69,8 +69,8 @@ def test_what_goes_beyond_a_row_warns_and_says_why() -> None:
     case = case_of(None)
     case.expect(MUST, False, "so", "otherwise", beyond="the name is open", where={"member": "x"})
     case.expect(MUST, True, "so", "so", beyond="the name is open")
-    told = [(event["verdict"], event["where"]) for event in case.log.of("judgement")]
-    assert told == [("warn", {"member": "x", "only warns, since": "the name is open"}), ("pass", {})]
+    log_entries = [(event["verdict"], event["where"]) for event in case.log.of("judgement")]
+    assert log_entries == [("warn", {"member": "x", "only warns, since": "the name is open"}), ("pass", {})]
 
 
 def test_what_does_not_judge_says_why() -> None:
@@ -79,8 +79,8 @@ def test_what_does_not_judge_says_why() -> None:
     case.mark_inconclusive(MUST, "it is unknown")
     case.mark_not_applicable(MUST, "it is claimed absent")
     case.mark_documented(MUST, "no node shows it")
-    told = [(event["verdict"], event["expected"], event["hint"]) for event in case.log.of("judgement")]
-    assert told == [
+    log_entries = [(event["verdict"], event["expected"], event["hint"]) for event in case.log.of("judgement")]
+    assert log_entries == [
         ("inconclusive", "it is unknown", None),
         ("not_applicable", "it is claimed absent", None),
         ("documented", "no node shows it", None),
@@ -107,8 +107,8 @@ def test_a_sample_is_told_once_with_its_size() -> None:
     assert len(case.draw_part(range(30), 10, "inputs")) == len(case.draw_part(range(40), 10, "inputs")) == 10
     assert sorted(case.draw_part(range(5), 10, "others")) == list(range(5))
     case.log_parts()
-    (told,) = case.log.of("check.shortened")
-    assert (told["what"], told["tried"], told["of"], told["rows"]) == ("inputs", 20, 70, [MUST, SHOULD])
+    (log_entries,) = case.log.of("check.shortened")
+    assert (log_entries["what"], log_entries["tried"], log_entries["of"], log_entries["rows"]) == ("inputs", 20, 70, [MUST, SHOULD])
 
 
 def test_a_check_judges_its_own_rows_only() -> None:

@@ -25,14 +25,14 @@ async def test_results_come_in_the_order_of_the_parts() -> None:
 
 async def test_no_more_run_at_a_time_than_allowed() -> None:
     """The rest waits for room."""
-    running, most = 0, 0
+    running_parts, most = 0, 0
 
     async def part() -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
+        nonlocal running_parts, most
+        running_parts += 1
+        most = max(most, running_parts)
         await asyncio.sleep(0)
-        running -= 1
+        running_parts -= 1
 
     await run_concurrently((part() for _ in range(20)), at_once=3)
     assert most == 3
@@ -77,12 +77,12 @@ async def test_an_interrupt_leaves_no_part_behind(turns: int) -> None:
             ended.append("ended")
 
     parts = [part() for _ in range(3)]
-    running = asyncio.ensure_future(run_concurrently(parts, at_once=1))
+    running_parts = asyncio.ensure_future(run_concurrently(parts, at_once=1))
     await asyncio.sleep(0)
     for _ in range(turns):
         await asyncio.sleep(0)
-    running.cancel()
+    running_parts.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
+        await running_parts
     assert [inspect.getcoroutinestate(one) for one in parts] == [inspect.CORO_CLOSED] * 3
     assert ended == ["ended"] * turns

@@ -34,7 +34,7 @@ def entry(row: str, expires: dt.date = FAR) -> ExpectedFailure:
     return ExpectedFailure(id=row, reason='a "known"\nbreach \\ #', owner="us", expires=expires)
 
 
-def run() -> tuple[Event, ...]:
+def make_run() -> tuple[Event, ...]:
     """Return a run in which one entry holds, one is stale, one unmatched, one expired."""
     words = ("expected", "unexpected_pass", "unmatched", "expired")
     verdicts = (Verdict.FAIL, Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.FAIL)
@@ -44,7 +44,7 @@ def run() -> tuple[Event, ...]:
 def test_each_fault_is_named() -> None:
     """Stale, unmatched and expired entries have a sentence each, one that holds or was not selected none."""
     entries = [*map(entry, ROWS[:3]), entry(ROWS[3], PAST), entry("GW-LINK-01")]
-    assert list_faults(entries, run()) == (
+    assert list_faults(entries, make_run()) == (
         "stale: RAIL-402-02 passes",
         "unmatched: RAIL-402-03 does not apply to this target",
         "expired on 2020-01-01, and RAIL-402-07 is still broken",
@@ -54,7 +54,7 @@ def test_each_fault_is_named() -> None:
 def test_the_list_without_what_does_not_hold_is_proposed() -> None:
     """It is a list that `--xfail` takes, with the entries that hold; those that do not are comments in it."""
     entries = [*map(entry, ROWS[:3]), entry(ROWS[3], PAST), entry("GW-LINK-01")]
-    text = propose_list(entries, run())
+    text = propose_list(entries, make_run())
     assert text is not None
     assert parse(text, source="proposed").xfail == (entries[0], entries[4])
     left_out = "\n".join(line[2:] for line in text.splitlines() if line.startswith(("# [[", "# id", "# reason")))
@@ -64,8 +64,8 @@ def test_the_list_without_what_does_not_hold_is_proposed() -> None:
 
 def test_nothing_is_proposed_where_all_hold() -> None:
     """Neither an empty list nor one that holds is touched."""
-    assert propose_list([], run()) is None
-    assert propose_list([entry(ROWS[0]), entry("GW-LINK-01")], run()) is None
+    assert propose_list([], make_run()) is None
+    assert propose_list([entry(ROWS[0]), entry("GW-LINK-01")], make_run()) is None
 
 
 def test_an_entry_that_matches_nothing_fails_every_report() -> None:

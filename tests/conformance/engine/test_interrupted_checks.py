@@ -36,13 +36,13 @@ async def test_a_check_whose_program_ended_before_it_was_interrupted() -> None:
         Check("never", (ANOTHER,), "gateway", None, exclusive=Exclusive.SURFACE, fix="", function=never),
     )
     log = EventLog()
-    run = asyncio.create_task(
+    run_ = asyncio.create_task(
         Run(Plan((load()[ROW], load()[ANOTHER]), checks, seed=1, workers=1), profile, log).execute()
     )
     async with asyncio.timeout(600):
         await began.wait()
-        run.cancel()
-        await run
+        run_.cancel()
+        await run_
     assert [(event["check"], event["outcome"]) for event in log.of("check.finished")] == [("breaks", "cancelled")]
     assert {event["id"]: event["verdict"] for event in log.of("row")} == {ROW: "inconclusive", ANOTHER: "inconclusive"}
     assert not [event for event in log.of("note") if "Traceback" in event["text"]]
@@ -66,11 +66,11 @@ async def test_a_check_that_ends_after_the_run_adds_nothing_to_it() -> None:
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
     check = Check("lingers", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", function=lingers)
     log = EventLog()
-    run = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, log).execute())
+    run_ = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, log).execute())
     async with asyncio.timeout(600):
         await began.wait()
-        run.cancel()
-        await run
+        run_.cancel()
+        await run_
         await ended.wait()
     assert [event["event"] for event in log.events][-2:] == ["row", "run.finished"]
 
@@ -93,12 +93,12 @@ async def test_a_shared_question_ends_with_the_run() -> None:
 
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
     check = Check("asks", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", function=asks)
-    run = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, EventLog()).execute())
+    run_ = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, EventLog()).execute())
     async with asyncio.timeout(600):
         await began.wait()
-        run.cancel()
-        await run
+        run_.cancel()
+        await run_
     assert ended.is_set()
-    del check, run
+    del check, run_
     gc.collect()
     assert unheard == []

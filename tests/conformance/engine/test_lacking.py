@@ -29,15 +29,15 @@ PROFILE = Profile(surfaces={"rail": Surface(url=NOBODY)}, claims=Claims(surfaces
 async def control_of(*verbs: str) -> AsyncIterator[NodeControl]:
     """Serve a control address that lists verbs and obeys each of them."""
 
-    async def listed(request: web.Request) -> web.Response:
+    async def list_verbs(request: web.Request) -> web.Response:
         del request
         return web.json_response({"verbs": dict.fromkeys(verbs, "does it"), "faults": []})
 
-    async def done(request: web.Request) -> web.Response:
+    async def confirm_verb(request: web.Request) -> web.Response:
         return web.json_response({"ok": True, "verb": (await request.json())["verb"]})
 
     app = web.Application()
-    app.add_routes([web.get("/control", listed), web.post("/control", done)])
+    app.add_routes([web.get("/control", list_verbs), web.post("/control", confirm_verb)])
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

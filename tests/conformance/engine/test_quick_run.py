@@ -37,7 +37,7 @@ def check(name: str, rows: tuple[str, ...], quick: Quick = WHOLE) -> Check:
     return Check(name, rows, "rail", None, Exclusive.NOTHING, "", keeps, quick=quick)
 
 
-async def looked(*checks: Check) -> tuple[Exit, EventLog]:
+async def run_quick(*checks: Check) -> tuple[Exit, EventLog]:
     """Run a quick look of these checks against nothing."""
     log = EventLog()
     look = select_quick_checks(checks, 5)
@@ -48,7 +48,7 @@ async def looked(*checks: Check) -> tuple[Exit, EventLog]:
 async def test_what_a_quick_look_leaves_out_has_no_verdict() -> None:
     """A row that nothing tried is left out with the reason; a row that something tried has what that found."""
     slow = left_out("takes an hour")
-    code, log = await looked(check("tried", (ROW,)), check("slow", (ROW, OTHER), slow))
+    code, log = await run_quick(check("tried", (ROW,)), check("slow", (ROW, OTHER), slow))
     summary = summarise(log.events)
     rows = {row.id: row for row in summary.rows}
     assert code is Exit.PASSED
@@ -63,7 +63,7 @@ async def test_a_sample_and_a_single_lane_are_in_the_summary() -> None:
     """How many of how many, for every check that tried a part."""
     laned = check("on_each", (ROW,))
     numbers = check("numbers", (OTHER,), sample("numbers"))
-    _, log = await looked(*(laned.bind_to(lane) for lane in LANES), numbers)
+    _, log = await run_quick(*(laned.bind_to(lane) for lane in LANES), numbers)
     lane, many = sorted(summarise(log.events).shortened, key=lambda one: one.of)
     assert (lane.what, lane.tried, lane.of) == ("lanes", 1, 2)
     assert many == Shortened("numbers", (OTHER,), "numbers", 3, 100)
@@ -72,13 +72,13 @@ async def test_a_sample_and_a_single_lane_are_in_the_summary() -> None:
 async def test_a_breach_in_a_quick_look_fails_it() -> None:
     """What is broken is broken, however little was tried."""
     broken = Check("broken", (ROW,), "rail", None, Exclusive.NOTHING, "", breaks)
-    code, _ = await looked(broken, check("slow", (OTHER,), left_out("takes an hour")))
+    code, _ = await run_quick(broken, check("slow", (OTHER,), left_out("takes an hour")))
     assert code is Exit.FAILED
 
 
 async def test_a_quick_look_that_tried_nothing_is_no_success() -> None:
     """Exit code 0 needs something that was tried."""
-    code, _ = await looked(check("slow", (ROW, OTHER), left_out("takes an hour")))
+    code, _ = await run_quick(check("slow", (ROW, OTHER), left_out("takes an hour")))
     assert code is Exit.NO_VERDICT
 
 

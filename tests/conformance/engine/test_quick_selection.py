@@ -30,15 +30,15 @@ def check(name: str, quick: Quick = WHOLE, lane: str | None = None) -> Check:
     return Check(name, ("RAIL-402-01",), "rail", lane, Exclusive.NOTHING, "", nothing, quick=quick)
 
 
-def on_each(one: Check) -> list[Check]:
+def on_each(check: Check) -> list[Check]:
     """Return it on every lane."""
-    return [one.bind_to(lane) for lane in LANES]
+    return [check.bind_to(lane) for lane in LANES]
 
 
-def case(one: Check, log: EventLog, seed: int | None) -> Case:
+def case(check: Check, log: EventLog, seed: int | None) -> Case:
     """Return a case of a check that sends nothing."""
-    client: Any = Client(None, log, one.id, Names(), Counter())  # type: ignore[arg-type]
-    return Case(one, Profile(), client, log, random.Random(1), Session(Profile(), client, Names(), 1), quick=seed)
+    client: Any = Client(None, log, check.id, Names(), Counter())  # type: ignore[arg-type]
+    return Case(check, Profile(), client, log, random.Random(1), Session(Profile(), client, Names(), 1), quick=seed)
 
 
 def test_a_check_that_runs_on_every_lane_is_tried_on_one() -> None:
@@ -111,11 +111,11 @@ def test_who_samples_without_saying_so_is_at_fault() -> None:
 
 def test_what_disturbs_the_others_is_left_out_by_default() -> None:
     """A check that moves the clock, disturbs a chain or uses a limit up would run after all others."""
-    for one in load_checks():
-        if one.exclusive is not Exclusive.NOTHING:
-            assert one.quick.way == "left out", one.id
-        if one.quick.way != "whole":
-            assert one.quick.words, one.id
+    for check in load_checks():
+        if check.exclusive is not Exclusive.NOTHING:
+            assert check.quick.way == "left out", check.id
+        if check.quick.way != "whole":
+            assert check.quick.words, check.id
 
 
 def test_left_out_is_no_verdict_on_the_target() -> None:

@@ -43,7 +43,7 @@ def check(
     return Check(name, (ROW,), surface, lane, exclusive, "", body, self_contained, pays_rail=pays_rail)
 
 
-async def run(
+async def run_schedule(
     *checks: Check, workers: int, clock_file: Path | None = None, lanes: tuple[str, ...] = (), **nodes: Any
 ) -> EventLog:
     """Run checks, none of which may break off, against `nodes`, and return the log."""
@@ -56,7 +56,7 @@ async def run(
     log = EventLog()
     await Run(Plan((load()[ROW],), checks, seed=1, workers=workers), profile, log).execute()
     assert {event["outcome"] for event in log.of("check.finished")} == {"done"}, log.of("check.finished")
-    assert sorted(event["check"] for event in log.of("check.finished")) == sorted(one.id for one in checks)
+    assert sorted(event["check"] for event in log.of("check.finished")) == sorted(check.id for check in checks)
     return log
 
 
@@ -70,8 +70,8 @@ class Notes:
     def body(self, name: str) -> Body:
         async def stays(_: Case) -> None:
             self.inside.add(name)
-            for one in self.inside:
-                self.met.setdefault(one, set()).update(self.inside - {one})
+            for check in self.inside:
+                self.met.setdefault(check, set()).update(self.inside - {check})
                 self.met.setdefault(name, set())
             for _turn in range(200):
                 await asyncio.sleep(0)
@@ -91,11 +91,22 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
     other = check("chain_other", notes.body("chain_other"), exclusive=Exclusive.CHAIN, lane="base")
     surface = check("surface", notes.body("surface"), "control_plane", Exclusive.SURFACE)
     limits = check("limits", notes.body("limits"), exclusive=Exclusive.LIMITS)
-    moving = check("moving", notes.body("moving"), exclusive=Exclusive.CLOCK)
+    clock_checks = check("moving", notes.body("moving"), exclusive=Exclusive.CLOCK)
     again = check("again", notes.body("again"), exclusive=Exclusive.RESTART)
     last = check("last", notes.body("last"), exclusive=Exclusive.CHAIN_AND_CLOCK, lane="solana")
-    await run(
-        last, moving, again, limits, surface, other, *chain, *own, *hubs, *without_chain, *ordinary, workers=workers
+    await run_schedule(
+        last,
+        clock_checks,
+        again,
+        limits,
+        surface,
+        other,
+        *chain,
+        *own,
+        *hubs,
+        *without_chain,
+        *ordinary,
+        workers=workers,
     )
 
     def names(checks: list[Check]) -> set[str]:
@@ -120,14 +131,14 @@ async def test_limits_of_a_service_of_its_own_are_tried_in_turn_beside_all_the_r
     disturbing = [check("disturbs", notes.body("disturbs"), exclusive=Exclusive.CHAIN, lane="solana")]
     names = {one.id for one in limits}
 
-    await run(*limits, *ordinary, *disturbing, workers=2, limited={"gateway": LimitedService(url=NOBODY)})
+    await run_schedule(*limits, *ordinary, *disturbing, workers=2, limited={"gateway": LimitedService(url=NOBODY)})
     for one in names:
         assert not notes.met[one] & names
         assert notes.met[one] & {one.id for one in ordinary}
         assert "disturbs" not in notes.met[one]
 
     notes.met.clear()
-    await run(*limits, *ordinary, *disturbing, workers=2)
+    await run_schedule(*limits, *ordinary, *disturbing, workers=2)
     assert {one: notes.met[one] for one in names} == {one: set() for one in names}
 
 
@@ -135,15 +146,15 @@ async def test_a_service_is_started_again_before_a_clock_is_moved() -> None:
     """Real nodes do not follow the clock: what is paid after it was moved may be of another time."""
     order: list[str] = []
 
-    def noting(name: str) -> Callable[[Case], Awaitable[None]]:
+    def make_check_function(name: str) -> Callable[[Case], Awaitable[None]]:
         async def body(_: Case) -> None:
             order.append(name)
 
         return body
 
-    moving = check("moving", noting("moving"), exclusive=Exclusive.CLOCK)
-    again = check("again", noting("again"), exclusive=Exclusive.RESTART)
-    await run(moving, again, check("ordinary", noting("ordinary")), workers=2)
+    clock_checks = check("moving", make_check_function("moving"), exclusive=Exclusive.CLOCK)
+    again = check("again", make_check_function("again"), exclusive=Exclusive.RESTART)
+    await run_schedule(clock_checks, again, check("ordinary", make_check_function("ordinary")), workers=2)
     assert order == ["ordinary", "again", "moving"]
 
 
@@ -151,7 +162,7 @@ async def test_a_lane_that_stays_behind_is_paid_on_before_the_clock_moves(monkey
     """A payment in a block of the past is too old once the clock has moved; a chain that follows is disturbed last."""
     order: list[str] = []
 
-    def noting(name: str) -> Callable[[Case], Awaitable[None]]:
+    def make_check_function(name: str) -> Callable[[Case], Awaitable[None]]:
         async def body(_: Case) -> None:
             order.append(name)
 
@@ -162,27 +173,27 @@ async def test_a_lane_that_stays_behind_is_paid_on_before_the_clock_moves(monkey
 
     monkeypatch.setattr(clock, "stays_behind", stays_behind)
     alone = [
-        check(f"all of {lane}", noting(lane), exclusive=Exclusive.CHAIN_AND_CLOCK, lane=lane)
+        check(f"all of {lane}", make_check_function(lane), exclusive=Exclusive.CHAIN_AND_CLOCK, lane=lane)
         for lane in ("base", "algorand")
     ]
-    moving = check("moving", noting("moving"), exclusive=Exclusive.CLOCK)
-    await run(*alone, moving, workers=2, lanes=("algorand", "base"))
+    clock_checks = check("moving", make_check_function("moving"), exclusive=Exclusive.CLOCK)
+    await run_schedule(*alone, clock_checks, workers=2, lanes=("algorand", "base"))
     assert order == ["algorand", "moving", "base"]
 
 
 async def test_what_nothing_disturbs_goes_on_while_others_are_alone() -> None:
-    began, seen = asyncio.Event(), asyncio.Event()
+    began, events_seen = asyncio.Event(), asyncio.Event()
 
     async def lasts(_: Case) -> None:
         began.set()
-        await asyncio.wait_for(seen.wait(), 600)
+        await asyncio.wait_for(events_seen.wait(), 600)
 
     async def alone(_: Case) -> None:
         await asyncio.wait_for(began.wait(), 600)
-        seen.set()
+        events_seen.set()
 
     own = check("own", lasts, "control_plane", self_contained=True)
-    await run(own, check("moving", alone, exclusive=Exclusive.CLOCK), workers=1)
+    await run_schedule(own, check("moving", alone, exclusive=Exclusive.CLOCK), workers=1)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
@@ -201,7 +212,7 @@ async def test_the_clock_moves_once_for_those_that_wait_for_the_same(workers: in
         moments.append((before, clock_file.offset_of(file)))
 
     checks = [check(f"waits{n}", waits, exclusive=Exclusive.CLOCK) for n in range(4)]
-    await run(*checks, workers=workers, clock_file=file)
+    await run_schedule(*checks, workers=workers, clock_file=file)
     moves = -(-4 // (2 * workers))
     assert {after - before for before, after in moments} == {360.0}
     assert clock_file.offset_of(file) == 360.0 * moves
@@ -210,7 +221,7 @@ async def test_the_clock_moves_once_for_those_that_wait_for_the_same(workers: in
 async def test_the_clock_stands_still_while_the_next_check_begins(tmp_path: Path) -> None:
     """A check that waits for a later moment goes on waiting when a worker takes its next check."""
     file = tmp_path / "clock"
-    seen = []
+    events_seen = []
 
     async def others_go_on() -> None:
         for _turn in range(20):
@@ -227,14 +238,14 @@ async def test_the_clock_stands_still_while_the_next_check_begins(tmp_path: Path
     async def looks_on(_: Case) -> None:
         before = clock_file.offset_of(file)
         await others_go_on()
-        seen.append((before, clock_file.offset_of(file)))
+        events_seen.append((before, clock_file.offset_of(file)))
 
     bodies = {"a_sooner": waits(100), "b_later": waits(360), "c_looks_on": looks_on}
-    await run(
+    await run_schedule(
         *(check(name, body, exclusive=Exclusive.CLOCK) for name, body in bodies.items()), workers=1, clock_file=file
     )
 
-    assert seen == [(100.0, 100.0)]
+    assert events_seen == [(100.0, 100.0)]
 
 
 async def test_what_takes_long_elsewhere_begins_first() -> None:
@@ -243,7 +254,7 @@ async def test_what_takes_long_elsewhere_begins_first() -> None:
     seconds = typical_seconds()
     known = sorted(seconds, key=lambda one: seconds[one])
     plan = [check(name, body) for name in (*known[:20], *known[-20:])]
-    log = await run(*plan, workers=1)
+    log = await run_schedule(*plan, workers=1)
     began = [event["check"] for event in log.of("check.started")]
     assert [seconds[one] for one in began[:20]] == sorted((seconds[one] for one in known[-20:]), reverse=True)
     assert sorted(began[20:]) == sorted(known[:20])
@@ -256,7 +267,7 @@ async def test_the_longest_of_each_kind_begin_with_the_first() -> None:
     ordinary = [check(f"ordinary{n}", _turns) for n in range(6)]
     without_chain = [check(name, _turns, "control_plane") for name in (longest, "short")]
     own = [check(f"own{n}", _turns, "control_plane", self_contained=True) for n in range(2)]
-    log = await run(*own, *without_chain, *ordinary, workers=3)
+    log = await run_schedule(*own, *without_chain, *ordinary, workers=3)
     began = [event["check"] for event in log.of("check.started")]
     assert longest in began[:3]
     assert not {"short", "own0", "own1"} & set(began[:6])
@@ -272,7 +283,9 @@ async def test_the_longest_wait_where_more_can_only_run_in_turn() -> None:
     began = {}
     for control in (f"{NOBODY}/1", None):
         node: dict[str, Any] = {"chains": Chains.model_validate({"base": BaseChain(rpc=NOBODY, control=control)})}
-        log = await run(*ordinary, *chain, check(longest, _turns, "control_plane"), workers=3, lanes=("base",), **node)
+        log = await run_schedule(
+            *ordinary, *chain, check(longest, _turns, "control_plane"), workers=3, lanes=("base",), **node
+        )
         began[control] = [event["check"] for event in log.of("check.started")].index(longest)
     assert began[f"{NOBODY}/1"] >= len(ordinary)
     assert began[None] < 3
@@ -282,7 +295,7 @@ async def test_all_who_have_services_started_again_do_so_side_by_side() -> None:
     notes = Notes()
     again = {"rail": "rail", "links": "gateway", "events": "webhooks"}
     checks = [check(name, notes.body(name), surface, Exclusive.RESTART) for name, surface in again.items()]
-    await run(*checks, check("ordinary", notes.body("ordinary")), workers=2)
+    await run_schedule(*checks, check("ordinary", notes.body("ordinary")), workers=2)
     assert notes.met == {"rail": {"links", "events"}, "links": {"rail", "events"}, "events": {"rail", "links"}} | {
         "ordinary": set()
     }
@@ -306,7 +319,7 @@ def _beside_each_other(notes: Notes) -> list[Check]:
 
 async def test_nodes_of_one_lane_are_disturbed_side_by_side() -> None:
     notes = Notes()
-    log = await run(*_beside_each_other(notes), workers=2, **_nodes(f"{NOBODY}/1", f"{NOBODY}/2"))
+    log = await run_schedule(*_beside_each_other(notes), workers=2, **_nodes(f"{NOBODY}/1", f"{NOBODY}/2"))
     assert notes.met == {"rail": {"gateway"}, "gateway": {"rail"}}
     (started,) = log.of("run.started")
     assert [company for _, company in started["checks"]] == ["chain base", "chain base of checkouts"]
@@ -314,7 +327,7 @@ async def test_nodes_of_one_lane_are_disturbed_side_by_side() -> None:
 
 async def test_a_node_that_is_the_same_is_disturbed_by_one_check_at_a_time() -> None:
     notes = Notes()
-    log = await run(*_beside_each_other(notes), workers=2, **_nodes(f"{NOBODY}/1", f"{NOBODY}/1"))
+    log = await run_schedule(*_beside_each_other(notes), workers=2, **_nodes(f"{NOBODY}/1", f"{NOBODY}/1"))
     assert notes.met == {"rail": set(), "gateway": set()}
     (started,) = log.of("run.started")
     assert [company for _, company in started["checks"]] == ["chain base", "chain base"]
@@ -327,16 +340,16 @@ async def test_checkouts_go_on_beside_the_rails_nodes_where_theirs_are_others(
 ) -> None:
     """But for those that pay the rail as well; the node of another lane, at which both are paid, waits for all."""
     notes = Notes()
-    seen = asyncio.Event()
+    events_seen = asyncio.Event()
 
     async def disturbs(_: Case) -> None:
         notes.inside.add("disturbs")
-        await asyncio.wait_for(seen.wait(), 600)
+        await asyncio.wait_for(events_seen.wait(), 600)
         notes.inside.remove("disturbs")
 
     async def pays_a_link(_: Case) -> None:
         notes.met["pays_a_link"] = {*notes.inside}
-        seen.set()
+        events_seen.set()
 
     checks = [
         check("pays_a_call", notes.body("pays_a_call"), "rail"),
@@ -346,7 +359,7 @@ async def test_checkouts_go_on_beside_the_rails_nodes_where_theirs_are_others(
         *(check(f"ordinary{n}", notes.body(f"ordinary{n}")) for n in range(8)),
         check("pays_a_link", pays_a_link),
     ]
-    await run(*checks, workers=2, lanes=lanes, **_nodes(f"{NOBODY}/1", f"{NOBODY}/{2 if apart else 1}"))
+    await run_schedule(*checks, workers=2, lanes=lanes, **_nodes(f"{NOBODY}/1", f"{NOBODY}/{2 if apart else 1}"))
 
     assert [one for one in ("pays_a_call", "pays_both") if "disturbs" in notes.met[one]] == []
     met = {name for name, others in notes.met.items() if "disturbs" in others} - {"disturbs_both"}
@@ -356,11 +369,11 @@ async def test_checkouts_go_on_beside_the_rails_nodes_where_theirs_are_others(
 
 def test_checks_of_checkouts_that_pay_at_nodes_of_the_rail_say_so() -> None:
     """Whose module asks for what the rail sells, or for a payer of it, pays there."""
-    for one in load_checks():
-        if one.surface in {"gateway", "webhooks"}:
-            source = inspect.getsource(inspect.getmodule(one.function) or one.function)
+    for check in load_checks():
+        if check.surface in {"gateway", "webhooks"}:
+            source = inspect.getsource(inspect.getmodule(check.function) or check.function)
             asks = any(name in source for name in ("session.catalog.operations", "session.payers.for_rail("))
-            assert one.pays_rail is asks, one.id
+            assert check.pays_rail is asks, check.id
 
 
 @pytest.mark.parametrize(("workers", "left"), [(1, 1), (2, 1), (8, 5)])
@@ -384,6 +397,6 @@ async def test_workers_make_room_for_what_runs_in_turn(workers: int, left: int) 
 
     own = [check(f"own{n}", lasts, "control_plane", self_contained=True) for n in range(40)]
     lanes = [check(lane, disturbs, exclusive=Exclusive.CHAIN, lane=lane) for lane in ("algorand", "base", "solana")]
-    await run(*own, *lanes, workers=workers)
+    await run_schedule(*own, *lanes, workers=workers)
     # Those that began before any lane did have left by then.
     assert max(met[20:]) == left

@@ -79,7 +79,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Nodes:
     return made
 
 
-async def judged(surface: str, body: Callable[[Case], Awaitable[None]], lane: str | None = None) -> Event:
+async def judge_row(surface: str, body: Callable[[Case], Awaitable[None]], lane: str | None = None) -> Event:
     """Return how a run with one check of a surface judges the check's row."""
     row = ROWS[surface]
     check = Check("check", (row,), surface, lane, exclusive=Exclusive.NOTHING, fix="", function=body)
@@ -102,13 +102,13 @@ def finds(is_right: bool, surface: str = "rail") -> Callable[[Case], Awaitable[N
 @pytest.mark.parametrize("surface", ["rail", "gateway"])
 async def test_a_breach_on_a_chain_that_trails_decides_nothing(nodes: Nodes, surface: str, lane: str) -> None:
     """On each lane, with the reason; the same finding on a chain that is current is a failure."""
-    assert (await judged(surface, finds(False, surface), lane))["verdict"] == "fail"
+    assert (await judge_row(surface, finds(False, surface), lane))["verdict"] == "fail"
     nodes.ages[lane] = 61.0 + 1
-    row = await judged(surface, finds(False, surface), lane)
+    row = await judge_row(surface, finds(False, surface), lane)
     assert row["verdict"] == "inconclusive"
-    assert (await judged(surface, finds(True, surface), lane))["verdict"] == "pass"
+    assert (await judge_row(surface, finds(True, surface), lane))["verdict"] == "pass"
     other = next(name for name in CHAINS if name != lane)
-    assert (await judged(surface, finds(False, surface), other))["verdict"] == "fail"
+    assert (await judge_row(surface, finds(False, surface), other))["verdict"] == "fail"
     assert nodes.closed > 0
 
 
@@ -132,7 +132,7 @@ async def test_the_report_has_the_reason_in_place_of_a_breach(nodes: Nodes) -> N
 async def test_what_no_chain_is_asked_about_is_judged(nodes: Nodes) -> None:
     """The agent is paid on no chain: its breaches are failures, and no node is asked."""
     nodes.ages = dict.fromkeys(CHAINS, 1000.0)
-    assert (await judged("agent", finds(False, "agent")))["verdict"] == "fail"
+    assert (await judge_row("agent", finds(False, "agent")))["verdict"] == "fail"
     assert nodes.asked == 0
 
 
@@ -140,7 +140,7 @@ async def test_what_no_chain_is_asked_about_is_judged(nodes: Nodes) -> None:
 async def test_other_nodes_excuse_nothing(nodes: Nodes, age: float | None) -> None:
     """One that does not answer, one whose clock a test moved forward, and one with a recent block."""
     nodes.ages = dict.fromkeys(CHAINS, age)
-    assert (await judged("rail", finds(False)))["verdict"] == "fail"
+    assert (await judge_row("rail", finds(False)))["verdict"] == "fail"
 
 
 async def test_nothing_is_paid_on_a_chain_that_trails(nodes: Nodes) -> None:
@@ -154,7 +154,7 @@ async def test_nothing_is_paid_on_a_chain_that_trails(nodes: Nodes) -> None:
         await case.session.payers.for_gateway("solana")
 
     for body in (pays, buys):
-        row = await judged("rail", body)
+        row = await judge_row("rail", body)
         assert row["verdict"] == "inconclusive"
         assert re.match(REASON.format("solana"), row["reason"])  # at its beginning: nothing else was tried
 
@@ -166,7 +166,7 @@ async def test_another_reason_does_not_hide_that_a_chain_trails(nodes: Nodes) ->
     async def finds_nothing(_: Case) -> None:
         raise Inconclusive("no paid call was found")
 
-    row = await judged("rail", finds_nothing)
+    row = await judge_row("rail", finds_nothing)
     assert row["verdict"] == "inconclusive"
     assert re.match("no paid call was found; " + REASON.format("algorand"), row["reason"])
 

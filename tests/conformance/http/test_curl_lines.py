@@ -76,7 +76,7 @@ class _Answering:
         return 200, CIMultiDictProxy(CIMultiDict()), b""
 
 
-def recorded(
+def record_request(
     url: str, body: str | None = None, headers: Sequence[tuple[str, str]] = (), method: str = "POST"
 ) -> Mapping[str, Any]:
     """Return a request as the client records it, with a live value that it knows."""
@@ -99,7 +99,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def called(bench: Path, shell: Sequence[str], text: str, **more: str) -> list[list[str]]:
+def run_in_shell(bench: Path, shell: Sequence[str], text: str, **more: str) -> list[list[str]]:
     """Return the arguments of every curl that a shell calls when it is given a text."""
     arguments = bench / "arguments"
     arguments.unlink(missing_ok=True)
@@ -118,7 +118,7 @@ def _calls(words: list[str]) -> Iterator[list[str]]:
         words = words[1 + count :]
 
 
-def meant(method: str, url: str, headers: Sequence[tuple[str, str]], body: str | None) -> list[str]:
+def list_expected_arguments(method: str, url: str, headers: Sequence[tuple[str, str]], body: str | None) -> list[str]:
     """Return what curl is to be called with."""
     words = ["-sS", "-i", "-g", "--path-as-is", "-X", method, "--url", url]
     for name, value in headers:
@@ -137,9 +137,9 @@ def test_a_pasted_line_sends_what_was_sent(
 ) -> None:
     """Names that the suite put there are filled in from the reader's environment, and whatever else is as it was."""
     url, headers = f"http://h/{path}", [("X-A", value), ("Authorization", "Bearer mine")]
-    line = write_curl_line(recorded(url, body, headers))
+    line = write_curl_line(record_request(url, body, headers))
     assert visible(line) == line
-    assert called(bench, shell, line + "\n") == [meant("POST", url, headers, body)]
+    assert run_in_shell(bench, shell, line + "\n") == [list_expected_arguments("POST", url, headers, body)]
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -148,61 +148,71 @@ def test_an_interactive_shell_finds_no_history_in_a_line(bench: Path, hostile: s
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("there is no bash here")
-    line = write_curl_line(recorded(f"http://h/{hostile}", hostile, [("X-A", hostile)]))
+    line = write_curl_line(record_request(f"http://h/{hostile}", hostile, [("X-A", hostile)]))
     words = [bash, "--norc", "--noprofile", "--noediting", "-i"]
     text = f"set -o history -o histexpand\n: a line before\n{line}\nexit 0\n"
-    assert called(bench, words, text) == [meant("POST", f"http://h/{hostile}", [("X-A", hostile)], hostile)]
+    assert run_in_shell(bench, words, text) == [
+        list_expected_arguments("POST", f"http://h/{hostile}", [("X-A", hostile)], hostile)
+    ]
 
 
 def test_a_method_that_a_target_chose_is_a_word() -> None:
     """A delivery's method may hold every sign that a token may (RFC 9110, 5.6.2), a back quote and a bar among them."""
-    assert write_curl_line({**recorded("http://h/"), "method": "`id`|sh&"}).split(" --url")[0].endswith("-X '`id`|sh&'")
+    assert (
+        write_curl_line({**record_request("http://h/"), "method": "`id`|sh&"})
+        .split(" --url")[0]
+        .endswith("-X '`id`|sh&'")
+    )
 
 
 def test_no_command_line_carries_a_zero_byte(bench: Path) -> None:
     """It is said instead, in a line that does nothing."""
     fields = [("a", "\0")]
-    for request in (recorded("http://h/", "a\0b"), recorded("http://h/\0"), recorded("http://h/", headers=fields)):
+    for request in (
+        record_request("http://h/", "a\0b"),
+        record_request("http://h/\0"),
+        record_request("http://h/", headers=fields),
+    ):
         line = write_curl_line(request)
         assert "zero byte" in line
-        assert called(bench, ["sh"], line + "\n") == []
+        assert run_in_shell(bench, ["sh"], line + "\n") == []
 
 
 def test_a_line_that_is_too_long_is_left_out_whole(bench: Path) -> None:
     """Half a line leaves a quote open, or does half of what it says."""
-    request = recorded("http://h/", "x" * 5000)
+    request = record_request("http://h/", "x" * 5000)
     shown = Exchange.of({"event": "exchange", "n": 1, "request": request, "response": None, "error": None}).command(900)
     assert "characters" in shown
-    assert called(bench, ["sh"], shown + "\n") == []
+    assert run_in_shell(bench, ["sh"], shown + "\n") == []
 
 
 def test_a_log_from_before_names_were_placed_expands_nothing() -> None:
     """It does not say which `$` is whose, so that none is the reader's."""
-    old = {name: value for name, value in recorded(f"http://h/{TOKEN}").items() if name != "names"}
+    old = {name: value for name, value in record_request(f"http://h/{TOKEN}").items() if name != "names"}
     assert "--url 'http://h/$TENANT_FIRST_ID'" in write_curl_line(old)
 
 
 def test_what_is_recorded_tells_names_from_letters() -> None:
     """A target that writes a name as the suite does is not given its value."""
-    request = recorded(f"http://h/$TENANT_FIRST_ID/{TOKEN}")
+    request = record_request(f"http://h/$TENANT_FIRST_ID/{TOKEN}")
     assert request["url"] == "http://h/$TENANT_FIRST_ID/$TENANT_FIRST_ID"
     assert request["names"] == {"url": [(26, 16)]}
     marked = Names().redact_with_places("\udc24API_KEY")
     assert marked == ("\\udc24API_KEY", [])
 
 
-def _lines(kind: str, written: str) -> list[str]:
+def _lines(kind: str, line: str) -> list[str]:
     """Return the curl lines in a report as a reader copies them out of it."""
     if kind == "json":
-        extra = json.loads(written)["results"]["extra"]
+        extra = json.loads(line)["results"]["extra"]
         return [str(one["curl"]) for one in extra["exchanges"].values()]
     if kind == "html":
-        return [html.unescape(one) for one in re.findall(r'aria-label="curl line \d+">(.*?)</pre>', written, re.DOTALL)]
+        return [html.unescape(one) for one in re.findall(r'aria-label="curl line \d+">(.*?)</pre>', line, re.DOTALL)]
     if kind == "sarif":
-        written = "\n".join(one["message"]["text"] for one in json.loads(written)["runs"][0]["results"])
+        line = "\n".join(one["message"]["text"] for one in json.loads(line)["runs"][0]["results"])
     elif kind == "junit":
-        written = html.unescape(written)
-    return re.findall(r"^curl      (curl .*?)\nreplay    weldproof", written, re.DOTALL | re.MULTILINE)
+        line = html.unescape(line)
+    return re.findall(r"^curl      (curl .*?)\nreplay    weldproof", line, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("kind", ["html", "markdown", "json", "junit", "sarif"])
@@ -212,11 +222,13 @@ def test_every_report_has_the_line_as_it_is_meant(bench: Path, kind: str) -> Non
     headers = [("X-A", hostile)]
     path = "".join(one for one in hostile if one > " " and one not in "#\x7f")  # what curl sends in an address
     url = f"http://127.0.0.1:8402/{path}{TOKEN}"
-    request = recorded(url, hostile + TOKEN, headers)
+    request = record_request(url, hostile + TOKEN, headers)
     run = RunBuilder(["RAIL-PAY-01"], variables=("TENANT_FIRST_ID",))
     run.judge("RAIL-PAY-01", Verdict.FAIL, exchange=run.exchange("some_check", **request))
     written = FORMATS[kind].render(run.finish({"RAIL-PAY-01": Verdict.FAIL})).decode()
     lines = _lines(kind, written)
     assert lines
     for line in lines:
-        assert called(bench, ["sh"], line + "\n") == [meant("POST", url, headers, hostile + TOKEN)]
+        assert run_in_shell(bench, ["sh"], line + "\n") == [
+            list_expected_arguments("POST", url, headers, hostile + TOKEN)
+        ]

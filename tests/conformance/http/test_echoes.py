@@ -22,15 +22,15 @@ def value_of(proof: Any) -> str:
     return base64.b64encode(json.dumps(proof, separators=(",", ":")).encode()).decode()
 
 
-def found(
-    sent: Mapping[str, str], body: Any, answered: Mapping[str, str] | None = None, rest: bytes = b""
+def list_echoes(
+    request_fields: Mapping[str, str], body: Any, answered: Mapping[str, str] | None = None, rest: bytes = b""
 ) -> list[bool]:
     """Return, of each echo, whether it decides."""
     names = Names()
     names.secret(KEY, "TENANT_FIRST_KEY")
     names.secret("1.2.3.4:5678-a-host-name", "HUB_ADDRESS")
     text = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return [one.beyond is None for one in find_echoes([*sent.items()], answered or {}, text, names, rest)]
+    return [one.beyond is None for one in find_echoes([*request_fields.items()], answered or {}, text, names, rest)]
 
 
 @pytest.mark.parametrize("proof", [SIGNED, MINED])
@@ -38,20 +38,20 @@ def found(
 def test_a_whole_proof_is_an_echo(proof: Any, header: str) -> None:
     """In a message, escaped, in base64 inside a header of x402, and in a header of its own."""
     value = value_of(proof)
-    sent = {header: value}
+    request_fields = {header: value}
     escaped = "".join(f"\\u{ord(letter):04X}" if letter in "+/=" else letter for letter in value)
     for body in ({"message": f"already spent: {value}"}, f'{{"message":"{escaped}"}}'.encode()):
-        assert found(sent, body) == [True]
+        assert list_echoes(request_fields, body) == [True]
     inside = base64.b64encode(json.dumps({"errorReason": value}).encode()).decode()
-    assert found(sent, {}, {"PAYMENT-RESPONSE": inside}) == [True]
-    assert found(sent, {}, {"X-Seen": value}) == [True]
+    assert list_echoes(request_fields, {}, {"PAYMENT-RESPONSE": inside}) == [True]
+    assert list_echoes(request_fields, {}, {"X-Seen": value}) == [True]
 
 
 def test_the_json_of_a_signed_proof_is_an_echo_and_of_a_public_one_warns() -> None:
     """What is on the chain for everybody is no secret, and the header of it is."""
     for proof, decides in ((SIGNED, True), (MINED, False)):
         text = base64.b64decode(value_of(proof)).decode()
-        assert found({"X-PAYMENT": value_of(proof)}, {"message": f"cannot take {text}"}) == [decides]
+        assert list_echoes({"X-PAYMENT": value_of(proof)}, {"message": f"cannot take {text}"}) == [decides]
 
 
 def test_what_a_payment_shows_is_no_echo() -> None:
@@ -59,40 +59,40 @@ def test_what_a_payment_shows_is_no_echo() -> None:
     told = {"transaction": MINED["tx_id"], "payer": "0x" + "a1" * 20, "signature": SIGNED["signature"], "accepts": [{}]}
     inside = base64.b64encode(json.dumps(told).encode()).decode()
     for proof in (SIGNED, MINED):
-        assert found({"X-PAYMENT": value_of(proof)}, told, {"PAYMENT-RESPONSE": inside}) == []
-    assert found({"X-PAYMENT": value_of(MINED)}, dict(reversed(MINED.items()))) == []
+        assert list_echoes({"X-PAYMENT": value_of(proof)}, told, {"PAYMENT-RESPONSE": inside}) == []
+    assert list_echoes({"X-PAYMENT": value_of(MINED)}, dict(reversed(MINED.items()))) == []
 
 
 def test_what_is_no_proof_is_judged_where_it_was_made_up() -> None:
     """A header of one letter stands in every answer."""
     for value in ("e", "e30=", value_of({"x": 1}), value_of([1]), "please", "1" * 5000):
-        assert found({"X-PAYMENT": value}, {"message": f"no payment: {value}"}) == []
+        assert list_echoes({"X-PAYMENT": value}, {"message": f"no payment: {value}"}) == []
 
 
 def test_a_proof_of_an_ordinary_client_only_warns() -> None:
     """The interface has no secret in PAYMENT-SIGNATURE."""
     proof = {"x402Version": 2, "payload": {"signature": "0x1"}}
-    assert found({"PAYMENT-SIGNATURE": value_of(proof)}, {"message": value_of(proof)}) == [False]
+    assert list_echoes({"PAYMENT-SIGNATURE": value_of(proof)}, {"message": value_of(proof)}) == [False]
 
 
 def test_a_key_is_an_echo_where_it_is_one() -> None:
     """Keys and tokens of the run's, and no address that stands in Authorization by mistake."""
-    sent = {"Authorization": f"Bearer {KEY}"}
-    assert found(sent, {"message": f"{KEY} is not known"}) == [True]
-    assert found(sent, {"message": "not known"}) == []
-    assert found({"Authorization": "Bearer 1.2.3.4:5678-a-host-name"}, {"at": "1.2.3.4:5678-a-host-name"}) == []
-    assert found({"Authorization": "Bearer anybodys-text-of-some-length"}, b"anybodys-text-of-some-length") == []
+    request_fields = {"Authorization": f"Bearer {KEY}"}
+    assert list_echoes(request_fields, {"message": f"{KEY} is not known"}) == [True]
+    assert list_echoes(request_fields, {"message": "not known"}) == []
+    assert list_echoes({"Authorization": "Bearer 1.2.3.4:5678-a-host-name"}, {"at": "1.2.3.4:5678-a-host-name"}) == []
+    assert list_echoes({"Authorization": "Bearer anybodys-text-of-some-length"}, b"anybodys-text-of-some-length") == []
 
 
 def test_what_stands_elsewhere_in_the_request_is_no_secret_of_its_header() -> None:
     """An answer may repeat an id, a path or a member of the body."""
-    sent = {"Authorization": f"Bearer {KEY}"}
-    assert found({**sent, "X-Tenant-Id": KEY}, {"message": f"no tenant {KEY}"}) == []
-    assert found(sent, {"message": f"no path /{KEY}"}, rest=f"http://a/{KEY}".encode()) == []
+    request_fields = {"Authorization": f"Bearer {KEY}"}
+    assert list_echoes({**request_fields, "X-Tenant-Id": KEY}, {"message": f"no tenant {KEY}"}) == []
+    assert list_echoes(request_fields, {"message": f"no path /{KEY}"}, rest=f"http://a/{KEY}".encode()) == []
 
 
 def test_what_is_no_text_is_no_fault_of_the_suite() -> None:
     """Hostile requests hold bytes that are no UTF-8, in headers, paths and bodies."""
     odd = "\udc80\ud800" + KEY
-    assert found({"Authorization": odd, "X-PAYMENT": odd}, {"message": "no"}) == []
-    assert found({"X-PAYMENT": value_of(SIGNED), "X-Odd": odd}, b"\xff\xfe", {"X-Odd": odd}) == []
+    assert list_echoes({"Authorization": odd, "X-PAYMENT": odd}, {"message": "no"}) == []
+    assert list_echoes({"X-PAYMENT": value_of(SIGNED), "X-Odd": odd}, b"\xff\xfe", {"X-Odd": odd}) == []

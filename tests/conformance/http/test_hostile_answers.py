@@ -22,7 +22,7 @@ _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
 @asynccontextmanager
-async def _serving(serve: Serving) -> AsyncIterator[str]:
+async def _serve_connections(serve: Serving) -> AsyncIterator[str]:
     """Serve each connection in one way, until the caller is done with it."""
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -55,7 +55,7 @@ async def test_field_names_keep_the_letters_that_they_came_in(kind: str) -> None
         writer.write(_HEAD + b"X-Request-Id: 7\r\nretry-after: 1\r\nContent-Length: 2\r\n\r\n{}")
         await writer.drain()
 
-    async with _serving(serve) as address, _transport(kind, address, 5.0) as transport:
+    async with _serve_connections(serve) as address, _transport(kind, address, 5.0) as transport:
         _, headers, _ = await transport.send("GET", address, [], None)
     assert list(headers) == ["Content-Type", "X-Request-Id", "retry-after", "Content-Length"]
     assert headers["x-REQUEST-id"] == "7"
@@ -81,7 +81,7 @@ async def test_a_body_without_an_end_is_no_answer(kind: str, fields: bytes, monk
         except OSError:
             left.set()
 
-    async with _serving(serve) as address, _transport(kind, address, 300) as transport:
+    async with _serve_connections(serve) as address, _transport(kind, address, 300) as transport:
         with pytest.raises(Unreachable, match="longer than"):
             await transport.send("GET", address + "/", [], None)
         await asyncio.wait_for(left.wait(), 300)
@@ -95,7 +95,7 @@ async def test_a_server_that_reads_nothing_is_given_up(kind: str) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # noqa: ARG001
         await stopped.wait()
 
-    async with _serving(serve) as address, _transport(kind, address, 0.5) as transport:
+    async with _serve_connections(serve) as address, _transport(kind, address, 0.5) as transport:
         with pytest.raises(Unreachable, match=r"no answer within 0\.5 s"):
             await asyncio.wait_for(transport.send("POST", address + "/", [], bytes(64 * 1024 * 1024)), 300)
         stopped.set()
@@ -115,7 +115,7 @@ async def test_an_answer_that_never_gets_anywhere_is_given_up(kind: str, drop: b
             await writer.drain()
             await asyncio.sleep(0.01)
 
-    async with _serving(serve) as address, _transport(kind, address, 0.5) as transport:
+    async with _serve_connections(serve) as address, _transport(kind, address, 0.5) as transport:
         whole = " whole" if kind == "http" and drop == b" " else ""
         with pytest.raises(Unreachable, match=rf"no{whole} answer within 0\.5 s"):
             await asyncio.wait_for(transport.send("GET", address + "/", [], None), 300)
@@ -136,7 +136,7 @@ async def test_who_could_not_be_called_is_told_in_plain_words() -> None:
             writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             await writer.drain()
 
-        async with _serving(serve) as address:
+        async with _serve_connections(serve) as address:
             with pytest.raises(Unreachable, match=r"^cannot connect to 127\.0\.0\.1:\d+: \[SSL"):
                 await transport.send("GET", address.replace("http", "https") + "/", [], None)
 
@@ -161,7 +161,7 @@ async def test_an_address_that_never_answers_is_asked_no_more(first: str, ninth:
             return
         await stopped.wait()
 
-    async with _serving(serve) as address, _transport("http", address, 0.5) as transport:
+    async with _serve_connections(serve) as address, _transport("http", address, 0.5) as transport:
         if first == "quick":
             await transport.send("GET", f"{address}/quick", [], None)
         for path in ("slow" if first == "quick" else first, *(7 * ["slow"])):

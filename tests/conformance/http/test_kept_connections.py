@@ -73,7 +73,7 @@ async def half(_: Server, writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def running(server: Server) -> AsyncIterator[tuple[HttpTransport, str]]:
+async def run_server(server: Server) -> AsyncIterator[tuple[HttpTransport, str]]:
     """Yield a transport and the address of the server."""
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
@@ -88,7 +88,7 @@ async def test_a_request_that_met_a_closed_connection_goes_out_again(
 ) -> None:
     """Over a new connection, once, and the answer counts."""
     server = Server(how)
-    async with running(server) as (transport, url):
+    async with run_server(server) as (transport, url):
         for _ in range(2):
             status, _, body = await transport.send(method, url, [], None)
             assert (status, body) == (200, b"{}")
@@ -100,7 +100,7 @@ async def test_a_request_that_may_have_been_worked_on_does_not(
 ) -> None:
     """A payment that was accepted must not be presented a second time behind a check's back."""
     server = Server(how)
-    async with running(server) as (transport, url):
+    async with run_server(server) as (transport, url):
         await transport.send("POST", url, [], None)
         with pytest.raises(Unreachable):
             await transport.send("POST", url, [], None)
@@ -115,7 +115,7 @@ async def test_a_first_request_on_a_connection_does_not() -> None:
             writer.close()
 
     server = Closing(close)
-    async with running(server) as (transport, url):
+    async with run_server(server) as (transport, url):
         with pytest.raises(Unreachable):
             await transport.send("POST", url, [], None)
     assert server.heads == [b"POST"]
@@ -131,7 +131,7 @@ async def test_what_a_server_says_of_keeping_is_kept(keep_alive: str, connection
         await server.answer(writer)
 
     server = Server(answer, keep_alive)
-    async with running(server) as (transport, url):
+    async with run_server(server) as (transport, url):
         for _ in range(2):
             await transport.send("POST", url, [], None)
     assert server.connections == connections

@@ -25,7 +25,7 @@ class Minute:
         return self.now
 
 
-def asked(pacer: Pacer, clock: Minute, url: str, calls: int, *, apart: float = 0.0) -> list[float]:
+def take_turns(pacer: Pacer, clock: Minute, url: str, calls: int, *, apart: float = 0.0) -> list[float]:
     """Take so many turns one after the other and return how long each had to be waited for."""
     waits = []
     for _ in range(calls):
@@ -38,17 +38,17 @@ def asked(pacer: Pacer, clock: Minute, url: str, calls: int, *, apart: float = 0
 def test_nothing_is_slowed_that_nobody_limits() -> None:
     """Every turn comes at once."""
     clock = Minute()
-    assert set(asked(Pacer(now=clock), clock, VERIFY, 500)) == {0.0}
+    assert set(take_turns(Pacer(now=clock), clock, VERIFY, 500)) == {0.0}
 
 
 def test_a_429_teaches_the_pace_that_the_target_keeps() -> None:
     """120 were let through in 12 seconds, the next in 48: from then on no minute has more than 120."""
     clock = Minute()
     pacer = Pacer(now=clock)
-    asked(pacer, clock, VERIFY, 120, apart=0.1)
+    take_turns(pacer, clock, VERIFY, 120, apart=0.1)
     pacer.slow_down("POST", VERIFY, 48.0)
     began = clock.now
-    waits = asked(pacer, clock, VERIFY, 241)
+    waits = take_turns(pacer, clock, VERIFY, 241)
     assert waits[0] == 48.0
     assert 120 <= clock.now - began - 48.0 < 140
 
@@ -57,9 +57,9 @@ def test_a_small_bucket_does_not_make_minutes_of_seconds() -> None:
     """Five at once and one a second later: the pace is no slower than a third of a second."""
     clock = Minute()
     pacer = Pacer(now=clock)
-    asked(pacer, clock, VERIFY, 5)
+    take_turns(pacer, clock, VERIFY, 5)
     pacer.slow_down("POST", VERIFY, 1.0)
-    assert max(asked(pacer, clock, VERIFY, 20)[1:]) < 0.34
+    assert max(take_turns(pacer, clock, VERIFY, 20)[1:]) < 0.34
 
 
 def test_other_operations_keep_their_pace() -> None:
@@ -77,7 +77,7 @@ def test_a_profile_gives_limits() -> None:
     """`[pace.limits]` spaces the calls of an operation from the first on."""
     profile = parse('[pace.limits]\n"POST /v1/receipt/verify" = 120\n')
     clock = Minute()
-    waits = asked(Pacer(profile.pace.limits, clock), clock, VERIFY, 3)
+    waits = take_turns(Pacer(profile.pace.limits, clock), clock, VERIFY, 3)
     assert waits[0] == 0.0
     assert all(0.5 <= wait < 0.6 for wait in waits[1:])
 
@@ -86,8 +86,8 @@ def test_what_was_learnt_is_what_a_profile_gives() -> None:
     """The calls a minute that were let through, of operations that were slowed alone."""
     clock = Minute()
     pacer = Pacer(now=clock)
-    asked(pacer, clock, LINKS, 10)
-    asked(pacer, clock, VERIFY, 120, apart=0.1)
+    take_turns(pacer, clock, LINKS, 10)
+    take_turns(pacer, clock, VERIFY, 120, apart=0.1)
     pacer.slow_down("POST", VERIFY, 48.0)
     assert pacer.list_limits() == {"POST /v1/receipt/verify": 120}
 

@@ -44,7 +44,7 @@ class Answering:
         return 200, CIMultiDictProxy(CIMultiDict(self._headers)), self._body
 
 
-def recorded(body: bytes, *, sent: bytes | None = None, headers: Sequence[tuple[str, str]] = ()) -> Event:
+def record_exchange(body: bytes, *, sent: bytes | None = None, headers: Sequence[tuple[str, str]] = ()) -> Event:
     """Return what the log has of an exchange."""
     names, log = Names(), EventLog()
     names.secret(SECRET, "TENANT_FIRST_KEY")
@@ -81,7 +81,7 @@ def core(name: str) -> str:
     return text[4:-8] if "base64" in name else text
 
 
-def leaked(name: str, told: str) -> list[str]:
+def list_leaks(name: str, told: str) -> list[str]:
     """Return the parts of a form that a text still holds."""
     text = core(name)
     return [text[at : at + PART] for at in range(len(text) - PART + 1) if text[at : at + PART] in told]
@@ -92,12 +92,12 @@ def test_a_form_of_a_secret_is_in_no_part_of_the_log(name: str) -> None:
     """In the body that was sent, in the answer, and in header fields, their names among them."""
     form = ENCODED[name]
     text = f"<p>{form}</p>".encode()
-    event = recorded(text, sent=text, headers=[("x-a", form.encode("ascii", "replace").decode())])
+    event = record_exchange(text, sent=text, headers=[("x-a", form.encode("ascii", "replace").decode())])
     for side in ("request", "response"):
-        assert leaked(name, event[side]["body"]) == []
+        assert list_leaks(name, event[side]["body"]) == []
         assert "$TENANT_FIRST_KEY" in event[side]["body"]
     if form.isascii():
-        assert leaked(name, orjson.dumps(event["response"]["headers"]).decode()) == []
+        assert list_leaks(name, orjson.dumps(event["response"]["headers"]).decode()) == []
 
 
 @pytest.mark.parametrize("name", ENCODED)
@@ -108,14 +108,14 @@ def test_no_part_of_a_secret_is_left_where_a_body_is_cut(name: str) -> None:
     for before in (*ends, *range(SHOWN - len(form) + 1, SHOWN, 9)):
         for after in (0, 1, 50_000) if before in ends else (40_000,):
             body = ("a" * before + form + "b" * after).encode()
-            assert leaked(name, recorded(body)["response"]["body"]) == [], (before, after)
+            assert list_leaks(name, record_exchange(body)["response"]["body"]) == [], (before, after)
 
 
 def test_many_secrets_do_not_bring_the_end_of_the_redacted_piece_into_view() -> None:
     """Names are shorter than secrets, so what is redacted shrinks; its end, where one may be in halves, stays away."""
     for shift in range(0, 40, 7):
         body = (" " * shift + f"{SECRET} " * 12_000).encode()
-        assert leaked("as it is", recorded(body)["response"]["body"]) == []
+        assert list_leaks("as it is", record_exchange(body)["response"]["body"]) == []
 
 
 def test_a_name_of_a_header_field_is_redacted() -> None:
@@ -140,9 +140,9 @@ def test_a_form_is_no_variable_of_a_curl_line() -> None:
     """A reader has the secret, not its encoded form, so the form has a name that no line fills in."""
     names = Names()
     names.secret(SECRET, "TENANT_FIRST_KEY")
-    told, spans = names.redact_with_places(ENCODED["hex"])
-    assert told == "$TENANT_FIRST_KEY_IN_HEX"
-    assert spans == [(0, len(told))]
+    text, spans = names.redact_with_places(ENCODED["hex"])
+    assert text == "$TENANT_FIRST_KEY_IN_HEX"
+    assert spans == [(0, len(text))]
 
 
 def test_an_address_stays_readable_in_tokens() -> None:
@@ -158,7 +158,7 @@ def test_a_key_that_an_answer_hands_out_is_redacted_in_base64_and_hex() -> None:
     """A fresh API key is a secret from then on, also as a word of these alphabets."""
     key = "wp_live_Zm9vYmFyYmF6cXV4"
     encoded = base64.b64encode(key.encode()).decode()
-    event = recorded(json.dumps({"api_key": key, "again": encoded, "hex": key.encode().hex()}).encode())
+    event = record_exchange(json.dumps({"api_key": key, "again": encoded, "hex": key.encode().hex()}).encode())
     assert key not in event["response"]["body"]
     assert encoded[:-4] not in event["response"]["body"]
     assert key.encode().hex() not in event["response"]["body"]
@@ -177,14 +177,14 @@ def test_no_format_brings_a_secret_back() -> None:
     run.judge("RAIL-PAY-01", Verdict.FAIL, exchange=run.exchange("some_check"))
     events = run.finish({"RAIL-PAY-01": Verdict.FAIL})
     every = " ".join(ENCODED.values())
-    told = recorded(every.encode(), sent=every.encode())
+    told = record_exchange(every.encode(), sent=every.encode())
     answered = {"request": told["request"], "response": told["response"]}
     shown = [{**one, **answered} if "request" in one else one for one in events]
     written = [formats.FORMATS[kind].render(shown).decode() for kind in formats.FORMATS]
     written += [orjson.dumps(archive(shown)).decode(), *map(str, log.events)]
     for text in written:
         for name in ENCODED:
-            assert leaked(name, text) == [], name
+            assert list_leaks(name, text) == [], name
 
 
 def test_forms_are_long_enough_not_to_be_there_by_chance() -> None:
@@ -201,5 +201,5 @@ def test_the_file_has_no_part_of_a_secret(tmp_path: Path) -> None:
     client = Client(Answering(("a" * (SHOWN - 9) + SECRET).encode()), log, "a_check", names, Counter())
     asyncio.run(client.call("GET", "http://127.0.0.1:1/x"))
     log.close()
-    assert leaked("JSON", gzip.decompress((tmp_path / "events.ndjson.gz").read_bytes()).decode()) == []
+    assert list_leaks("JSON", gzip.decompress((tmp_path / "events.ndjson.gz").read_bytes()).decode()) == []
     assert len(list(read_numbered_events(tmp_path / "events.ndjson.gz"))) == 1

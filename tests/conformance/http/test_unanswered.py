@@ -27,7 +27,7 @@ def test_who_speaks_before_he_is_asked_gives_no_http_answer() -> None:
     assert "https://" in said
 
 
-async def called(first: bytes, later: bytes | None) -> str:
+async def call_resetting_server(first: bytes, later: bytes | None) -> str:
     """Post to a server that says something and resets the connection; say what is said of it.
 
     Later connections receive a first message and wait for an answer, as stock HTTP/2 does, or are reset, too.
@@ -54,13 +54,13 @@ async def called(first: bytes, later: bytes | None) -> str:
 @pytest.mark.parametrize("first", [b"", SETTINGS])
 def test_words_that_were_lost_in_a_reset_are_asked_for_again(first: bytes) -> None:
     """Whether a client reads them before its connection ends depends on the machines; what is said of them does not."""
-    assert asyncio.run(called(first, SETTINGS)) == "what came is HTTP/2, and the suite speaks HTTP/1.1"
-    assert "220 mail" in asyncio.run(called(first and b"220 mail\r\n", b"220 mail\r\n"))
+    assert asyncio.run(call_resetting_server(first, SETTINGS)) == "what came is HTTP/2, and the suite speaks HTTP/1.1"
+    assert "220 mail" in asyncio.run(call_resetting_server(first and b"220 mail\r\n", b"220 mail\r\n"))
 
 
 def test_who_says_nothing_was_reset() -> None:
     """And no more is made of it than that."""
-    said = asyncio.run(called(b"", None))
+    said = asyncio.run(call_resetting_server(b"", None))
     assert said.startswith("the connection was reset before an answer came")
 
 

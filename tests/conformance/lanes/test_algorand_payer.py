@@ -63,7 +63,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 
 @asynccontextmanager
-async def opened(chain: AlgorandChain, names: Names | None = None) -> AsyncIterator[AlgorandPayer]:
+async def open_payer(chain: AlgorandChain, names: Names | None = None) -> AsyncIterator[AlgorandPayer]:
     payer = await AlgorandPayer.open(chain, BUDGETS, names or Names())
     try:
         yield payer
@@ -82,7 +82,7 @@ def entry(pay_to: str, **changes: Any) -> dict[str, Any]:
 
 async def test_a_payment_is_welded_by_its_note_and_final_when_it_returns(node: Node) -> None:
     """`pay` sends exactly the entry's terms with the token's bytes as the note, and returns once it is in a block."""
-    async with opened(node.with_control()) as payer:
+    async with open_payer(node.with_control()) as payer:
         receiver = await payee(payer)
         proof = await payer.pay(entry(receiver))
         sent = node.transaction(proof["tx_id"])
@@ -96,7 +96,7 @@ async def test_a_payment_is_welded_by_its_note_and_final_when_it_returns(node: N
 
 async def test_fifty_payments_at_once_are_fifty_transactions(node: Node) -> None:
     """Equal payments sent at the same time, even without a note, get ids of their own and all arrive."""
-    async with opened(node.with_control()) as payer:
+    async with open_payer(node.with_control()) as payer:
         receiver = await payee(payer)
         sent = [payer.transfer(asset=USDC, receiver=receiver, amount=7) for _ in range(25)]
         sent += [payer.transfer(asset=USDC, receiver=receiver, amount=7, note=TOKEN.encode()) for _ in range(25)]
@@ -112,12 +112,12 @@ async def test_an_operator_without_control_verbs_pays_from_an_account_and_gets_t
     secret = node.token_file.with_name("funder")
     secret.write_text(words)
     names = Names()
-    async with opened(node.with_control()) as rich:
+    async with open_payer(node.with_control()) as rich:
         await rich.control("fund", address=address, amount="10000000")
         opt_in(node.algod, key, USDC)
         await rich.control("mint", address=address, amount="5000000")
         receiver = await payee(rich)
-        async with opened(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), names) as payer:
+        async with open_payer(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), names) as payer:
             assert payer.address != address
             assert not payer.has_control
             await asyncio.gather(*(payer.pay(entry(receiver)) for _ in range(3)))
@@ -135,12 +135,12 @@ async def test_no_payment_goes_beyond_the_spending_limit(node: Node) -> None:
     key, address = account.generate_account()
     secret = node.token_file.with_name("limited")
     secret.write_text(mnemonic.from_private_key(key))
-    async with opened(node.with_control()) as rich:
+    async with open_payer(node.with_control()) as rich:
         await rich.control("fund", address=address, amount="10000000")
         opt_in(node.algod, key, USDC)
         await rich.control("mint", address=address, amount="5000000")
         receiver = await payee(rich)
-        async with opened(node.chain(funder=Secret(file=secret), spending_limit="10001")) as payer:
+        async with open_payer(node.chain(funder=Secret(file=secret), spending_limit="10001")) as payer:
             await payer.pay(entry(receiver))
             with pytest.raises(Inconclusive, match="spending_limit is 10001 atomic units"):
                 await payer.pay(entry(receiver))
@@ -218,7 +218,7 @@ async def test_an_answer_that_no_node_gives_is_inconclusive(answer: bytes) -> No
 
 async def test_what_the_node_refuses_is_told_apart_from_trouble(node: Node) -> None:
     """An impossible transfer raises `Refused` with the node's reason, and the payer can still pay afterwards."""
-    async with opened(node.with_control()) as payer:
+    async with open_payer(node.with_control()) as payer:
         receiver = await payee(payer)
         with pytest.raises(Refused, match="underflow"):
             await payer.transfer(asset=USDC, receiver=receiver, amount=2**62)
@@ -244,14 +244,14 @@ async def test_what_the_node_refuses_is_told_apart_from_trouble(node: Node) -> N
 )
 async def test_terms_that_cannot_be_paid_are_inconclusive(node: Node, changes: dict[str, Any]) -> None:
     """A challenge entry that cannot be paid never faults the suite."""
-    async with opened(node.with_control()) as payer:
+    async with open_payer(node.with_control()) as payer:
         with pytest.raises(Inconclusive):
             await payer.pay(entry(payer.address, **changes))
 
 
 async def test_close_outs_and_rekeys_leave_the_paying_account_whole(node: Node) -> None:
     """Attacks that empty or hand over an account run on one of their own; the next payment still goes through."""
-    async with opened(node.with_control()) as payer:
+    async with open_payer(node.with_control()) as payer:
         receiver = await payee(payer)
         closed = await payer.transfer(asset=USDC, receiver=receiver, amount=5, close_to=receiver)
         rekeyed = await payer.transfer(asset=USDC, receiver=receiver, amount=5, rekey_to=receiver)
@@ -263,7 +263,7 @@ async def test_close_outs_and_rekeys_leave_the_paying_account_whole(node: Node) 
 
 async def test_a_look_alike_asset_can_be_made_moved_and_clawed_back(node: Node) -> None:
     """`create_asset` gives an asset of the same unit name that the payer may send and claw back."""
-    async with opened(node.with_control()) as payer:
+    async with open_payer(node.with_control()) as payer:
         fake = await payer.create_asset(unit_name="USDC", decimals=6)
         victim = await payer.new_account(assets=[fake])
         await payer.transfer(asset=fake, receiver=victim.address, amount=9)
@@ -275,7 +275,7 @@ async def test_a_look_alike_asset_can_be_made_moved_and_clawed_back(node: Node) 
 
 async def test_native_coin_first_valid_and_unwaited_submission_go_out_as_asked(node: Node) -> None:
     """The attack parameters reach the wire: Algos, an older first-valid round, and no wait for the block."""
-    async with opened(node.with_control()) as payer:
+    async with open_payer(node.with_control()) as payer:
         receiver = await payee(payer)
         native = node.transaction(await payer.send_native(receiver, 1234, b"note"))
         assert (native["type"], native["amt"]) == ("pay", 1234)
@@ -287,7 +287,7 @@ async def test_native_coin_first_valid_and_unwaited_submission_go_out_as_asked(n
 
 async def test_block_time_and_names_of_the_network_come_from_the_node(node: Node) -> None:
     """The newest block's time moves with the node's clock; the CAIP-2 name is cut from the genesis hash."""
-    async with opened(node.with_control()) as payer:
+    async with open_payer(node.with_control()) as payer:
         before = await payer.block_time()
         await payer.control("advance", seconds=100)
         assert await payer.block_time() >= before + 100
@@ -300,7 +300,7 @@ async def test_block_time_and_names_of_the_network_come_from_the_node(node: Node
 async def test_nothing_secret_or_live_of_a_payment_survives_redaction(node: Node) -> None:
     """API token, private key and transaction id are known to the redaction table from the moment they exist."""
     names = Names()
-    async with opened(node.with_control(), names) as payer:
+    async with open_payer(node.with_control(), names) as payer:
         tx_id = await payer.transfer(asset=USDC, receiver=payer.address, amount=0)
         text = names.redact(f"token={node.token_file.read_text()} key={payer.main.key} id {tx_id}")
         assert text == "token=$ALGOD_TOKEN key=$PAYER_KEY id $TX_ID"

@@ -93,10 +93,10 @@ async def test_memo_stands_where_the_profile_binds_it(chains: tuple[str, Chains]
     """The memo is Algorand's note, a Solana memo instruction, or the hash in Base's authorization log."""
     async with opened(chains) as (payer, below, bill):
         tx_id = await payer.settle(bill.with_changes(memo=MEMO + chains[0]))
-        assert (MEMO + chains[0]).encode() == await bound(chains[0], below, tx_id)
+        assert (MEMO + chains[0]).encode() == await read_memo(chains[0], below, tx_id)
 
 
-async def bound(lane: str, below: Any, tx_id: str) -> bytes:
+async def read_memo(lane: str, below: Any, tx_id: str) -> bytes:
     if lane == "algorand":
         return base64.b64decode((await below.info(tx_id))["txn"]["txn"]["note"])
     if lane == "base":
@@ -112,7 +112,7 @@ async def test_ways_without_the_memo_pay_the_whole_amount(chains: tuple[str, Cha
     """Whatever is wrong with the memo, address and amount are right, so only the memo can tell it."""
     async with opened(chains) as (payer, _, bill):
         for way in payer.list_unbound_payments():
-            assert (await credited(payer, way, bill))[0] == AMOUNT, way.name
+            assert (await read_credited(payer, way, bill))[0] == AMOUNT, way.name
 
 
 async def test_texts_are_respelled_by_both_ways_of_base(chains: tuple[str, Chains]) -> None:
@@ -133,7 +133,7 @@ async def test_short_ways_bring_less_under_the_memo(chains: tuple[str, Chains]) 
     """No short way leaves the payee with the amount, unless a part of it stands without the memo."""
     async with opened(chains) as (payer, _, bill):
         for way in payer.list_short_payments():
-            amount, _ = await credited(payer, way, bill)
+            amount, _ = await read_credited(payer, way, bill)
             assert amount < AMOUNT or "without" in way.name, way.name
 
 
@@ -153,7 +153,7 @@ async def test_strayed_ways_bring_the_payee_nothing_under_the_memo(chains: tuple
     """What stays with the payer is not the payee's; what he gets beside it stands without the memo, or is a unit."""
     async with opened(chains) as (payer, _, bill):
         for way in payer.list_stray_payments():
-            amount, _ = await credited(payer, way, bill)
+            amount, _ = await read_credited(payer, way, bill)
             assert amount <= 1 or "without" in way.name, way.name
 
 
@@ -165,14 +165,14 @@ async def test_other_assets_bring_nothing_of_the_right_one(chains: tuple[str, Ch
         ways = await payer.list_other_assets(bill)
         assert len(ways) > 1
         for way in ways:
-            assert (await credited(payer, way, bill))[0] == 0, way.name
+            assert (await read_credited(payer, way, bill))[0] == 0, way.name
 
 
 async def test_failing_ways_bring_nothing(chains: tuple[str, Chains]) -> None:
     """A transaction that is refused or fails leaves everything as it was."""
     async with opened(chains) as (payer, _, bill):
         for way in payer.list_failing_payments():
-            assert (await credited(payer, way, bill))[0] == 0, way.name
+            assert (await read_credited(payer, way, bill))[0] == 0, way.name
 
 
 async def test_one_transfer_under_two_memos(chains: tuple[str, Chains]) -> None:
@@ -224,7 +224,7 @@ async def test_submitted_payment_lands(chains: tuple[str, Chains]) -> None:
         assert await payer.read_holding(bill.address, bill.asset) >= AMOUNT
 
 
-async def credited(payer: CheckoutPayer, way: WrongPayment, bill: CheckoutRequest) -> tuple[int, str]:
+async def read_credited(payer: CheckoutPayer, way: WrongPayment, bill: CheckoutRequest) -> tuple[int, str]:
     """What a way brings the payee of the bill's asset, each with a memo of its own."""
     own = bill.with_changes(memo=f"{MEMO[:12]}{abs(hash(way.name)):020d}")
     before = await payer.read_holding(bill.address, bill.asset)

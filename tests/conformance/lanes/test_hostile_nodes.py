@@ -60,7 +60,7 @@ class Hostile:
         self._server.server_close()
 
 
-def answering(body: bytes, status: int = 200, **headers: str) -> Callable[[BaseHTTPRequestHandler], None]:
+def make_answer(body: bytes, status: int = 200, **headers: str) -> Callable[[BaseHTTPRequestHandler], None]:
     """Return what gives one answer."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
@@ -77,14 +77,14 @@ def answering(body: bytes, status: int = 200, **headers: str) -> Callable[[BaseH
 
 WITHIN = json.dumps({"jsonrpc": "2.0", "id": 1, "result": "0x" + "0" * (2 * LIMIT), "last-round": 1}).encode()
 ANSWERS = {
-    "too large": answering(WITHIN),
-    "packed": answering(gzip.compress(bytes(10**7)), Content_Encoding="gzip"),
-    "nested": answering(b"[" * 90_000),
-    "not JSON": answering(b"\x1b]0;x\x07::error::x"),
-    "an array": answering(b"[]"),
-    "a number beyond all": answering(b'{"jsonrpc":"2.0","id":1,"result":' + b"9" * 50_000 + b"}"),
-    "other members": answering(b'{"jsonrpc":"2.0","id":1,"result":{"value":{"a":"b"}}}'),
-    "an error of another form": answering(b'{"jsonrpc":"2.0","id":1,"error":["x"]}'),
+    "too large": make_answer(WITHIN),
+    "packed": make_answer(gzip.compress(bytes(10**7)), Content_Encoding="gzip"),
+    "nested": make_answer(b"[" * 90_000),
+    "not JSON": make_answer(b"\x1b]0;x\x07::error::x"),
+    "an array": make_answer(b"[]"),
+    "a number beyond all": make_answer(b'{"jsonrpc":"2.0","id":1,"result":' + b"9" * 50_000 + b"}"),
+    "other members": make_answer(b'{"jsonrpc":"2.0","id":1,"result":{"value":{"a":"b"}}}'),
+    "an error of another form": make_answer(b'{"jsonrpc":"2.0","id":1,"error":["x"]}'),
 }
 
 
@@ -168,9 +168,9 @@ def test_no_redirect_is_followed(
     lane: str, hostile: Callable[[Callable[[BaseHTTPRequestHandler], None]], Hostile]
 ) -> None:
     """Another host is sent neither the question nor the token of the node."""
-    other = hostile(answering(b"{}"))
+    other = hostile(make_answer(b"{}"))
     for status in (301, 302, 307, 308):
-        node = hostile(answering(b"", status, Location=f"{other.url}/stolen"))
+        node = hostile(make_answer(b"", status, Location=f"{other.url}/stolen"))
         with pytest.raises(Inconclusive):
             asyncio.run(ASKING[lane](node.url))
         assert node.asked
@@ -210,8 +210,8 @@ def test_the_token_of_an_algod_goes_to_no_other_host(
 ) -> None:
     """It is in a header that a redirect would take along."""
     monkeypatch.setenv("NODE_TOKEN", TOKEN)
-    other = hostile(answering(b"{}"))
-    node = hostile(answering(b"", 302, Location=f"{other.url}/stolen"))
+    other = hostile(make_answer(b"{}"))
+    node = hostile(make_answer(b"", 302, Location=f"{other.url}/stolen"))
 
     async def ask() -> None:
         chain = AlgorandChain(network="algorand_testnet", algod=node.url, token=Secret(env="NODE_TOKEN"))

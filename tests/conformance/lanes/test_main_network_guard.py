@@ -137,11 +137,11 @@ MAIN: dict[str, tuple[Chain, NodeNetwork]] = {
 
 
 @pytest.mark.parametrize(("chain", "served"), MAIN.values(), ids=MAIN.keys())
-def test_a_main_network_on_this_machine_needs_its_own_word(chain: Chain, served: NodeNetwork) -> None:
+def test_a_main_network_on_this_machine_needs_its_own_word(chain: Chain, network: NodeNetwork) -> None:
     """What the node serves counts, not where it is: a forwarded port is on this machine, too."""
     with pytest.raises(Inconclusive, match="--main-network"):
-        admit("t", chain, served, main_network=False)
-    admit("t", chain, served, main_network=True)
+        admit("t", chain, network, main_network=False)
+    admit("t", chain, network, main_network=True)
 
 
 @pytest.mark.parametrize("main_network", [False, True])
@@ -155,9 +155,9 @@ def test_control_verbs_are_no_pass_for_a_main_network(main_network: bool) -> Non
         (base(**CONTROLLED), NodeNetwork("eip155:1", PRIVATE_FIRST)),
         (algorand, MAIN["algorand"][1]),
     ]
-    for chain, served in refused:
+    for chain, network in refused:
         with pytest.raises(Inconclusive, match="instead of control"):
-            admit("t", chain, served, main_network=main_network)
+            admit("t", chain, network, main_network=main_network)
 
 
 def test_simulators_are_told_by_their_first_block_and_genesis() -> None:
@@ -170,8 +170,8 @@ def test_simulators_are_told_by_their_first_block_and_genesis() -> None:
         (AlgorandChain.model_validate({"algod": LOOPBACK, **OWN}), NodeNetwork("algorand:" + "x" * 32)),
         (SolanaChain(rpc=LOOPBACK, control=LOOPBACK), NodeNetwork("solana:" + "x" * 32)),
     ]
-    for chain, served in play:
-        admit("t", chain, served, main_network=False)
+    for chain, network in play:
+        admit("t", chain, network, main_network=False)
 
 
 def test_the_usdc_of_an_account_is_of_the_network_that_the_node_serves() -> None:

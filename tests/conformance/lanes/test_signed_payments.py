@@ -61,8 +61,8 @@ class Node:
     def chain(self, **members: Any) -> Chain:
         """Return its table of a profile, by control verbs unless a funder is given."""
         kinds: dict[str, Any] = {"algorand": AlgorandChain, "base": BaseChain, "solana": SolanaChain}
-        found: Chain = kinds[self.lane](**self.members, **(members or {"control": f"{self.url}/control"}))
-        return found
+        landing: Chain = kinds[self.lane](**self.members, **(members or {"control": f"{self.url}/control"}))
+        return landing
 
     def control(self, **members: Any) -> dict[str, Any]:
         """Carry out a control verb."""
@@ -70,9 +70,9 @@ class Node:
             f"{self.url}/control", json.dumps(members).encode(), {"Content-Type": "application/json"}
         )
         with urllib.request.urlopen(request, timeout=120) as answer:
-            found: dict[str, Any] = json.load(answer)
-        assert found["ok"], found
-        return found
+            landing: dict[str, Any] = json.load(answer)
+        assert landing["ok"], landing
+        return landing
 
     @property
     def usdc(self) -> str:
@@ -132,7 +132,7 @@ def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             yield Node(lane, ready["rpc"], {"rpc": ready["rpc"]})
 
 
-async def held(payer: Any, node: Node, address: str) -> int:
+async def read_balance(payer: Any, node: Node, address: str) -> int:
     """Return what an address holds of USDC."""
     return int(await open_checkout_payer(payer).read_holding(address, node.usdc))
 
@@ -144,16 +144,16 @@ async def test_a_transaction_is_stored_first_and_lands_once(node: Node) -> None:
     bill = CheckoutRequest(node.usdc, payee, PRICE, "service:token" + node.lane)
     is_entry = node.lane != "base"
     till: Any = open_checkout_payer(payer)
-    signed: SignedPayment = await (payer.sign(node.entry(payee)) if is_entry else till.sign(bill))
-    assert await held(payer, node, payee) == 0
-    assert await sender.fate(signed) is Fate.UNSEEN
+    payment: SignedPayment = await (payer.sign(node.entry(payee)) if is_entry else till.sign(bill))
+    assert await read_balance(payer, node, payee) == 0
+    assert await sender.fate(payment) is Fate.UNSEEN
     for _ in range(2):
-        assert (await land(sender, signed, 100)).fate is Fate.LANDED
-        await sender.send(signed) if node.lane != "solana" else None
-    assert await held(payer, node, payee) == PRICE
-    assert await sender.transaction(signed) == signed.tx_id
+        assert (await land(sender, payment, 100)).fate is Fate.LANDED
+        await sender.send(payment) if node.lane != "solana" else None
+    assert await read_balance(payer, node, payee) == PRICE
+    assert await sender.transaction(payment) == payment.tx_id
     if is_entry:
-        assert signed.proof == {"tx_id": signed.tx_id, "payment_reference": TOKENS[node.lane]}
+        assert payment.proof == {"tx_id": payment.tx_id, "payment_reference": TOKENS[node.lane]}
     await sender.close()
     await payer.close()
 
@@ -161,11 +161,11 @@ async def test_a_transaction_is_stored_first_and_lands_once(node: Node) -> None:
 async def test_what_is_stored_holds_no_key(node: Node) -> None:
     """Neither the signed payment nor its text shows the paying account's private key."""
     payer, payee = await node.payer(), await node.payee()
-    signed = await payer.sign(node.entry(payee))
+    payment = await payer.sign(node.entry(payee))
     key = payer.main.keypair.secret() if node.lane == "solana" else payer.main.key
-    found = repr(signed) + signed.transaction + json.dumps(dict(signed.proof))
+    landing = repr(payment) + payment.transaction + json.dumps(dict(payment.proof))
     for text in (key, key.hex()) if isinstance(key, bytes) else (key,):
-        assert str(text) not in found
+        assert str(text) not in landing
     await payer.close()
 
 
@@ -176,10 +176,10 @@ async def test_another_payment_than_it_says_is_never_sent(node: Node, changes: d
     sender = open_sender(node.chain(), BUDGETS, Names())
     bill = CheckoutRequest(node.usdc, payee, PRICE, "service:token" + node.lane)
     till: Any = open_checkout_payer(payer)
-    signed: SignedPayment = replace(await till.sign(bill), **changes)
+    payment: SignedPayment = replace(await till.sign(bill), **changes)
     with pytest.raises(NotAPayment):
-        await land(sender, signed, 5)
-    assert await held(payer, node, payee) == 0
+        await land(sender, payment, 5)
+    assert await read_balance(payer, node, payee) == 0
     await sender.close()
     await payer.close()
 
@@ -188,8 +188,8 @@ async def test_a_payment_that_became_too_old_is_known_to_be_none(node: Node) -> 
     """Only when its time is over and the account still holds the money, so that it can never happen any more."""
     payer, payee = await node.payer(), await node.payee()
     sender = open_sender(node.chain(), BUDGETS, Names())
-    signed = await payer.sign(node.entry(payee))
-    assert await sender.fate(signed) is Fate.UNSEEN
+    payment = await payer.sign(node.entry(payee))
+    assert await sender.fate(payment) is Fate.UNSEEN
     if node.lane == "algorand":
         node.control(verb="advance", blocks=1001)
     elif node.lane == "base":
@@ -197,12 +197,12 @@ async def test_a_payment_that_became_too_old_is_known_to_be_none(node: Node) -> 
         node.control(verb="advance", blocks=1)
     else:
         node.control(verb="advance", blocks=20_000)
-        assert await sender.fate(signed) is not Fate.LAPSED, "a node that is behind does not know a fresh blockhash"
-        signed = replace(signed, signed_at=signed.signed_at - 1000)
-    assert (await land(sender, signed, 30)).fate is Fate.LAPSED
-    assert await held(payer, node, payee) == 0
+        assert await sender.fate(payment) is not Fate.LAPSED, "a node that is behind does not know a fresh blockhash"
+        payment = replace(payment, signed_at=payment.signed_at - 1000)
+    assert (await land(sender, payment, 30)).fate is Fate.LAPSED
+    assert await read_balance(payer, node, payee) == 0
     if node.lane != "base":
-        assert await sender.fate(replace(signed, held=2 * 10**15)) is not Fate.LAPSED
+        assert await sender.fate(replace(payment, held=2 * 10**15)) is not Fate.LAPSED
     await sender.close()
     await payer.close()
 
@@ -220,15 +220,15 @@ async def test_what_an_ended_process_left_goes_back_to_the_funder(node: Node, tm
     payer = await node.payer(wallet, **funder)
     if node.lane == "solana":
         await asyncio.sleep(1)  # what is sent is tried on the finalized state first
-    signed = await payer.sign(node.entry(await node.payee()))
+    payment = await payer.sign(node.entry(await node.payee()))
     payer.has_open_payment = True
     await payer.close()
     watching = await node.payer()
-    assert await held(watching, node, address) == 1_000_000 - PRICE
-    assert await held(watching, node, signed.payer) == PRICE
+    assert await read_balance(watching, node, address) == 1_000_000 - PRICE
+    assert await read_balance(watching, node, payment.payer) == PRICE
     again = Wallet(main_network=True, label=LABEL)
     await take_back(node.chain(**funder), BUDGETS, Names(), again, node.usdc)
-    assert await held(watching, node, address) == 1_000_000
+    assert await read_balance(watching, node, address) == 1_000_000
     await watching.close()
 
 
@@ -242,10 +242,10 @@ class Scripted:
 
     async def fate(self, payment: SignedPayment) -> Fate:
         del payment
-        found = self._fates.pop(0) if len(self._fates) > 1 else self._fates[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        landing = self._fates.pop(0) if len(self._fates) > 1 else self._fates[0]
+        if isinstance(landing, Exception):
+            raise landing
+        return landing
 
     async def send(self, payment: SignedPayment) -> None:
         del payment
@@ -291,7 +291,7 @@ LOST_THEN_REFUSED = (Fate.UNSEEN, Fate.UNSEEN, Fate.UNSEEN, Fate.SEEN, Fate.LAND
     ],
 )
 async def test_a_payment_is_sent_until_the_chain_decides(
-    sender: Scripted, seconds: float, found: Landing, sent: int
+    sender: Scripted, seconds: float, landing: Landing, sent: int
 ) -> None:
     """What the chain shows decides; a refusal counts only for a payment that is not on its way."""
-    assert (await land(sender, SIGNED, seconds), sender.sent) == (found, sent)
+    assert (await land(sender, SIGNED, seconds), sender.sent) == (landing, sent)

@@ -70,20 +70,20 @@ def order(**changes: Any) -> Order:
     return Order.of(entry(**changes))
 
 
-async def sent(payer: SolanaPayer, tx_id: str) -> VersionedTransaction:
+async def read_transaction(payer: SolanaPayer, tx_id: str) -> VersionedTransaction:
     """What the node has of a transaction, decoded by the SDK."""
     asked = payer.node.client.get_transaction(
         Signature.from_string(tx_id), "base64", Confirmed, max_supported_transaction_version=0
     )
     found = (await asked).value
     assert found is not None
-    made = found.transaction.transaction
-    assert isinstance(made, VersionedTransaction)
-    return made
+    transfer = found.transaction.transaction
+    assert isinstance(transfer, VersionedTransaction)
+    return transfer
 
 
-async def received(payer: SolanaPayer, wanted: Order) -> int:
-    return await payer.balance(wanted.payee, wanted.mint)
+async def read_received(payer: SolanaPayer, order: Order) -> int:
+    return await payer.balance(order.payee, order.mint)
 
 
 async def test_pay_moves_the_price_and_names_the_reference_in_the_transfer(node: str) -> None:
@@ -91,21 +91,21 @@ async def test_pay_moves_the_price_and_names_the_reference_in_the_transfer(node:
     async with opened(node) as payer:
         terms = entry()
         proof = await payer.pay(terms)
-        wanted = Order.of(terms)
+        order = Order.of(terms)
         assert proof == {"tx_id": proof["tx_id"], "payment_reference": TOKEN}
         status = await payer.node.status(proof["tx_id"])
         assert status is not None
         assert "Finalized" in str(status.confirmation_status)
-        assert await received(payer, wanted) == PRICE
-        message = (await sent(payer, proof["tx_id"])).message
+        assert await read_received(payer, order) == PRICE
+        message = (await read_transaction(payer, proof["tx_id"])).message
         assert isinstance(message, MessageV0)
         transfer = message.instructions[-1]
         keys = [message.account_keys[place] for place in transfer.accounts]
         assert bytes(transfer.data) == b"\x0c" + PRICE.to_bytes(8, "little") + b"\x06"
         assert keys == [
-            associated_account(payer.main.key, wanted.mint),
-            wanted.mint,
-            wanted.destination,
+            associated_account(payer.main.key, order.mint),
+            order.mint,
+            order.destination,
             payer.main.key,
             Pubkey.from_string(REFERENCE),
         ]
@@ -120,7 +120,7 @@ async def test_many_equal_payments_at_once_are_many_transactions(node: str) -> N
         terms = entry()
         proofs = await asyncio.gather(*(payer.pay(terms) for _ in range(20)))
         assert len({proof["tx_id"] for proof in proofs}) == 20
-        assert await received(payer, Order.of(terms)) == 20 * PRICE
+        assert await read_received(payer, Order.of(terms)) == 20 * PRICE
 
 
 async def test_the_forms_that_checks_need(node: str) -> None:
@@ -128,28 +128,28 @@ async def test_the_forms_that_checks_need(node: str) -> None:
     async with opened(node) as payer:
         wanted = order()
         legacy = await payer.send([(await payer.transfer(wanted)).instruction()], legacy=True, wait=CONFIRMED)
-        assert isinstance((await sent(payer, legacy)).message, Message)
+        assert isinstance((await read_transaction(payer, legacy)).message, Message)
         plain = await payer.transfer(wanted, decimals=None, writable=True, amount=PRICE + 1)
         tx_id = await payer.send([plain.instruction()], wait=CONFIRMED)
-        message = (await sent(payer, tx_id)).message
+        message = (await read_transaction(payer, tx_id)).message
         assert isinstance(message, MessageV0)
         used = message.instructions[0]
         assert bytes(used.data) == b"\x03" + (PRICE + 1).to_bytes(8, "little")
         assert message.is_maybe_writable(used.accounts[-1])
-        assert await received(payer, wanted) == 2 * PRICE + 1
+        assert await read_received(payer, wanted) == 2 * PRICE + 1
 
 
 async def test_a_transfer_inside_a_program_call(node: str) -> None:
     """The relay carries a transfer out; the reference is an account of the transfer, or of the call around it only."""
     async with opened(node) as payer:
         wanted, relay = order(), await payer.relay()
-        made = await payer.transfer(wanted)
-        await payer.send([call_through(relay, made.instruction())], wait=CONFIRMED)
-        assert await received(payer, wanted) == PRICE
+        transfer = await payer.transfer(wanted)
+        await payer.send([call_through(relay, transfer.instruction())], wait=CONFIRMED)
+        assert await read_received(payer, wanted) == PRICE
         bare = (await payer.transfer(wanted, references=())).instruction()
         tx_id = await payer.send([call_through(relay, bare, outer_only=[wanted.reference])], wait=CONFIRMED)
-        assert await received(payer, wanted) == 2 * PRICE
-        message = (await sent(payer, tx_id)).message
+        assert await read_received(payer, wanted) == 2 * PRICE
+        message = (await read_transaction(payer, tx_id)).message
         assert [message.account_keys[one.program_id_index] for one in message.instructions] == [relay]
         assert wanted.reference in message.account_keys
         assert await payer.relay() == relay
@@ -160,25 +160,27 @@ async def test_a_token_account_is_emptied_and_handed_over_in_one_transaction(nod
     async with opened(node) as payer:
         wanted, me = order(), payer.main.key
         bait = await payer.token_account(wanted.mint, me)
-        made = await payer.transfer(wanted, destination=bait)
-        back = made.with_changes(source=bait, destination=made.source)
-        await payer.send([made.instruction(), back.instruction(), hand_over(bait, me, wanted.payee)], wait=CONFIRMED)
+        transfer = await payer.transfer(wanted, destination=bait)
+        back = transfer.with_changes(source=bait, destination=transfer.source)
+        await payer.send(
+            [transfer.instruction(), back.instruction(), hand_over(bait, me, wanted.payee)], wait=CONFIRMED
+        )
         data = await payer.node.data(bait)
         assert data is not None
         assert data[32:64] == bytes(wanted.payee)
         assert await payer.read_holding(bait) == 0
-        assert await received(payer, wanted) == 0
+        assert await read_received(payer, wanted) == 0
 
 
 async def test_a_look_alike_token_is_held_by_the_payer(node: str) -> None:
     """`create_mint` makes a token of the same decimals that can be paid to the payee's account of that mint."""
     async with opened(node) as payer:
         wanted, fake = order(), await payer.create_mint()
-        made = await payer.transfer(wanted, mint=fake)
-        await payer.send([made.instruction()], wait=CONFIRMED)
+        transfer = await payer.transfer(wanted, mint=fake)
+        await payer.send([transfer.instruction()], wait=CONFIRMED)
         assert await payer.decimals(fake) == await payer.decimals(wanted.mint) == 6
         assert await payer.balance(wanted.payee, fake) == PRICE
-        assert await received(payer, wanted) == 0
+        assert await read_received(payer, wanted) == 0
 
 
 async def test_what_fails_is_refused_or_recorded_as_failed(node: str) -> None:
@@ -186,16 +188,16 @@ async def test_what_fails_is_refused_or_recorded_as_failed(node: str) -> None:
     async with opened(node) as payer:
         wanted, poor = order(), await payer.new_account()
         source = await payer.ensure_associated_account(poor.key, wanted.mint)
-        made = (await payer.transfer(wanted, source=source, owner=poor.key)).instruction()
+        transfer = (await payer.transfer(wanted, source=source, owner=poor.key)).instruction()
         with pytest.raises(Refused) as refused:
-            await payer.send([made], sender=poor)
+            await payer.send([transfer], sender=poor)
         assert await payer.node.status(refused.value.tx_id) is None
         with pytest.raises(Refused) as failed:
-            await payer.send([made], sender=poor, skip_preflight=True)
+            await payer.send([transfer], sender=poor, skip_preflight=True)
         status = await payer.node.status(failed.value.tx_id)
         assert status is not None
         assert status.err is not None
-        assert await received(payer, wanted) == 0
+        assert await read_received(payer, wanted) == 0
 
 
 async def test_a_draft_has_its_id_before_it_is_sent(node: str) -> None:
@@ -205,24 +207,24 @@ async def test_a_draft_has_its_id_before_it_is_sent(node: str) -> None:
         draft = await payer.draft([(await payer.transfer(wanted)).instruction()])
         assert await payer.node.status(str(draft.signatures[0])) is None
         assert await payer.submit(draft, wait=CONFIRMED) == str(draft.signatures[0])
-        assert await received(payer, wanted) == PRICE
+        assert await read_received(payer, wanted) == PRICE
 
 
 def let_blockhashes_lapse(payer: SolanaPayer, monkeypatch: pytest.MonkeyPatch, times: int) -> list[Signature]:
     """Let the chain outlive a blockhash before each of the next `times` submissions; return a list of all that come."""
-    client, submitted = payer.node.client, list[Signature]()
+    client, submissions = payer.node.client, list[Signature]()
     send = client.send_transaction
 
     async def late(transaction: VersionedTransaction, *words: Any, **options: Any) -> Any:
-        submitted.append(transaction.signatures[0])
-        if len(submitted) <= times:
+        submissions.append(transaction.signatures[0])
+        if len(submissions) <= times:
             async with httpx.AsyncClient(trust_env=False, timeout=120) as http:
                 verb = {"verb": "advance", "blocks": 15_000}
                 (await http.post(f"{payer.node.client._provider.endpoint_uri}/control", json=verb)).raise_for_status()
         return await send(transaction, *words, **options)
 
     monkeypatch.setattr(client, "send_transaction", late)
-    return submitted
+    return submissions
 
 
 async def test_a_blockhash_that_lapsed_before_the_node_got_it_is_replaced(
@@ -232,11 +234,11 @@ async def test_a_blockhash_that_lapsed_before_the_node_got_it_is_replaced(
     async with opened(node) as payer:
         wanted = order()
         transfer = await payer.transfer(wanted)
-        submitted = let_blockhashes_lapse(payer, monkeypatch, 2)
+        submissions = let_blockhashes_lapse(payer, monkeypatch, 2)
         tx_id = await payer.send([transfer.instruction()])
-        assert (len(submitted), len(set(submitted)), tx_id) == (3, 3, str(submitted[-1]))
-        assert await received(payer, wanted) == PRICE
-        assert [await payer.node.status(str(one)) for one in submitted[:2]] == [None, None]
+        assert (len(submissions), len(set(submissions)), tx_id) == (3, 3, str(submissions[-1]))
+        assert await read_received(payer, wanted) == PRICE
+        assert [await payer.node.status(str(one)) for one in submissions[:2]] == [None, None]
         table = await payer.address_table([wanted.mint])
         assert list(table.addresses) == [wanted.mint]
 
@@ -252,13 +254,13 @@ async def test_an_address_table_and_the_operators_money_outlive_a_blockhash(
         await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
         await bank.control("mint", address=str(pair.pubkey()), amount=str(2_000_000))
         async with opened(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
-            submitted = let_blockhashes_lapse(payer, monkeypatch, 1)
+            submissions = let_blockhashes_lapse(payer, monkeypatch, 1)
             await payer.hold(mint, PRICE)
-            assert len(submitted) == 2
+            assert len(submissions) == 2
             assert await bank.balance(pair.pubkey(), mint) == 1_000_000
-            submitted = let_blockhashes_lapse(payer, monkeypatch, 1)
+            submissions = let_blockhashes_lapse(payer, monkeypatch, 1)
             await payer.address_table([mint])
-            assert len(submitted) == 2
+            assert len(submissions) == 2
 
 
 async def test_a_node_that_knows_no_blockhash_is_given_up(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,11 +269,11 @@ async def test_a_node_that_knows_no_blockhash_is_given_up(node: str, monkeypatch
     async with opened(node) as payer:
         wanted = order()
         transfer = await payer.transfer(wanted)
-        submitted = let_blockhashes_lapse(payer, monkeypatch, 100)
+        submissions = let_blockhashes_lapse(payer, monkeypatch, 100)
         with pytest.raises(UnknownBlockhash, match="BlockhashNotFound"):
             await payer.send([transfer.instruction()])
-        assert len(submitted) == 5
-        assert await received(payer, wanted) == 0
+        assert len(submissions) == 5
+        assert await read_received(payer, wanted) == 0
 
 
 async def test_a_node_without_new_blockhashes_decides_nothing(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,38 +297,38 @@ async def test_a_transaction_that_landed_although_it_was_refused_is_not_signed_a
 ) -> None:
     """A proxy may repeat a request; what the node shows of the first transaction counts."""
     async with opened(node) as payer:
-        wanted, submitted = order(), list[str]()
+        wanted, submissions = order(), list[str]()
         transfer = await payer.transfer(wanted)
         submit = payer.node.submit
 
         async def twice(made: VersionedTransaction, **options: Any) -> str:
-            submitted.append(await submit(made, **options))
-            await payer.node.wait_for_success(submitted[-1])
-            raise UnknownBlockhash("BlockhashNotFound", submitted[-1])
+            submissions.append(await submit(made, **options))
+            await payer.node.wait_for_success(submissions[-1])
+            raise UnknownBlockhash("BlockhashNotFound", submissions[-1])
 
         monkeypatch.setattr(payer.node, "submit", twice)
-        assert [await payer.send([transfer.instruction()])] == submitted
-        assert await received(payer, wanted) == PRICE
+        assert [await payer.send([transfer.instruction()])] == submissions
+        assert await read_received(payer, wanted) == PRICE
 
 
 async def test_a_node_that_is_behind_gets_the_same_bytes_again(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A blockhash that a node does not know yet is not replaced, since another node may have the transaction."""
     async with opened(node) as payer:
-        wanted, submitted = order(), list[Signature]()
+        wanted, submissions = order(), list[Signature]()
         transfer = await payer.transfer(wanted)
         submit = payer.node.submit
 
         async def behind(made: VersionedTransaction, **options: Any) -> str:
-            submitted.append(made.signatures[0])
-            if len(submitted) < 3:
+            submissions.append(made.signatures[0])
+            if len(submissions) < 3:
                 raise UnknownBlockhash("BlockhashNotFound", str(made.signatures[0]))
             return await submit(made, **options)
 
         monkeypatch.setattr("conformance.lanes.solana.node._SUBMIT_AGAIN_SECONDS", (0, 0, 0, 0))
         monkeypatch.setattr(payer.node, "submit", behind)
         tx_id = await payer.send([transfer.instruction()])
-        assert [str(one) for one in submitted] == [tx_id] * 3
-        assert await received(payer, wanted) == PRICE
+        assert [str(one) for one in submissions] == [tx_id] * 3
+        assert await read_received(payer, wanted) == PRICE
 
 
 async def test_an_operator_funds_the_payer_and_gets_the_rest_back(node: str, tmp_path: Path) -> None:
@@ -339,10 +341,10 @@ async def test_an_operator_funds_the_payer_and_gets_the_rest_back(node: str, tmp
         await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
         await bank.control("mint", address=str(pair.pubkey()), amount=str(2_000_000))
         async with opened(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
-            made = await payer.transfer(wanted)
-            await payer.send([made.instruction()])
+            transfer = await payer.transfer(wanted)
+            await payer.send([transfer.instruction()])
             assert await bank.balance(pair.pubkey(), mint) < 2_000_000 - PRICE
-        assert await received(bank, wanted) == PRICE
+        assert await read_received(bank, wanted) == PRICE
         assert await bank.balance(pair.pubkey(), mint) == 2_000_000 - PRICE
         # What stays away is the payee's account's rent and some fees.
         assert 10**9 - await bank.node.lamports(pair.pubkey()) < 2_200_000
@@ -459,10 +461,10 @@ def test_ids_and_their_spellings() -> None:
 def test_a_changed_transfer_is_another_instruction() -> None:
     """`changed` leaves the rest as it is."""
     keys = [Keypair().pubkey() for _ in range(5)]
-    made = TokenTransfer(keys[0], keys[1], keys[2], keys[3], 7, 6, (keys[4],))
-    other = made.with_changes(amount=8).instruction()
-    assert other.accounts == made.instruction().accounts
-    assert other.data != made.instruction().data
+    transfer = TokenTransfer(keys[0], keys[1], keys[2], keys[3], 7, 6, (keys[4],))
+    other = transfer.with_changes(amount=8).instruction()
+    assert other.accounts == transfer.instruction().accounts
+    assert other.data != transfer.instruction().data
 
 
 async def test_no_payment_goes_beyond_the_spending_limit(node: str, tmp_path: Path) -> None:

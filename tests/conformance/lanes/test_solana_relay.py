@@ -38,7 +38,7 @@ def send(
     return chain.send_transaction(VersionedTransaction(message, [payer, *signers]))
 
 
-def deployed(chain: LiteSVM, payer: Keypair) -> Pubkey:
+def deploy_program(chain: LiteSVM, payer: Keypair) -> Pubkey:
     """Deploy the program by the loader's own instructions, as a client does it."""
     buffer, program, me = Keypair(), Keypair(), payer.pubkey()
     rent = chain.minimum_balance_for_rent_exemption(relay_program.BUFFER_HEAD + len(relay_program.build_elf()))
@@ -58,7 +58,7 @@ def gift(payer: Keypair, to: Pubkey, lamports: int) -> Instruction:
 
 def test_the_inner_call_is_made_with_the_accounts_and_data_it_was_given(chain: LiteSVM, payer: Keypair) -> None:
     """The called program does what it would have done at the top, once, one level down."""
-    program, to = deployed(chain, payer), Keypair().pubkey()
+    program, to = deploy_program(chain, payer), Keypair().pubkey()
     done = send(chain, payer, [relay_program.call_through(program, gift(payer, to, RENT))])
     assert isinstance(done, TransactionMetadata)
     assert chain.get_balance(to) == RENT
@@ -70,7 +70,7 @@ def test_the_inner_call_is_made_with_the_accounts_and_data_it_was_given(chain: L
 
 def test_accounts_of_the_outer_call_only_do_not_reach_the_inner_one(chain: LiteSVM, payer: Keypair) -> None:
     """What stands after the called program is named by the outer call and by nothing else."""
-    program, to, aside = deployed(chain, payer), Keypair().pubkey(), Keypair().pubkey()
+    program, to, aside = deploy_program(chain, payer), Keypair().pubkey(), Keypair().pubkey()
     made = relay_program.call_through(program, gift(payer, to, RENT), outer_only=[aside])
     assert made.accounts[-1] == AccountMeta(aside, is_signer=False, is_writable=False)
     done = send(chain, payer, [made])
@@ -81,7 +81,7 @@ def test_accounts_of_the_outer_call_only_do_not_reach_the_inner_one(chain: LiteS
 
 def test_an_inner_call_that_fails_fails_the_transaction(chain: LiteSVM, payer: Keypair) -> None:
     """Nothing moves when the called program refuses."""
-    program, to = deployed(chain, payer), Keypair().pubkey()
+    program, to = deploy_program(chain, payer), Keypair().pubkey()
     assert isinstance(
         send(chain, payer, [relay_program.call_through(program, gift(payer, to, 10**18))]), FailedTransactionMetadata
     )
@@ -90,7 +90,7 @@ def test_an_inner_call_that_fails_fails_the_transaction(chain: LiteSVM, payer: K
 
 def test_the_relay_signs_for_nobody(chain: LiteSVM, payer: Keypair) -> None:
     """Money of an account that has not signed cannot be moved through it."""
-    program, victim = deployed(chain, payer), Keypair()
+    program, victim = deploy_program(chain, payer), Keypair()
     chain.airdrop(victim.pubkey(), 10**9)
     theft = gift(victim, payer.pubkey(), RENT)
     unsigned = [AccountMeta(one.pubkey, is_signer=False, is_writable=one.is_writable) for one in theft.accounts]

@@ -18,7 +18,7 @@ from spl.token.constants import ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID
 from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.wallet_shapes import GUARD, SHAPES, Shape, list_shapes, send_in_shape
 from tests import prepared
-from tests.conformance.lanes.test_solana_payer import PRICE, opened, order, received
+from tests.conformance.lanes.test_solana_payer import PRICE, opened, order, read_received
 
 _NAMES = {
     str(MEMO_PROGRAM_ID): "memo",
@@ -56,7 +56,7 @@ async def test_each_shape_pays(node: str, shape: Shape) -> None:
         tx_id = await send_in_shape(
             payer, shape, await payer.transfer(wanted), wanted.payee, b"thank you", wait=CONFIRMED
         )
-        assert await received(payer, wanted) == PRICE
+        assert await read_received(payer, wanted) == PRICE
         asked = payer.node.client.get_transaction(
             Signature.from_string(tx_id), "base64", Confirmed, max_supported_transaction_version=0
         )

@@ -24,10 +24,10 @@ def limit(key: str, most: str, wallet: Wallet) -> SpendingLimit:
 
 
 def decimals(count: int) -> Callable[[], Awaitable[int]]:
-    async def told() -> int:
+    async def return_decimals() -> int:
         return count
 
-    return told
+    return return_decimals
 
 
 async def test_a_limit_holds_over_all_lanes_of_a_run() -> None:
@@ -60,11 +60,11 @@ async def test_another_asset_is_not_given(asset: str) -> None:
     """Only the network's own USDC is, by its id as it is written; the node is not even asked about another."""
     wallet = Wallet()
 
-    async def asked() -> int:
+    async def count_question() -> int:
         raise AssertionError
 
     with pytest.raises(Inconclusive, match="is not USDC of algorand_mainnet"):
-        await limit(ALGORAND, "100", wallet).take(asset, 1, asked)
+        await limit(ALGORAND, "100", wallet).take(asset, 1, count_question)
     assert wallet.spent == 0
 
 

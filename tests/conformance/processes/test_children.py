@@ -22,7 +22,7 @@ def start(tmp_path: Path, *words: str) -> Child:
         return Child((sys.executable, "-S", "-c", *words), {"GREETING": "hello"}, output)
 
 
-async def printed(tmp_path: Path, text: str) -> None:
+async def check_output(tmp_path: Path, text: str) -> None:
     while text not in (tmp_path / "output").read_text("utf-8"):  # noqa: ASYNC110 - another process prints it
         await asyncio.sleep(0.01)
 
@@ -36,14 +36,14 @@ async def test_what_it_prints_goes_to_a_file_and_its_code_is_told(tmp_path: Path
 async def test_one_that_ends_when_asked_is_not_killed(tmp_path: Path) -> None:
     child = start(tmp_path, "import time; print('ready', flush=True); time.sleep(600)")
     assert os.getpgid(child.pid) == child.pid
-    await printed(tmp_path, "ready")
+    await check_output(tmp_path, "ready")
     await end_child(child, 60)
     assert child.returncode == -signal.SIGTERM
 
 
 async def test_one_that_does_not_is_killed(tmp_path: Path) -> None:
     child = start(tmp_path, PATIENT)
-    await printed(tmp_path, "ready")
+    await check_output(tmp_path, "ready")
     await end_child(child, 0.01)
     assert child.returncode == -signal.SIGKILL
     await end_child(child, 0.01)

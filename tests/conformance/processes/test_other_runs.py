@@ -135,14 +135,14 @@ async def test_a_run_beside_another_on_one_server_says_so() -> None:
     profile = target.parse(PROFILE)
     assert profile.addresses == ("http://agent.test/",)
 
-    async def run() -> EventLog:
+    async def run_once() -> EventLog:
         log = EventLog()
         await Run(Plan((load()["AGENT-HTTP-03"],), (), seed=1, workers=1), profile, log).execute()
         return log
 
-    assert [event for event in (await run()).of("note") if event["check"] == WHOLE_RUN] == []
+    assert [event for event in (await run_once()).of("note") if event["check"] == WHOLE_RUN] == []
     with claim_addresses(profile.addresses):
-        log = await run()
+        log = await run_once()
     told = [event["text"] for event in log.of("note") if event["check"] == WHOLE_RUN]
     assert len(told) == 1
     assert "another run is under way against http://agent.test/" in told[0]
@@ -157,16 +157,16 @@ def test_two_runs_at_the_same_time_leave_each_other_alone(tmp_path: Path) -> Non
     The second begins while the first holds the clock, and says that it waits.
     """
     with running_stack(tmp_path / "stack", "--surface", "rail", "--lane", "algorand") as ready:
-        moving = started(tmp_path / "moving", "RAIL-WELD", "--config", ready["profile"])
+        moving = start_run(tmp_path / "moving", "RAIL-WELD", "--config", ready["profile"])
         wait_for(lambda: started_checks(tmp_path / "moving"))
-        paying = started(tmp_path / "paying", "RAIL-PAY-01", "RAIL-PAY-02", "--config", ready["profile"])
+        paying = start_run(tmp_path / "paying", "RAIL-PAY-01", "RAIL-PAY-02", "--config", ready["profile"])
         ends = {name: process.communicate(timeout=500) for name, process in (("m", moving), ("p", paying))}
     assert (moving.returncode, paying.returncode) == (0, 0), ends
     assert "Waiting for another run that uses the clock file" in ends["p"][1]
     assert "Waiting" not in ends["m"][1]
 
 
-def started(folder: Path, *words: str) -> subprocess.Popen[str]:
+def start_run(folder: Path, *words: str) -> subprocess.Popen[str]:
     """Start a run in a folder of its own."""
     folder.mkdir()
     command = [sys.executable, "-m", "conformance", "run", *words]

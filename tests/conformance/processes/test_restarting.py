@@ -38,7 +38,7 @@ class Waking:
         return 404, CIMultiDictProxy(CIMultiDict[str]()), b""
 
 
-async def restarted(words: Sequence[str], server: Waking) -> None:
+async def restart_server(words: Sequence[str], server: Waking) -> None:
     """Restart a server by a command."""
     names = Names()
     names.secret("hunter-two-and-a-half", "SECRET")
@@ -48,7 +48,7 @@ async def restarted(words: Sequence[str], server: Waking) -> None:
 async def test_the_command_is_run_and_the_server_waited_for(tmp_path: Path) -> None:
     """Whatever it answers, it is there."""
     done, server = tmp_path / "done", Waking()
-    await restarted(["sh", "-c", 'touch "$0"', str(done)], server)
+    await restart_server(["sh", "-c", 'touch "$0"', str(done)], server)
     assert done.exists()
     assert server.calls == 3
 
@@ -56,14 +56,14 @@ async def test_the_command_is_run_and_the_server_waited_for(tmp_path: Path) -> N
 async def test_a_command_that_fails_decides_nothing_and_tells_no_secret() -> None:
     """Its code and its last output are reported."""
     with pytest.raises(Inconclusive, match="ended with 7: no unit of this name") as found:
-        await restarted(["sh", "-c", "echo no unit of this name hunter-two-and-a-half; exit 7"], Waking())
+        await restart_server(["sh", "-c", "echo no unit of this name hunter-two-and-a-half; exit 7"], Waking())
     assert "hunter" not in str(found.value)
 
 
 async def test_a_command_that_is_not_there_decides_nothing() -> None:
     """The profile is to blame."""
     with pytest.raises(Inconclusive, match="cannot be run"):
-        await restarted(["/no/such/command"], Waking())
+        await restart_server(["/no/such/command"], Waking())
 
 
 STARTS = 'env > "$0/env"; setsid sleep 60 & echo $! > "$0/pid"'
@@ -79,7 +79,7 @@ def alive(folder: Path) -> bool:
     return True
 
 
-async def written(file: Path) -> None:
+async def wait_until_written(file: Path) -> None:
     """Wait until something was written into a file."""
     async with asyncio.timeout(30):
         while not file.exists() or not file.read_text():  # noqa: ASYNC110 - a shell writes it
@@ -90,7 +90,7 @@ async def test_what_the_command_started_is_the_operators(tmp_path: Path) -> None
     """It bears no mark of the run, and is there when the run has ended what it started itself."""
     watch = ProcessWatch()
     try:
-        await restarted(["sh", "-c", STARTS, str(tmp_path)], Waking())
+        await restart_server(["sh", "-c", STARTS, str(tmp_path)], Waking())
     finally:
         watch.close()
     assert alive(tmp_path)
@@ -101,15 +101,15 @@ async def test_an_interrupted_run_lets_the_command_come_to_its_end(tmp_path: Pat
     """The server may be down already, and would not come up again."""
     watch = ProcessWatch()
     begun = 'echo yes > "$0/begun"; while [ ! -e "$0/go" ]; do sleep 0.05; done; ' + STARTS
-    task = asyncio.create_task(restarted(["sh", "-c", begun, str(tmp_path)], Waking()))
-    await written(tmp_path / "begun")
+    task = asyncio.create_task(restart_server(["sh", "-c", begun, str(tmp_path)], Waking()))
+    await wait_until_written(tmp_path / "begun")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     watch.kill()
     watch.close()
     (tmp_path / "go").touch()
-    await written(tmp_path / "pid")
+    await wait_until_written(tmp_path / "pid")
     assert alive(tmp_path)
 
 
@@ -119,7 +119,7 @@ async def test_a_command_without_an_end_is_ended(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(restarting, "_END_SECONDS", 0.5)
     words = ["sh", "-c", STARTS + '; echo $$ > "$0/own"; exec sleep 60', str(tmp_path)]
     with pytest.raises(Inconclusive, match="does not answer"):
-        await restarted(words, Waking())
+        await restart_server(words, Waking())
     assert alive(tmp_path)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "own").read_text()), 0)

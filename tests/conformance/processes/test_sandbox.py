@@ -36,7 +36,7 @@ server.serve_forever()
 
 
 @pytest.fixture(autouse=True)
-async def allowed() -> None:
+async def skip_without_namespaces() -> None:
     """Skip where the machine allows no namespaces."""
     if not await command_prefix():
         pytest.skip("this machine allows no network namespaces")
@@ -48,7 +48,7 @@ def program(*urls: str) -> Program:
     return Program(words, {"URLS": " ".join(urls), "SECRET_WORD": "a-word-of-secrecy"}, 8094, "a server")
 
 
-async def called(inside: EnclosedProgram) -> set[str]:
+async def list_destinations(inside: EnclosedProgram) -> set[str]:
     """Wait until the server has called everybody, and return whom."""
     # What the watcher saw comes by a pipe: the last call is known once it has come.
     async with asyncio.timeout(240):
@@ -62,7 +62,7 @@ async def test_every_call_is_seen() -> None:
     urls = ("http://192.0.2.7:8080/x", "http://absent.example/", "http://192.0.2.9/")
     async with run_enclosed(program(*urls), Names(), ports=(8094,)) as inside:
         assert await inside.answers(8094)
-        seen = await called(inside)
+        seen = await list_destinations(inside)
         assert {"tcp 192.0.2.7 port 8080", "tcp 192.0.2.9 port 80"} <= seen
         # A machine without a name server makes no query, one with a search list asks for more names.
         assert all(one.startswith("DNS for absent.example") for one in seen if "DNS" in one)
@@ -89,7 +89,7 @@ async def test_two_of_a_port_side_by_side_and_services_within_reach() -> None:
     ):
         assert await first.answers(8094)
         assert await second.answers(8094)
-        assert f"tcp 127.0.0.1 port {port}" in await called(first) & await called(second)
+        assert f"tcp 127.0.0.1 port {port}" in await list_destinations(first) & await list_destinations(second)
     service.close()
     assert heard == [b"GET /health HTTP/1.1\r\n"]
 

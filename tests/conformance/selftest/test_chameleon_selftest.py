@@ -85,23 +85,23 @@ def exchange(
 
 def test_values_are_read_off_the_wire() -> None:
     """A challenge and a refusal show what they are."""
-    started = {"event": "run.started", "target": {"surfaces": {"rail": "http://rail.test"}}}
+    events = {"event": "run.started", "target": {"surfaces": {"rail": "http://rail.test"}}}
     entry = (
         '{"scheme":"exact-weld","network":"eip155:8453","asset":"0xabc","maxAmountRequired":"5","maxTimeoutSeconds":600,'
         '"extra":{"payment_reference":"ch_AAAA"}}'
     )
     challenge = exchange("/pay/v1/a", 402, f'{{"x402Version":2,"error":null,"accepts":[{entry}]}}')
     date = exchange("/pay/v1/a", 503, '{"detail":"x"}', headers={"Retry-After": "Sat, 21 Nov 2026 14:00:00 GMT"})
-    found = observe_run([started, challenge, date])
-    assert found["rail.scheme"] == ("exact-weld",)
-    assert found["rail.lifetime"] == ("600",)
-    assert found["rail.amount"] == ("absent",)
-    assert found["rail.evm-case"] == ("lower case",)
-    assert found["rail.token-form"] == ("opaque",)
-    assert found["rail.challenge-error"] == ("null",)
-    assert found["rail.challenge-header"] == ("absent",)
-    assert found["http.retry-after"] == ("HTTP date",)
-    assert found["rail.errors"] == ("detail",)
+    exchanges = observe_run([events, challenge, date])
+    assert exchanges["rail.scheme"] == ("exact-weld",)
+    assert exchanges["rail.lifetime"] == ("600",)
+    assert exchanges["rail.amount"] == ("absent",)
+    assert exchanges["rail.evm-case"] == ("lower case",)
+    assert exchanges["rail.token-form"] == ("opaque",)
+    assert exchanges["rail.challenge-error"] == ("null",)
+    assert exchanges["rail.challenge-header"] == ("absent",)
+    assert exchanges["http.retry-after"] == ("HTTP date",)
+    assert exchanges["rail.errors"] == ("detail",)
 
 
 def at_a_hub(
@@ -115,13 +115,13 @@ def at_a_hub(
 
 def test_values_of_the_control_plane_are_read_off_the_wire() -> None:
     """Calls, documents and log of a control plane show what they are, also those of one that the suite starts."""
-    started = {"event": "run.started", "target": {"surfaces": {"control_plane": "http://hub.test"}}}
+    events = {"event": "run.started", "target": {"surfaces": {"control_plane": "http://hub.test"}}}
     record = '{"probe":{"ok":true},"address":"http://$WELL_ADDRESS/health"}'
     entry = '{"time":"2026-01-01T00:00:00Z","event":3,"target":"did:web:a","previous_hash":"","hash":"%s"}'
     later = entry.replace('""', '"' + "A" * 64 + '"').replace("00:00Z", "00:09Z") % ("B" * 64)
-    found = observe_run(
+    exchanges = observe_run(
         [
-            started,
+            events,
             at_a_hub("/v1/posture", 200, f'{{"endpoints":[{record}]}}'),
             at_a_hub(
                 "/v1/audit", 200, f'{{"audit":{{"records":[{later},{entry % ("A" * 64)}]}}}}', host="$HUB_ADDRESS"
@@ -139,23 +139,23 @@ def test_values_of_the_control_plane_are_read_off_the_wire() -> None:
             {"event": "note", "text": "the log is made by the recipe prev-jcs, its key being hex"},
         ]
     )
-    assert found["hub.posture"] == ("endpoints",)
-    assert found["hub.health-word"] == ("probe.ok",)
-    assert found["hub.polls"] == ("asked when read",)
-    assert found["hub.audit-document"] == ("audit",)
-    assert found["hub.audit-order"] == ("newest first",)
-    assert found["hub.audit-actions"] == ("numbers",)
-    assert found["hub.audit-times"] == ("text",)
-    assert found["hub.audit-mac"] == ("hex in capitals",)
-    assert found["hub.audit-genesis"] == ("nothing",)
-    assert found["hub.audit-recipe"] == ("prev-jcs",)
-    assert found["hub.unknown-did"] == ("410",)
-    assert found["hub.errors"] == ("error",)
-    assert found["hub.create-status"] == ("202",)
-    assert found["hub.service-body"] == ("name, url",)
-    assert found["hub.entity-tags"] == ("weak",)
-    assert found["addon.question"] == ("/check presented",)
-    assert found["addon.answer"] == ("outcome",)
+    assert exchanges["hub.posture"] == ("endpoints",)
+    assert exchanges["hub.health-word"] == ("probe.ok",)
+    assert exchanges["hub.polls"] == ("asked when read",)
+    assert exchanges["hub.audit-document"] == ("audit",)
+    assert exchanges["hub.audit-order"] == ("newest first",)
+    assert exchanges["hub.audit-actions"] == ("numbers",)
+    assert exchanges["hub.audit-times"] == ("text",)
+    assert exchanges["hub.audit-mac"] == ("hex in capitals",)
+    assert exchanges["hub.audit-genesis"] == ("nothing",)
+    assert exchanges["hub.audit-recipe"] == ("prev-jcs",)
+    assert exchanges["hub.unknown-did"] == ("410",)
+    assert exchanges["hub.errors"] == ("error",)
+    assert exchanges["hub.create-status"] == ("202",)
+    assert exchanges["hub.service-body"] == ("name, url",)
+    assert exchanges["hub.entity-tags"] == ("weak",)
+    assert exchanges["addon.question"] == ("/check presented",)
+    assert exchanges["addon.answer"] == ("outcome",)
 
 
 def test_a_hub_that_the_suite_plays_is_no_destination_of_events() -> None:
@@ -170,11 +170,11 @@ def test_a_hub_that_the_suite_plays_is_no_destination_of_events() -> None:
         }
         for path in ("/v1/services", "/v1/issuer-pks")
     ]
-    found = observe_run(calls)
-    assert found["addon.join-order"] == ("registered first",)
-    assert found["addon.scheme-case"] == ("bearer",)
-    assert found["addon.registration"] == ("more",)
-    assert found["gateway.event-media"] == ()
+    exchanges = observe_run(calls)
+    assert exchanges["addon.join-order"] == ("registered first",)
+    assert exchanges["addon.scheme-case"] == ("bearer",)
+    assert exchanges["addon.registration"] == ("more",)
+    assert exchanges["gateway.event-media"] == ()
 
 
 def at_the_agent(
@@ -188,7 +188,7 @@ def at_the_agent(
 
 def test_values_of_the_agent_are_read_off_the_wire() -> None:
     """Results, refusals and documents of the agent show what they are, also those of one at another address."""
-    started = {
+    events = {
         "event": "run.started",
         "target": {"surfaces": {"rail": "http://rail.test", "agent": "http://agent.test"}},
     }
@@ -198,32 +198,32 @@ def test_values_of_the_agent_are_read_off_the_wire() -> None:
     nested = at_the_agent("/verify/rfc9421/sign", "[" * 100_000, sent="[" * 100_000, status=422)
     health = at_the_agent("/health", "{}", method="GET")
     called = at_the_agent("/a2a", '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":""}}')
-    found = observe_run([started, verified, offline, refused, nested, health, called])
-    assert found["agent.validity"] == ("outcome: fail", "verified")
-    assert found["agent.errors"] == ("errors", "report.errors")
-    assert found["agent.request"] == ("a URL", "other", "verb")
-    assert found["agent.refusals"] == ("title, type",)
-    assert found["agent.health"] == ("nothing",)
-    assert found["agent.rpc-errors"] == ("no text",)
-    assert found["gateway.error-codes"] == ()
+    exchanges = observe_run([events, verified, offline, refused, nested, health, called])
+    assert exchanges["agent.validity"] == ("outcome: fail", "verified")
+    assert exchanges["agent.errors"] == ("errors", "report.errors")
+    assert exchanges["agent.request"] == ("a URL", "other", "verb")
+    assert exchanges["agent.refusals"] == ("title, type",)
+    assert exchanges["agent.health"] == ("nothing",)
+    assert exchanges["agent.rpc-errors"] == ("no text",)
+    assert exchanges["gateway.error-codes"] == ()
 
 
 def test_values_of_tasks_are_read_off_the_wire() -> None:
     """A task shows its state, its terms and what ordered it."""
-    started = {"event": "run.started", "target": {"surfaces": {"rail": "http://rail.test"}}}
+    events = {"event": "run.started", "target": {"surfaces": {"rail": "http://rail.test"}}}
     metadata = '{"x402.payment.status":"payment-required","x402.payment.required":{"accepts":[]}}'
     task = f'{{"id":"12","contextId":"c","status":{{"state":"a2a-x402"}},"metadata":{metadata}}}'
     sent = '{"params":{"message":{"parts":[{"kind":"data","data":{"order":{}}}]}}}'
     ordered = at_the_agent(
         "/a2a", f'{{"jsonrpc":"2.0","id":1,"result":{{"task":{task}}}}}', sent=sent, host="rail.test"
     )
-    found = observe_run([started, ordered])
-    assert found["rail.a2a-order"] == ("order",)
-    assert found["rail.a2a-state"] == ("a2a-x402, with metadata",)
-    assert found["rail.a2a-terms"] == ("the task's",)
-    assert found["rail.a2a-result"] == ("result.task",)
-    assert found["rail.a2a-ids"] == ("digits",)
-    assert found["rail.a2a-task"] == ("none",)
+    exchanges = observe_run([events, ordered])
+    assert exchanges["rail.a2a-order"] == ("order",)
+    assert exchanges["rail.a2a-state"] == ("a2a-x402, with metadata",)
+    assert exchanges["rail.a2a-terms"] == ("the task's",)
+    assert exchanges["rail.a2a-result"] == ("result.task",)
+    assert exchanges["rail.a2a-ids"] == ("digits",)
+    assert exchanges["rail.a2a-task"] == ("none",)
 
 
 @pytest.mark.slow

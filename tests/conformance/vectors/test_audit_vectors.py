@@ -27,32 +27,32 @@ HOLDING = [one for one in ALL if one["expected"]["valid"]]
 PLACED = [one for one in ALL if "place" in one["expected"]["values"]]
 
 
-@pytest.mark.parametrize("one", ALL, ids=lambda one: one["id"])
-def test_the_judge_says_what_is_expected(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", ALL, ids=lambda vector: vector["id"])
+def test_the_judge_says_what_is_expected(vector: dict[str, Any]) -> None:
     """Verdict, stage, code and every value."""
-    found, expected = judge(one["input"]), one["expected"]
-    assert (expected["valid"], expected["stage"], expected["codes"]) == (found.valid, found.stage, list(found.codes))
-    assert expected["values"].items() <= found.values.items()
+    verdict, expected = judge(vector["input"]), vector["expected"]
+    assert (expected["valid"], expected["stage"], expected["codes"]) == (verdict.valid, verdict.stage, list(verdict.codes))
+    assert expected["values"].items() <= verdict.values.items()
 
 
-@pytest.mark.parametrize("one", HOLDING, ids=lambda one: one["id"])
-def test_a_whole_log_is_refused_with_any_entry_changed(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", HOLDING, ids=lambda vector: vector["id"])
+def test_a_whole_log_is_refused_with_any_entry_changed(vector: dict[str, Any]) -> None:
     """Each entry with another time, and the log with another key."""
-    given = one["input"]
-    for place, entry in enumerate(given["entries"]):
-        changed = [*given["entries"]]
+    question = vector["input"]
+    for place, entry in enumerate(question["entries"]):
+        changed = [*question["entries"]]
         changed[place] = {**entry, "ts_ms": entry["ts_ms"] + 1}
-        found = judge({**given, "entries": changed})
-        assert (False, place, entry["seq"]) == (found.valid, found.values["place"], found.values["seq"])
-    if given["entries"]:
-        assert not judge({**given, "key_hex": "00" * 32}).valid
+        verdict = judge({**question, "entries": changed})
+        assert (False, place, entry["seq"]) == (verdict.valid, verdict.values["place"], verdict.values["seq"])
+    if question["entries"]:
+        assert not judge({**question, "key_hex": "00" * 32}).valid
 
 
-@pytest.mark.parametrize("one", PLACED, ids=lambda one: one["id"])
-def test_a_log_is_whole_before_its_first_fault(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", PLACED, ids=lambda vector: vector["id"])
+def test_a_log_is_whole_before_its_first_fault(vector: dict[str, Any]) -> None:
     """The entries before the reported place hold, without the head."""
-    given, place = one["input"], one["expected"]["values"]["place"]
-    assert judge({**given, "entries": given["entries"][:place], "head": None}).valid
+    question, place = vector["input"], vector["expected"]["values"]["place"]
+    assert judge({**question, "entries": question["entries"][:place], "head": None}).valid
 
 
 def test_every_kind_of_fault_is_there() -> None:
@@ -61,7 +61,7 @@ def test_every_kind_of_fault_is_there() -> None:
 
 
 def _walk(
-    given: Given,
+    question: Given,
     *,
     covers: Callable[[dict[str, Any]], bytes] = rfc8785.dumps,
     same: Callable[[str, str], bool] = operator.eq,
@@ -71,13 +71,13 @@ def _walk(
     head: bool = True,
 ) -> bool:
     """Judge a log as a verifier that may leave something out."""
-    begins = not genesis or given["partial"]
+    begins = not genesis or question["partial"]
     seq, link = (None, None) if begins else (1, "0" * 64)
-    if given["partial"]:
+    if question["partial"]:
         seq = None
     try:
-        key, entry = bytes.fromhex(given["key_hex"].strip()), None
-        for entry in given["entries"]:
+        key, entry = bytes.fromhex(question["key_hex"].strip()), None
+        for entry in question["entries"]:
             bare = {name: value for name, value in entry.items() if name != "mac"}
             if not same(hmac.new(key, covers(bare), hashlib.sha256).hexdigest(), entry["mac"]):
                 return False
@@ -88,7 +88,7 @@ def _walk(
             seq, link = entry["seq"] + 1, entry["mac"]
     except (AttributeError, KeyError, TypeError, ValueError):
         return False
-    noted = given["head"]
+    noted = question["head"]
     return not (head and noted is not None and noted["seq"] > (entry["seq"] if entry else 0))
 
 
@@ -117,12 +117,12 @@ BROKEN: dict[str, Callable[[Given], bool]] = {
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_a_broken_verifier_is_told_from_a_good_one(broken: Callable[[Given], bool]) -> None:
     """Some log is judged otherwise by it."""
-    assert [one["id"] for one in ALL if broken(one["input"]) is not one["expected"]["valid"]]
+    assert [vector["id"] for vector in ALL if broken(vector["input"]) is not vector["expected"]["valid"]]
 
 
 def test_a_draft_that_lies_stops_the_build() -> None:
     """Another place, another stage, another key."""
-    draft = next(one for one in FAMILY.drafts() if one.name == "altered/member/subject")
+    draft = next(vector for vector in FAMILY.drafts() if vector.name == "altered/member/subject")
     for lie in (
         replace(draft, values={**draft.values, "place": 1}),
         replace(draft, stage="reordered"),
@@ -134,7 +134,7 @@ def test_a_draft_that_lies_stops_the_build() -> None:
 
 def test_a_second_verifier_that_says_otherwise_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """It must find the same place."""
-    draft = next(one for one in FAMILY.drafts() if one.name == "altered/member/subject")
+    draft = next(vector for vector in FAMILY.drafts() if vector.name == "altered/member/subject")
     assert FAMILY.vector(draft, set())["id"] == "audit/altered/member/subject"
     monkeypatch.setattr(second_opinion, "first_bad", lambda _: 3)
     with pytest.raises(BuildFault, match="PyCryptodome"):

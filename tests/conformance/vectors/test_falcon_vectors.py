@@ -37,12 +37,12 @@ LIBRARY = find_library()
 
 def names(wrong: Callable[[dict[str, Any]], bool]) -> set[str]:
     """Return which vectors are wrong, without the family's prefix."""
-    return {one["id"].removeprefix("falcon/") for one in ALL if wrong(one)}
+    return {vector["id"].removeprefix("falcon/") for vector in ALL if wrong(vector)}
 
 
-def misjudged(one: dict[str, Any]) -> bool:
+def is_misjudged(vector: dict[str, Any]) -> bool:
     """Return whether the suite's judge, as it is patched now, is wrong about whether a vector holds."""
-    return judge(one["input"]).valid is not one["expected"]["valid"]
+    return judge(vector["input"]).valid is not vector["expected"]["valid"]
 
 
 def by_the_reference(given: dict[str, Any]) -> credentials.Judgement:
@@ -65,40 +65,43 @@ def by_the_reference(given: dict[str, Any]) -> credentials.Judgement:
 
 def test_the_judge_says_what_is_expected() -> None:
     """Verdict, stage, code and every value, of every vector."""
-    for one in ALL:
-        found, expected = judge(one["input"]), one["expected"]
-        said = (found.valid, found.stage, list(found.codes))
-        assert (expected["valid"], expected["stage"], expected["codes"]) == said, one["id"]
-        assert expected["values"].items() <= found.values.items(), one["id"]
+    for vector in ALL:
+        verdict, expected = judge(vector["input"]), vector["expected"]
+        said = (verdict.valid, verdict.stage, list(verdict.codes))
+        assert (expected["valid"], expected["stage"], expected["codes"]) == said, vector["id"]
+        assert expected["values"].items() <= verdict.values.items(), vector["id"]
 
 
 def test_the_reference_says_the_same() -> None:
     """Reason, kind and content hash: an implementation that shares no code with the suite."""
-    for one in ALL:
-        found, expected = by_the_reference(one["input"]), one["expected"]
-        assert expected["stage"] == found.reason, one["id"]
-        if found.valid:
-            assert expected["values"] == {"type": str(found.kind), "content_hash": found.content_hash}, one["id"]
+    for vector in ALL:
+        verdict, expected = by_the_reference(vector["input"]), vector["expected"]
+        assert expected["stage"] == verdict.reason, vector["id"]
+        if verdict.valid:
+            assert expected["values"] == {"type": str(verdict.kind), "content_hash": verdict.content_hash}, vector["id"]
 
 
 def test_every_reason_has_its_vectors() -> None:
     """All of the verifier's and the validator's, but for those that no envelope causes or that a ZK receipt has."""
     elsewhere = {"no_backend", "no_trust_set", "sig_verify_error", "unknown_proof_system", "proof_invalid"}
-    assert set(credentials.REASONS) - elsewhere == {one["expected"]["stage"] for one in ALL} - {None}
+    assert set(credentials.REASONS) - elsewhere == {vector["expected"]["stage"] for vector in ALL} - {None}
 
 
 def test_every_fault_of_a_signature_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each reason that the Falcon oracle has against a key or a signature, but for those a trust set leaves out."""
-    seen = set()
+    arguments_seen = set()
 
-    def noted(*given: bytes) -> bool:
-        seen.add(falcon.fault_of(*given))
+    def note_arguments(*given: bytes) -> bool:
+        arguments_seen.add(falcon.fault_of(*given))
         return falcon.fault_of(*given) is None
 
-    monkeypatch.setattr(falcon, "holds", noted)
-    for one in ALL:
-        judge(one["input"])
-    assert {None, *falcon.FalconFault} - {falcon.FalconFault.KEY_LENGTH, falcon.FalconFault.KEY_HEADER} == seen
+    monkeypatch.setattr(falcon, "holds", note_arguments)
+    for vector in ALL:
+        judge(vector["input"])
+    assert {None, *falcon.FalconFault} - {
+        falcon.FalconFault.KEY_LENGTH,
+        falcon.FalconFault.KEY_HEADER,
+    } == arguments_seen
 
 
 def lenient_coding(pattern: str) -> Callable[[pytest.MonkeyPatch], None]:
@@ -114,11 +117,11 @@ def lenient_coding(pattern: str) -> Callable[[pytest.MonkeyPatch], None]:
     return lambda patch: patch.setattr(falcon, "_decompressed", read)
 
 
-def bound(beyond: int) -> Callable[[pytest.MonkeyPatch], None]:
+def make_bound(beyond: int) -> Callable[[pytest.MonkeyPatch], None]:
     return lambda patch: patch.setattr(falcon, "BOUND", falcon.LENGTH_BOUND + beyond)
 
 
-def reducing(patch: pytest.MonkeyPatch) -> None:
+def reduce_coefficients(patch: pytest.MonkeyPatch) -> None:
     """A key's coefficients are reduced."""
 
     def read(key: bytes) -> tuple[int, ...]:
@@ -162,7 +165,7 @@ def any_type(patch: pytest.MonkeyPatch) -> None:
 
 def any_kid(patch: pytest.MonkeyPatch) -> None:
     faults = judging._faults
-    patch.setattr(judging, "_faults", lambda *given: (one for one in faults(*given) if one != "kid_mismatch"))
+    patch.setattr(judging, "_faults", lambda *given: (vector for vector in faults(*given) if vector != "kid_mismatch"))
 
 
 def no_expiry(patch: pytest.MonkeyPatch) -> None:
@@ -176,8 +179,8 @@ def no_skew(patch: pytest.MonkeyPatch) -> None:
 # A coefficient: sign, seven low bits, the rest in unary up to 15; zero has one sign only.
 _CODED = "(?!100000001)[01]{8}0{0,15}1"
 BROKEN: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
-    "the bound itself is too long": (bound(-1), {"valid/norm/at_the_bound"}),
-    "one beyond the bound is short": (bound(1), {"sig_invalid/norm/by_one"}),
+    "the bound itself is too long": (make_bound(-1), {"valid/norm/at_the_bound"}),
+    "one beyond the bound is short": (make_bound(1), {"sig_invalid/norm/by_one"}),
     "minus zero is zero": (
         lenient_coding(f"(?:{_CODED.replace('(?!100000001)', '')}){{1024}}0{{0,7}}"),
         {"sig_invalid/coding/minus_zero"},
@@ -216,7 +219,7 @@ BROKEN: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
         },
     ),
     "a key is reduced": (
-        reducing,
+        reduce_coefficients,
         {"sig_invalid/key_beyond_the_modulus/first", "sig_invalid/key_beyond_the_modulus/last"},
     ),
     "base64 may be padded": (
@@ -259,13 +262,13 @@ def test_a_broken_verifier_is_told_by_its_vectors(fault: str, monkeypatch: pytes
     """The control: with one hole it is wrong about exactly the vectors that are there for it."""
     broken, told = BROKEN[fault]
     broken(monkeypatch)
-    assert told == names(misjudged)
+    assert told == names(is_misjudged)
 
 
 def test_a_verifier_of_the_text_as_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """It refuses what is written in another order, and takes what was signed unsorted."""
     text_as_written(monkeypatch)
-    wrong = names(misjudged)
+    wrong = names(is_misjudged)
     assert {"valid/canonical_form/members_in_another_order", "sig_invalid/signed_otherwise/text_as_written"} <= wrong
 
 
@@ -288,15 +291,15 @@ def test_the_build_stops_where_a_difference_has_no_reason() -> None:
 
 def test_both_canonical_forms_are_one() -> None:
     """The second opinion's, and the one that the judge has, over every payload that has any."""
-    seen = 0
-    for one in ALL:
+    arguments_seen = 0
+    for vector in ALL:
         try:
-            found = envelope.open_envelope(one["input"]["envelope"])
+            verdict = envelope.open_envelope(vector["input"]["envelope"])
         except envelope.NoEnvelope:
             continue
-        assert found.signed_bytes == canonical(found.payload).encode(), one["id"]
-        seen += 1
-    assert seen > 100
+        assert verdict.signed_bytes == canonical(verdict.payload).encode(), vector["id"]
+        arguments_seen += 1
+    assert arguments_seen > 100
 
 
 def test_recorded_keys_are_pairs_and_nothing_is_left_over() -> None:

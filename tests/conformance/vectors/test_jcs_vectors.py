@@ -25,43 +25,43 @@ ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.
 HOLDING = [one for one in ALL if one["expected"]["valid"]]
 
 
-def text_of(one: Mapping[str, Any]) -> bytes:
-    return base64.b64decode(one["input"]["json_b64"])
+def text_of(vector: Mapping[str, Any]) -> bytes:
+    return base64.b64decode(vector["input"]["json_b64"])
 
 
-def form_of(one: Mapping[str, Any]) -> bytes:
-    return base64.b64decode(one["expected"]["values"]["canonical_b64"])
+def form_of(vector: Mapping[str, Any]) -> bytes:
+    return base64.b64decode(vector["expected"]["values"]["canonical_b64"])
 
 
-@pytest.mark.parametrize("one", ALL, ids=lambda one: one["id"])
-def test_the_judge_says_what_is_expected(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", ALL, ids=lambda vector: vector["id"])
+def test_the_judge_says_what_is_expected(vector: dict[str, Any]) -> None:
     """Verdict, stage, code and every value."""
-    found, expected = judge(one["input"]), one["expected"]
-    assert (expected["valid"], expected["stage"], expected["codes"]) == (found.valid, found.stage, list(found.codes))
-    assert expected["values"].items() <= found.values.items()
+    verdict, expected = judge(vector["input"]), vector["expected"]
+    assert (expected["valid"], expected["stage"], expected["codes"]) == (verdict.valid, verdict.stage, list(verdict.codes))
+    assert expected["values"].items() <= verdict.values.items()
 
 
-@pytest.mark.parametrize("one", HOLDING, ids=lambda one: one["id"])
-def test_a_canonical_form_means_the_same_and_is_its_own(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", HOLDING, ids=lambda vector: vector["id"])
+def test_a_canonical_form_means_the_same_and_is_its_own(vector: dict[str, Any]) -> None:
     """Python reads the same value from it, the hash is of it, and it is the form of itself.
 
     Not where a whole number beyond 2^53 - 1 has lost its exponent: read again, it is an integer (P-CV-20).
     """
-    form = form_of(one)
-    assert json.loads(text_of(one)) == json.loads(form, parse_int=float)
-    assert one["expected"]["values"]["sha256"] == hashlib.sha256(form).hexdigest()
+    form = form_of(vector)
+    assert json.loads(text_of(vector)) == json.loads(form, parse_int=float)
+    assert vector["expected"]["values"]["sha256"] == hashlib.sha256(form).hexdigest()
     again = judge({"json_b64": base64.b64encode(form).decode()})
     large = isinstance(number := json.loads(form), int) and abs(number) > 2**53 - 1
-    assert (form_of(one) == base64.b64decode(again.values["canonical_b64"])) if not large else again.stage == "number"
+    assert (form_of(vector) == base64.b64decode(again.values["canonical_b64"])) if not large else again.stage == "number"
 
 
 def test_the_table_of_the_rfc_is_whole() -> None:
     """Every row of appendix B is there, and its text is read as the row's bits."""
-    rows = [one for one in ALL if one["origin"] == "RFC 8785 B"]
+    rows = [vector for vector in ALL if vector["origin"] == "RFC 8785 B"]
     assert len(rows) == 26
-    for one in rows:
-        if one["expected"]["valid"]:
-            assert one["id"].rpartition("/")[2] == struct.pack(">d", float(text_of(one))).hex()
+    for vector in rows:
+        if vector["expected"]["valid"]:
+            assert vector["id"].rpartition("/")[2] == struct.pack(">d", float(text_of(vector))).hex()
 
 
 def _by_code_point(data: bytes) -> bytes:
@@ -92,13 +92,13 @@ BROKEN: dict[str, Callable[[bytes], bytes]] = {
 def test_a_broken_writer_is_told_from_a_good_one(broken: Callable[[bytes], bytes]) -> None:
     """Some vector has another form, or a form where none is to be."""
     wrong = []
-    for one in ALL:
+    for vector in ALL:
         try:
-            found = broken(text_of(one))
+            verdict = broken(text_of(vector))
         except (ValueError, RecursionError):
-            found = None
-        if found != (form_of(one) if one["expected"]["valid"] else None):
-            wrong.append(one["id"])
+            verdict = None
+        if verdict != (form_of(vector) if vector["expected"]["valid"] else None):
+            wrong.append(vector["id"])
     assert wrong
 
 
@@ -117,7 +117,7 @@ def test_digits_searched_for_are_the_shortest() -> None:
 
 def test_a_draft_that_lies_stops_the_build() -> None:
     """Another form, another stage, or a text that Node was never asked about."""
-    draft = next(one for one in FAMILY.drafts() if one.name == "valid/zero/minus-as-an-integer")
+    draft = next(vector for vector in FAMILY.drafts() if vector.name == "valid/zero/minus-as-an-integer")
     for lie in (
         replace(draft, values={**draft.values, "canonical_b64": base64.b64encode(b"-0").decode()}),
         replace(draft, stage="number", fault="It lies.", values={}),
@@ -129,7 +129,7 @@ def test_a_draft_that_lies_stops_the_build() -> None:
 
 def test_a_library_that_says_otherwise_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it is a writer, Node, or the search for digits."""
-    draft = next(one for one in FAMILY.drafts() if one.name == "valid/shortest/tenth")
+    draft = next(vector for vector in FAMILY.drafts() if vector.name == "valid/shortest/tenth")
     assert FAMILY.vector(draft, set())["id"] == "jcs/valid/shortest/tenth"
     for name, answer in (("by_rfc8785", None), ("by_node", b"1e-1"), ("by_search", "1e-1")):
         with monkeypatch.context() as patch:

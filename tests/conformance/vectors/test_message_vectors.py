@@ -29,84 +29,88 @@ REFUSED = [one for one in ALL if not one.expected.valid]
 OWN = [one for one in ALL if one.origin == OWN_ORIGIN]
 
 
-def named(prefix: str) -> MessageVector:
-    return next(one for one in ALL if one.id.startswith(prefix))
+def find_vector(prefix: str) -> MessageVector:
+    return next(vector for vector in ALL if vector.id.startswith(prefix))
 
 
 def test_there_are_enough_with_one_fault_each() -> None:
     """At least 150 of our own, each with one code of its step."""
-    own = [one for one in OWN if not one.expected.valid]
+    own = [vector for vector in OWN if not vector.expected.valid]
     assert len(own) >= 150
-    assert [one.id for one in own if len(one.expected.codes) != 1] == []
-    for one in REFUSED:
-        assert {Code(code).step for code in one.expected.codes} >= {one.expected.stage}
-        assert one.kind.startswith((f"{one.expected.stage}/", "rfc/"))
+    assert [vector.id for vector in own if len(vector.expected.codes) != 1] == []
+    for vector in REFUSED:
+        assert {Code(code).step for code in vector.expected.codes} >= {vector.expected.stage}
+        assert vector.kind.startswith((f"{vector.expected.stage}/", "rfc/"))
 
 
 def test_every_code_occurs_and_every_step() -> None:
     """Nothing that the profile names is left out."""
-    assert {code.value for code in Code} == {code for one in REFUSED for code in one.expected.codes}
+    assert {code.value for code in Code} == {code for vector in REFUSED for code in vector.expected.codes}
 
 
 def test_requirements_are_rows_of_the_ledger() -> None:
     """Of the agent, all of them."""
     ledger = load()
-    named_rows = {row for one in ALL for row in one.requirements}
+    named_rows = {row for vector in ALL for row in vector.requirements}
     assert [row for row in named_rows if row not in ledger or not row.startswith("AGENT-")] == []
 
 
 def test_the_profile_decides_alone_only_where_a_clause_says_so() -> None:
     """`valid` is pinned exactly where clauses are named; step and codes always are."""
-    for one in ALL:
-        assert ("valid" in one.pinned) is bool(one.pins), one.id
-        assert one.expected.valid or {"stage", "codes"} <= set(one.pinned), one.id
+    for vector in ALL:
+        assert ("valid" in vector.pinned) is bool(vector.pins), vector.id
+        assert vector.expected.valid or {"stage", "codes"} <= set(vector.pinned), vector.id
 
 
 def test_nobody_is_judged_where_a_known_library_differs() -> None:
     """What http-message-signatures reads otherwise is the profile's reading, not the standard's."""
-    assert [one.id for one in ALL if one.id.removeprefix("rfc9421/") in DIFFERENCES and one.decided_by_standard] == []
+    assert [
+        vector.id for vector in ALL if vector.id.removeprefix("rfc9421/") in DIFFERENCES and vector.decided_by_standard
+    ] == []
 
 
 def test_nobody_is_judged_by_the_form_that_a_message_is_told_in() -> None:
     """Arrays of lines, a status, an empty path and odd letters are the profile's; without created others may refuse."""
-    for one in (one for one in ALL if one.decided_by_standard):
-        values = one.message["headers"].values()
+    for vector in (vector for vector in ALL if vector.decided_by_standard):
+        values = vector.message["headers"].values()
         assert all((isinstance(value, str) and value.isprintable()) or value == "" or "\t" in value for value in values)
-        assert "status" not in one.message
-        assert one.message["path"].startswith("/")
-        field = one.message["headers"].get("Signature-Input", "")
-        assert not one.expected.valid or ("created=" in field and "keyid=" in field)
+        assert "status" not in vector.message
+        assert vector.message["path"].startswith("/")
+        field = vector.message["headers"].get("Signature-Input", "")
+        assert not vector.expected.valid or ("created=" in field and "keyid=" in field)
 
 
 def test_nobody_is_judged_by_our_names_for_a_policy() -> None:
     """A verdict that standards decide needs no member of ours but for the RFC's own examples without a digest."""
-    for one in (one for one in ALL if one.decided_by_standard):
-        allowed = {"require_content_digest"} if one.origin != OWN_ORIGIN else set()
-        offline = {"allowed_algorithms", "allow_empty_components"} if "agent" not in one.doors else set()
-        assert set(one.policy) <= allowed | offline, one.id
+    for vector in (vector for vector in ALL if vector.decided_by_standard):
+        allowed = {"require_content_digest"} if vector.origin != OWN_ORIGIN else set()
+        offline = {"allowed_algorithms", "allow_empty_components"} if "agent" not in vector.doors else set()
+        assert set(vector.policy) <= allowed | offline, vector.id
 
 
 def test_every_example_of_appendix_b_is_there() -> None:
     """B.2.1 to B.2.6, B.3 and B.4, judged as the RFC states; others than Ed25519 also as an agent must see them."""
-    holding = {one.origin for one in ALL if one.kind.startswith("rfc/") and one.expected.valid}
+    holding = {vector.origin for vector in ALL if vector.kind.startswith("rfc/") and vector.expected.valid}
     sections = ["B.2.1", "B.2.2", "B.2.3", "B.2.4", "B.2.5", "B.2.6", "B.3", "B.4"]
     assert {f"RFC 9421, appendix {section}" for section in sections} <= holding
-    refused = Counter(one.origin[-5:] for one in REFUSED if one.kind.startswith("rfc/") and "agent" in one.doors)
+    refused = Counter(
+        vector.origin[-5:] for vector in REFUSED if vector.kind.startswith("rfc/") and "agent" in vector.doors
+    )
     assert sum(refused.values()) == 8
-    assert all(one.requirements[0] == "AGENT-VERIFY-11" for one in ALL if one.kind.startswith("rfc/"))
+    assert all(vector.requirements[0] == "AGENT-VERIFY-11" for vector in ALL if vector.kind.startswith("rfc/"))
 
 
 def test_everything_that_can_be_covered_holds_somewhere() -> None:
     """Each derived name, each parameter of components and signatures, each algorithm and digest has such a message."""
-    holding = [judge_vector(one.message, one.key, one.policy) for one in ALL if one.expected.valid]
-    covered = [found.signature.coverage for found in holding if found.signature is not None]
-    components = [component for one in covered for component in one.components]
+    holding = [judge_vector(vector.message, vector.key, vector.policy) for vector in ALL if vector.expected.valid]
+    covered = [values.signature.coverage for values in holding if values.signature is not None]
+    components = [component for vector in covered for component in vector.components]
     assert {component.name for component in components} >= DERIVED_NAMES
-    assert {flag for one in components for flag in one.flags} >= {"sf", "bs", "key", "tr", "req", "name"}
-    parameters = {name for one in covered for name, _ in one.parameters}
+    assert {flag for vector in components for flag in vector.flags} >= {"sf", "bs", "key", "tr", "req", "name"}
+    parameters = {name for vector in covered for name, _ in vector.parameters}
     assert parameters >= {"created", "expires", "nonce", "alg", "keyid", "tag"}
-    assert set(ALGORITHMS) == {found.algorithm for found in holding}
-    matching = {found.digest.algorithm for found in holding if found.digest is not None and found.digest.match}
+    assert set(ALGORITHMS) == {values.algorithm for values in holding}
+    matching = {values.digest.algorithm for values in holding if values.digest is not None and values.digest.match}
     assert set(HASHES_BY_NAME) == matching
 
 
@@ -132,23 +136,23 @@ def test_the_build_stops_where_a_library_differs_without_a_reason() -> None:
     draft = drafting.holds("a", "b", drafting.sign(drafting.get(method="get"), '"@method"'), "why")
     with pytest.raises(BuildFault, match="http-message-signatures says False"):
         FAMILY.vector(draft, set())
-    assert set(DIFFERENCES) <= {one.id.removeprefix("rfc9421/") for one in ALL}
+    assert set(DIFFERENCES) <= {vector.id.removeprefix("rfc9421/") for vector in ALL}
     assert all(len(reason) > 20 for reason in DIFFERENCES.values())
 
 
 def test_the_second_opinions_have_an_opinion() -> None:
     """They judge most vectors, and they do tell right from wrong."""
-    said = [second_opinion.whole_message(one.message, one.key, one.policy) for one in ALL]
+    said = [second_opinion.whole_message(vector.message, vector.key, vector.policy) for vector in ALL]
     counts = Counter(said)
     assert counts[True] > 60
     assert counts[False] > 200
     assert counts[None] < len(ALL) / 5
-    right, wrong = named("rfc9421/rfc/b.2.6/"), named("rfc9421/rfc/b.4-refused/")
-    for one, expected in ((right, True), (wrong, False)):
-        found = judge_vector(one.message, one.key, one.policy)
-        assert found.signature is not None
-        base = one.signature_base or ""
-        assert second_opinion.equation(one.key, found.signature.signature, base) is expected
+    right, wrong = find_vector("rfc9421/rfc/b.2.6/"), find_vector("rfc9421/rfc/b.4-refused/")
+    for vector, expected in ((right, True), (wrong, False)):
+        values = judge_vector(vector.message, vector.key, vector.policy)
+        assert values.signature is not None
+        base = vector.signature_base or ""
+        assert second_opinion.equation(vector.key, values.signature.signature, base) is expected
 
 
 @pytest.mark.parametrize("vector", ALL, ids=lambda vector: vector.id)
@@ -156,10 +160,10 @@ def test_the_judge_says_what_the_vector_expects(vector: MessageVector) -> None:
     """At the vector's own time or, where it names none, at any time: long before and long after today's."""
     for now in [vector.policy["now"]] if "now" in vector.policy else [1_735_689_700, 4_000_000_000]:
         message, key, policy = message_of(vector.message), key_of(vector.key), policy_of(vector.policy)
-        found = judge(message, key, policy, now=now)
-        assert vector.expected.valid is found.is_valid
-        assert set(vector.expected.codes) == set(found.codes)
-        base = None if found.base is None else found.base.text
+        values = judge(message, key, policy, now=now)
+        assert vector.expected.valid is values.is_valid
+        assert set(vector.expected.codes) == set(values.codes)
+        base = None if values.base is None else values.base.text
         assert vector.signature_base == base
 
 
@@ -177,11 +181,11 @@ def test_a_vector_on_the_wire_is_judged_the_same() -> None:
         message = message_of(vector.message)
         raw = wire.write(message)
         again = wire.read(raw, scheme=message.scheme, authority=message.authority, request=message.request).message
-        found = judge(again, key_of(vector.key), policy_of(vector.policy), now=vector.policy.get("now", NOW))
-        assert vector.expected.valid is found.is_valid, vector.id
-        assert ON_THE_WIRE.get(vector.id, set(vector.expected.codes)) == set(found.codes), vector.id
+        values = judge(again, key_of(vector.key), policy_of(vector.policy), now=vector.policy.get("now", NOW))
+        assert vector.expected.valid is values.is_valid, vector.id
+        assert ON_THE_WIRE.get(vector.id, set(vector.expected.codes)) == set(values.codes), vector.id
 
 
 def test_nearly_every_vector_fits_http() -> None:
     """Three do not: two line breaks in a value and an empty target."""
-    assert len([one for one in ALL if not fits_http(one)]) == 3
+    assert len([vector for vector in ALL if not fits_http(vector)]) == 3

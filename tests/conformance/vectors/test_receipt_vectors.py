@@ -47,7 +47,7 @@ def kinds_of(stage: str) -> set[str]:
     return {draft.fault_name for draft in DRAFTS if draft.stage == stage}
 
 
-def written() -> list[dict[str, Any]]:
+def load_documents() -> list[dict[str, Any]]:
     """Return the vectors as they stand in the files."""
     documents = [json.loads(path.read_text("ascii")) for path in sorted(FOLDER.glob("*.json"))]
     return [one for document in documents for one in document["vectors"]]
@@ -79,18 +79,18 @@ def test_every_demanded_member_is_absent_once_and_null_once(kind: str) -> None:
     """Save `kind` and `canon_version`, which earlier steps look at."""
     name = {"attestation": "settlement_attestation"}.get(kind, kind)
     demanded = {one for one in receipt_kinds.MEMBERS[name] if one not in ("kind", "canon_version")}  # type: ignore[index]
-    found = {
+    verdict = {
         (draft.fault_name.partition(".")[2], draft.variant, draft.values["error_field"])
         for draft in DRAFTS
         if draft.stage == "fields" and draft.fault_name.startswith(f"{kind}.")
     }
-    assert found == {(one, variant, one) for one in demanded for variant in ("absent", "null")}
+    assert verdict == {(one, variant, one) for one in demanded for variant in ("absent", "null")}
 
 
 def test_every_member_with_a_set_of_values_has_a_wrong_one() -> None:
     """Both results, and each hash reference of a payable receipt."""
-    found = {draft.values["error_field"] for draft in DRAFTS if draft.stage == "values"}
-    assert found == {"screen_result", "settlement_result", *receipt_kinds.HASHES}
+    verdict = {draft.values["error_field"] for draft in DRAFTS if draft.stage == "values"}
+    assert verdict == {"screen_result", "settlement_result", *receipt_kinds.HASHES}
 
 
 def test_receipts_are_made_of_the_published_examples() -> None:
@@ -140,9 +140,9 @@ def test_structure_fails_nobody_who_reads_jws_alone() -> None:
 
 def test_the_judge_says_what_is_written_in_the_files() -> None:
     """Verdict, stage, codes and values, from the files themselves."""
-    found = written()
-    assert len(DRAFTS) == len(found)
-    for one in found:
+    verdict = load_documents()
+    assert len(DRAFTS) == len(verdict)
+    for one in verdict:
         said, expected = judge(one["input"]), one["expected"]
         assert (expected["valid"], expected["stage"]) == (said.valid, said.stage), one["id"]
         assert expected["codes"] == list(said.codes), one["id"]
@@ -222,14 +222,14 @@ def test_a_verifier_with_a_flaw_is_found(name: str, monkeypatch: pytest.MonkeyPa
     """One rule left out or read otherwise, and vectors of exactly those stages that it bears on are judged wrongly."""
     module, member, instead, stages = FLAWS[name]
     monkeypatch.setattr(module, member, instead)
-    found = Counter(draft.stage for draft in DRAFTS if wrongly(draft))
-    assert stages == set(found), found
+    verdict = Counter(draft.stage for draft in DRAFTS if wrongly(draft))
+    assert stages == set(verdict), verdict
 
 
 def wrongly(draft: Draft) -> bool:
     """Return whether the judge with a flaw disagrees with the draft; a flaw that raises does."""
     try:
-        found = judge(draft.input)
+        verdict = judge(draft.input)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         return True
-    return (draft.valid, draft.expected_codes) != (found.valid, found.codes)
+    return (draft.valid, draft.expected_codes) != (verdict.valid, verdict.codes)

@@ -35,9 +35,9 @@ def test_the_linter_finds_nothing() -> None:
 
 def test_there_are_enough() -> None:
     """At least 600 in nine families, each with some that hold and some that do not."""
-    found = package()
-    assert len(found.vectors) >= 600
-    assert set(found.families) == {one.name for one in FAMILIES}
+    faults = package()
+    assert len(faults.vectors) >= 600
+    assert set(faults.families) == {one.name for one in FAMILIES}
     assert len(FAMILIES) == 9
 
 
@@ -57,19 +57,19 @@ def test_our_own_verifier_says_what_is_expected(name: str) -> None:
     judge = judge_of(name)
     assert judge is not None
     for one in vectors.of_family(name):
-        found = judge(one.input)
-        assert (one.expected.valid, one.expected.stage) == (found.valid, found.stage), one.id
-        assert set(one.expected.codes) == set(found.codes), one.id
-        assert {name: found.values.get(name) for name in one.expected.values} == dict(one.expected.values), one.id
+        faults = judge(one.input)
+        assert (one.expected.valid, one.expected.stage) == (faults.valid, faults.stage), one.id
+        assert set(one.expected.codes) == set(faults.codes), one.id
+        assert {name: faults.values.get(name) for name in one.expected.values} == dict(one.expected.values), one.id
 
 
 # What the linter says no to.
 
 
-def changed(**members: Any) -> vectors.Package:
+def change_package(**members: Any) -> vectors.Package:
     """Return the package with its first vector changed."""
-    found = package()
-    return replace(found, vectors=(replace(found.vectors[0], **members), *found.vectors[1:]))
+    faults = package()
+    return replace(faults, vectors=(replace(faults.vectors[0], **members), *faults.vectors[1:]))
 
 
 def refused_one() -> Vector:
@@ -91,18 +91,18 @@ def refused_one() -> Vector:
 )
 def test_the_linter_says_no(members: dict[str, Any], told: str) -> None:
     """One thing wrong in one vector, and it is named."""
-    assert [one for one in linting.faults_of_sense(changed(**members)) if told in one] != []
+    assert [one for one in linting.faults_of_sense(change_package(**members)) if told in one] != []
 
 
 def test_the_linter_counts() -> None:
     """A fourth vector of a kind, a stage that no vector reaches, a family in which nothing holds."""
-    found = package()
-    kinds = [replace(found.vectors[0], id=f"receipts/x/y/{n}", kind="x/y", origin="weldproof") for n in range(4)]
-    assert any("4 vectors of the kind" in one for one in linting.faults_of_sense(replace(found, vectors=tuple(kinds))))
-    refused = tuple(one for one in found.vectors if not one.expected.valid)
-    assert any("no vector holds" in one for one in linting.faults_of_sense(replace(found, vectors=refused)))
-    holding = tuple(one for one in found.vectors if one.expected.valid)
-    assert any("no vector is refused" in one for one in linting.faults_of_sense(replace(found, vectors=holding)))
+    faults = package()
+    kinds = [replace(faults.vectors[0], id=f"receipts/x/y/{n}", kind="x/y", origin="weldproof") for n in range(4)]
+    assert any("4 vectors of the kind" in one for one in linting.faults_of_sense(replace(faults, vectors=tuple(kinds))))
+    refused = tuple(one for one in faults.vectors if not one.expected.valid)
+    assert any("no vector holds" in one for one in linting.faults_of_sense(replace(faults, vectors=refused)))
+    holding = tuple(one for one in faults.vectors if one.expected.valid)
+    assert any("no vector is refused" in one for one in linting.faults_of_sense(replace(faults, vectors=holding)))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_the_linter_counts() -> None:
 )
 def test_the_schema_says_no(change: dict[str, Any], tmp_path: Path) -> None:
     """One thing wrong in one vector of a file that is right without it, and it is named."""
-    folder = copied(tmp_path)
+    folder = copy_package(tmp_path)
     path = next((folder / "receipts").glob("*.json"))
     name = f"receipts/{path.name}"
     manifest = json.loads((folder / vectors.MANIFEST).read_text("ascii"))
@@ -133,12 +133,12 @@ def test_the_schema_says_no(change: dict[str, Any], tmp_path: Path) -> None:
     at = next(n for n, one in enumerate(document["vectors"]) if not one["expected"]["valid"])
     document["vectors"][at] = {**document["vectors"][at], **change}
     path.write_text(json.dumps(document), "ascii")
-    found = list(linting.faults_of_form(folder))
-    assert found
-    assert {one.partition(":")[0] for one in found} <= {name, document["vectors"][at]["id"]}
+    faults = list(linting.faults_of_form(folder))
+    assert faults
+    assert {one.partition(":")[0] for one in faults} <= {name, document["vectors"][at]["id"]}
 
 
-def copied(place: Path) -> Path:
+def copy_package(place: Path) -> Path:
     """Return a copy of the package."""
     return Path(shutil.copytree(FOLDER, place / "package", ignore=shutil.ignore_patterns("__pycache__")))
 
@@ -148,7 +148,7 @@ def copied(place: Path) -> Path:
 
 def test_a_file_that_was_changed_is_not_read(tmp_path: Path) -> None:
     """The manifest knows each file's digest; a package without a manifest is invalid."""
-    folder = copied(tmp_path)
+    folder = copy_package(tmp_path)
     assert read(folder) == package()
     path = folder / "manifest.json"
     first = next(iter(json.loads(path.read_text("ascii"))["files"]))
@@ -169,13 +169,13 @@ def test_a_file_that_was_changed_is_not_read(tmp_path: Path) -> None:
 # Building and versions, on a family of two vectors.
 
 
-def judged(given: Any) -> Verdict:
-    return Verdict.holds(twice=2 * given["n"]) if given["n"] > 0 else Verdict.refused("sign", "NEGATIVE")
+def judge_input(question: Any) -> Verdict:
+    return Verdict.holds(twice=2 * question["n"]) if question["n"] > 0 else Verdict.refuse("sign", "NEGATIVE")
 
 
 def small(*drafts: Draft, **members: Any) -> Family:
     told = {"name": "small", "prefix": "small", "title": "numbers", "input": {"n": "a number"}, "stages": ("sign",)}
-    return Family(**{**told, "files": {"all.json": (lambda: drafts,)}, "judge": judged, **members})
+    return Family(**{**told, "files": {"all.json": (lambda: drafts,)}, "judge": judge_input, **members})
 
 
 ONE = Draft("valid", "number", "one", {"n": 1}, "the smallest of them", (ROW,), values={"twice": 2})
@@ -232,8 +232,8 @@ def test_what_changed_demands_a_version(after: tuple[Draft, ...], demanded: Bump
     family = small(*after)
     assert bump(before, json.loads(build([family])["manifest.json"])) is demanded
     versions = {"1.0.0": Bump.NOTHING, "1.0.1": Bump.PATCH, "1.1.0": Bump.MINOR, "2.0.0": Bump.MAJOR}
-    for version, given in versions.items():
-        if given >= demanded:
+    for version, question in versions.items():
+        if question >= demanded:
             build([family], version=version, before=before, releases=releases)
         else:
             with pytest.raises(BuildFault):

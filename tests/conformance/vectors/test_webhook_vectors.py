@@ -27,60 +27,60 @@ HOLDING = [one for one in ALL if one["expected"]["valid"]]
 
 
 def refused_at(stage: str) -> list[dict[str, Any]]:
-    return [one for one in ALL if one["expected"]["stage"] == stage]
+    return [vector for vector in ALL if vector["expected"]["stage"] == stage]
 
 
-def body_of(given: Given) -> bytes:
-    return base64.b64decode(given["body_b64"])
+def body_of(question: Given) -> bytes:
+    return base64.b64decode(question["body_b64"])
 
 
-@pytest.mark.parametrize("one", ALL, ids=lambda one: one["id"])
-def test_the_judge_says_what_is_expected(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", ALL, ids=lambda vector: vector["id"])
+def test_the_judge_says_what_is_expected(vector: dict[str, Any]) -> None:
     """Verdict, stage, code and every value."""
-    found, expected = judge(one["input"]), one["expected"]
+    found, expected = judge(vector["input"]), vector["expected"]
     assert (expected["valid"], expected["stage"], expected["codes"]) == (found.valid, found.stage, list(found.codes))
     assert expected["values"].items() <= found.values.items()
 
 
-@pytest.mark.parametrize("one", HOLDING, ids=lambda one: one["id"])
-def test_what_holds_is_refused_with_any_change(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", HOLDING, ids=lambda vector: vector["id"])
+def test_what_holds_is_refused_with_any_change(vector: dict[str, Any]) -> None:
     """Another body, another secret, a later time, no header: each is refused at its stage."""
-    given = one["input"]
-    later = given["now"] + 2 * given["tolerance_seconds"] + 1
-    longer = base64.b64encode(body_of(given) + b" ").decode()
-    assert judge({**given, "body_b64": longer}).stage == "signature"
-    assert judge({**given, "secret": given["secret"] + "x"}).stage == "signature"
-    assert judge({**given, "now": later}).stage == "time"
-    assert judge({**given, "header": ""}).stage == "header"
+    question = vector["input"]
+    later = question["now"] + 2 * question["tolerance_seconds"] + 1
+    longer = base64.b64encode(body_of(question) + b" ").decode()
+    assert judge({**question, "body_b64": longer}).stage == "signature"
+    assert judge({**question, "secret": question["secret"] + "x"}).stage == "signature"
+    assert judge({**question, "now": later}).stage == "time"
+    assert judge({**question, "header": ""}).stage == "header"
 
 
-@pytest.mark.parametrize("one", refused_at("signature"), ids=lambda one: one["id"])
-def test_a_wrong_signature_is_the_only_fault(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", refused_at("signature"), ids=lambda vector: vector["id"])
+def test_a_wrong_signature_is_the_only_fault(vector: dict[str, Any]) -> None:
     """With the MAC that the vector tells, the delivery verifies."""
-    given, told = one["input"], one["expected"]["values"]
-    right = {given["scheme"]: told["mac"]}
+    question, told = vector["input"], vector["expected"]["values"]
+    right = {question["scheme"]: told["mac"]}
     v1, v2 = right.get("v1", "0" * 64), right.get("v2", "0" * 96)
-    assert judge({**given, "header": f"t={told['t']},v1={v1},v2={v2}"}).valid
+    assert judge({**question, "header": f"t={told['t']},v1={v1},v2={v2}"}).valid
 
 
-@pytest.mark.parametrize("one", refused_at("time"), ids=lambda one: one["id"])
-def test_a_wrong_time_is_the_only_fault(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", refused_at("time"), ids=lambda vector: vector["id"])
+def test_a_wrong_time_is_the_only_fault(vector: dict[str, Any]) -> None:
     """At its own time the delivery verifies."""
-    assert judge({**one["input"], "now": one["expected"]["values"]["t"]}).valid
+    assert judge({**vector["input"], "now": vector["expected"]["values"]["t"]}).valid
 
 
-@pytest.mark.parametrize("one", refused_at("header"), ids=lambda one: one["id"])
-def test_a_wrong_header_is_the_only_fault(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", refused_at("header"), ids=lambda vector: vector["id"])
+def test_a_wrong_header_is_the_only_fault(vector: dict[str, Any]) -> None:
     """With an honest header the delivery verifies."""
-    given = one["input"]
-    t, body = given["now"], body_of(given)
-    v1 = oracle.sign(given["secret"], given["template"], t, body)
-    v2 = oracle.sign_v2(given["secret"], given["service_word"], given["template"], t, body)
-    assert judge({**given, "header": f"t={t},v1={v1},v2={v2}"}).valid
+    question = vector["input"]
+    t, body = question["now"], body_of(question)
+    v1 = oracle.sign(question["secret"], question["template"], t, body)
+    v2 = oracle.sign_v2(question["secret"], question["service_word"], question["template"], t, body)
+    assert judge({**question, "header": f"t={t},v1={v1},v2={v2}"}).valid
 
 
 def _lenient(
-    given: Given,
+    question: Given,
     *,
     body: Callable[[bytes], bytes] = bytes,
     secret: Callable[[str], bytes] = str.encode,
@@ -88,15 +88,15 @@ def _lenient(
     fresh: Callable[[int], bool] | None = None,
 ) -> bool:
     """Judge as many a receiver does: members by name, any number for a time."""
-    members = dict(part.strip().partition("=")[::2] for part in given["header"].split(","))
+    members = dict(part.strip().partition("=")[::2] for part in question["header"].split(","))
     try:
         t = int(members["t"])
     except (KeyError, ValueError):
         return False
-    message = oracle.covered_bytes(given["template"], t, body(body_of(given)))
-    wanted = hmac.new(secret(given["secret"]), message, "sha256").hexdigest()
-    in_time = fresh or (lambda age: abs(age) <= given["tolerance_seconds"])
-    return in_time(given["now"] - t) and same(wanted, members.get("v1", ""))
+    message = oracle.covered_bytes(question["template"], t, body(body_of(question)))
+    wanted = hmac.new(secret(question["secret"]), message, "sha256").hexdigest()
+    in_time = fresh or (lambda age: abs(age) <= question["tolerance_seconds"])
+    return in_time(question["now"] - t) and same(wanted, members.get("v1", ""))
 
 
 def _written_anew(data: bytes) -> bytes:
@@ -126,8 +126,8 @@ BROKEN: dict[str, Callable[[Given], bool]] = {
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_a_broken_receiver_is_told_from_a_good_one(broken: Callable[[Given], bool]) -> None:
     """Some vector of v1 is judged otherwise by it; `is lenient about form` differs in headers alone."""
-    asked = [one for one in ALL if one["input"]["scheme"] == "v1"]
-    wrong = [one["kind"] for one in asked if broken(one["input"]) is not one["expected"]["valid"]]
+    asked = [vector for vector in ALL if vector["input"]["scheme"] == "v1"]
+    wrong = [vector["kind"] for vector in asked if broken(vector["input"]) is not vector["expected"]["valid"]]
     assert wrong
     if broken is _lenient:
         assert {kind.partition("/")[0] for kind in wrong if "rotation" not in kind} == {"header"}
@@ -135,7 +135,7 @@ def test_a_broken_receiver_is_told_from_a_good_one(broken: Callable[[Given], boo
 
 def test_a_draft_that_lies_stops_the_build() -> None:
     """A wrong MAC that was reported, a wrong stage, and a difference that does not exist."""
-    draft = next(one for one in FAMILY.drafts() if one.name == "valid/plain/event")
+    draft = next(vector for vector in FAMILY.drafts() if vector.name == "valid/plain/event")
     for lie in (
         replace(draft, values={"t": HONEST.t, "mac": "0" * 64}),
         replace(draft, stage="signature", fault="It lies.", values={}),
@@ -149,7 +149,7 @@ def test_a_draft_that_lies_stops_the_build() -> None:
 
 def test_a_second_receiver_that_says_otherwise_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it is PyCryptodome's or Stripe's."""
-    draft = next(one for one in FAMILY.drafts() if one.name == "valid/plain/event")
+    draft = next(vector for vector in FAMILY.drafts() if vector.name == "valid/plain/event")
     assert FAMILY.vector(draft, set())["id"] == "webhooks/valid/plain/event"
     with monkeypatch.context() as patch:
         patch.setattr(second_opinion, "by_pycryptodome", lambda _: "time")

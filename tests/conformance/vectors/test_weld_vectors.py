@@ -77,7 +77,7 @@ def _complains(draft: Draft, **changes: Any) -> bool:
     return list(FAMILY.second(changed)) != []
 
 
-def _flipped(text: str, place: int) -> str:
+def _flip(text: str, place: int) -> str:
     raw = bytearray(base64.b64decode(text))
     raw[place] ^= 1
     return base64.b64encode(raw).decode("ascii")
@@ -90,7 +90,7 @@ def _flipped(text: str, place: int) -> str:
 def test_a_flipped_bit_is_seen_by_judge_and_second_opinion(name: str, member: str) -> None:
     """Neither relies on the other for the signature."""
     draft = DRAFTS[name]
-    spoilt = _flipped(draft.input[member], 40)
+    spoilt = _flip(draft.input[member], 40)
     assert judge({**draft.input, member: spoilt}).stage == "transaction"
     assert _complains(draft, **{member: spoilt})
 

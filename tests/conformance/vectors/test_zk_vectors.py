@@ -32,39 +32,39 @@ DRAFTS = {draft.name: draft for draft in FAMILY.drafts()}
 LIBRARY = find_library()
 
 
-def payload_of(one: Mapping[str, Any]) -> dict[str, Any]:
+def payload_of(vector: Mapping[str, Any]) -> dict[str, Any]:
     """Return the payload of a vector's receipt, one that can be read."""
-    found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(one["input"]["receipt"] + "=="))["payload"]
-    return found
+    stages: dict[str, Any] = json.loads(base64.urlsafe_b64decode(vector["input"]["receipt"] + "=="))["payload"]
+    return stages
 
 
 def of_kind(*prefixes: str) -> list[dict[str, Any]]:
     """Return the vectors whose id begins so, after the family's prefix."""
-    return [one for one in ALL if one["id"].removeprefix("zk/").startswith(prefixes)]
+    return [vector for vector in ALL if vector["id"].removeprefix("zk/").startswith(prefixes)]
 
 
 def test_the_reference_says_the_same() -> None:
     """Reason, stage of the proof's refusal and content hash: by libsodium, and no code of the suite's."""
-    for one in ALL:
-        given, expected = one["input"], one["expected"]
+    for vector in ALL:
+        given, expected = vector["input"], vector["expected"]
         question, keys = Question(given["now"], 60), keys_of_trust_set(given["keys"])
-        found = judge_receipt(given["receipt"], question, keys, LIBRARY, own_keys=[])
-        assert expected["stage"] == found.judgement.reason, one["id"]
-        if found.refusal is not None:
-            assert expected["codes"] == [found.refusal.stage.value], one["id"]
-        if found.judgement.valid:
-            assert expected["values"] == {"content_hash": found.judgement.content_hash}, one["id"]
+        stages = judge_receipt(given["receipt"], question, keys, LIBRARY, own_keys=[])
+        assert expected["stage"] == stages.judgement.reason, vector["id"]
+        if stages.refusal is not None:
+            assert expected["codes"] == [stages.refusal.stage.value], vector["id"]
+        if stages.judgement.valid:
+            assert expected["values"] == {"content_hash": stages.judgement.content_hash}, vector["id"]
 
 
 def test_every_stage_of_a_proof_is_reached() -> None:
     """But for a challenge of zero, which cannot be made."""
-    codes = {one["expected"]["codes"][0] for one in ALL if one["expected"]["stage"] == "proof_invalid"}
+    codes = {vector["expected"]["codes"][0] for vector in ALL if vector["expected"]["stage"] == "proof_invalid"}
     assert set(Refusal) - {Refusal.CHALLENGE} == codes
 
 
-def altered(one: Mapping[str, Any]) -> list[str]:
+def list_altered_elements(vector: Mapping[str, Any]) -> list[str]:
     """Return which elements of a vector's proof are others than those of the usual one; none where lengths differ."""
-    usual, proof = making.proof_bytes(making.proven()), making.proof_bytes(payload_of(one))
+    usual, proof = making.proof_bytes(making.proven()), making.proof_bytes(payload_of(vector))
     if len(proof) != len(usual):
         return []
     return [name for name in LAYOUT if making.element(proof, name) != making.element(usual, name)]
@@ -73,11 +73,11 @@ def altered(one: Mapping[str, Any]) -> list[str]:
 def test_each_of_the_21_elements_is_changed_alone() -> None:
     """Each as no encoding, and all scalars and nine of the points as another element, too."""
     stages: dict[str, set[str]] = {name: set() for name in LAYOUT}
-    for one in of_kind("proof_invalid/point_", "proof_invalid/scalar_", "proof_invalid/other_"):
-        changed = altered(one)
-        assert len(changed) == 1, one["id"]
-        assert changed[0].lower() == one["id"].rpartition("/")[2]
-        stages[changed[0]] |= set(one["expected"]["codes"])
+    for vector in of_kind("proof_invalid/point_", "proof_invalid/scalar_", "proof_invalid/other_"):
+        changed = list_altered_elements(vector)
+        assert len(changed) == 1, vector["id"]
+        assert changed[0].lower() == vector["id"].rpartition("/")[2]
+        stages[changed[0]] |= set(vector["expected"]["codes"])
     assert {name for name in LAYOUT if name in POINTS} == {name for name, seen in stages.items() if "point" in seen}
     assert {name for name in LAYOUT if name not in POINTS} == {
         name for name, seen in stages.items() if "scalar" in seen
@@ -88,20 +88,20 @@ def test_each_of_the_21_elements_is_changed_alone() -> None:
 
 def test_the_scores_at_the_edges_are_there() -> None:
     """What is proved is zero, one, and the widest distance."""
-    thresholds = {payload_of(one)["threshold_milliunits"] for one in of_kind("valid/at_the_threshold")}
+    thresholds = {payload_of(vector)["threshold_milliunits"] for vector in of_kind("valid/at_the_threshold")}
     assert thresholds == {0, 700, 1000}
 
 
 # Broken verifiers: each takes what is there for it.
 
 
-def accepted(*prefixes: str) -> set[str]:
+def list_accepted(*prefixes: str) -> set[str]:
     """Return which vectors of some kinds the judge, as it is patched now, takes for valid."""
-    return {one["id"].removeprefix("zk/") for one in of_kind(*prefixes) if judge(one["input"]).valid}
+    return {vector["id"].removeprefix("zk/") for vector in of_kind(*prefixes) if judge(vector["input"]).valid}
 
 
-def forged(name: str) -> set[str]:
-    return {one["id"].removeprefix("zk/") for one in of_kind(f"proof_invalid/forged_without_{name}/")}
+def list_forged(name: str) -> set[str]:
+    return {vector["id"].removeprefix("zk/") for vector in of_kind(f"proof_invalid/forged_without_{name}/")}
 
 
 FORGERIES = "proof_invalid/forged_"
@@ -111,8 +111,8 @@ ORDER_TWO = {f"proof_invalid/forged_by_order_two/{name}" for name in ("t1_and_t2
 
 def test_no_forgery_is_taken_by_a_whole_verifier() -> None:
     """Fourteen of them, of each kind that the suite can make."""
-    assert accepted(FORGERIES) == set()
-    kinds = {one["kind"] for one in of_kind(FORGERIES)}
+    assert list_accepted(FORGERIES) == set()
+    kinds = {vector["kind"] for vector in of_kind(FORGERIES)}
     assert len(of_kind(FORGERIES)) == 14
     assert len(kinds) == 5
 
@@ -123,9 +123,9 @@ def test_no_forgery_is_taken_by_a_whole_verifier() -> None:
 def test_without_an_equation_its_forgeries_pass(equation: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who leaves the polynomial out takes that forgery; who leaves the inner product out, that and the one for w."""
     monkeypatch.setattr(verifying, equation, lambda *_: True)
-    taken = forged(name) | (forged("w") if name == "inner_product" else set())
-    assert taken == accepted(FORGERIES)
-    assert len(forged(name)) == 3
+    taken = list_forged(name) | (list_forged("w") if name == "inner_product" else set())
+    assert taken == list_accepted(FORGERIES)
+    assert len(list_forged(name)) == 3
 
 
 def test_without_w_its_forgeries_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_without_w_its_forgeries_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         verifying, "_inner_product", lambda points, scalars, drawn: holds(points, scalars, {**drawn, "w": 1})
     )
-    assert forged("w") == accepted(FORGERIES)
+    assert list_forged("w") == list_accepted(FORGERIES)
 
 
 def on_the_curve(data: bytes) -> curve.Point | None:
@@ -148,7 +148,7 @@ def on_the_curve(data: bytes) -> curve.Point | None:
 def test_without_the_subgroup_check_its_forgeries_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """A commitment and an S that have a part of order eight, points that have one of order two."""
     monkeypatch.setattr(verifying, "_element", on_the_curve)
-    assert (forged("subgroup_check") - MOVED) | ORDER_TWO == accepted(FORGERIES)
+    assert (list_forged("subgroup_check") - MOVED) | ORDER_TWO == list_accepted(FORGERIES)
 
 
 def test_without_the_subgroup_check_on_the_other_side(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_without_the_subgroup_check_on_the_other_side(monkeypatch: pytest.Monkey
     vanishes = verifying._vanishes
     monkeypatch.setattr(verifying, "_element", on_the_curve)
     monkeypatch.setattr(verifying, "_vanishes", lambda terms: vanishes([(-scalar, point) for scalar, point in terms]))
-    assert accepted(FORGERIES) == MOVED | ORDER_TWO
+    assert list_accepted(FORGERIES) == MOVED | ORDER_TWO
 
 
 def test_an_old_libsodium_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,20 +170,20 @@ def test_an_old_libsodium_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         return point if whole else element(data)
 
     monkeypatch.setattr(verifying, "_element", old)
-    assert accepted(FORGERIES) == ORDER_TWO
+    assert list_accepted(FORGERIES) == ORDER_TWO
 
 
 def test_a_verifier_that_reduces_scalars_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scalars a and b are in no transcript: with the order added to them they make a second proof."""
 
-    def reducing(payload: Mapping[str, Any], proof: bytes) -> Refusal | None:
+    def reduce(payload: Mapping[str, Any], proof: bytes) -> Refusal | None:
         ends = {name: int.from_bytes(making.element(proof, name), "little") % curve.L for name in ("a", "b")}
         reduced = {name: value.to_bytes(32, "little") for name, value in ends.items()}
         return verifying.refusal_of(payload, making.place_elements(proof, **reduced))
 
-    monkeypatch.setattr(f"{judging.__name__}.refusal_of", reducing)
+    monkeypatch.setattr(f"{judging.__name__}.refusal_of", reduce)
     scalars = "proof_invalid/scalar_"
-    assert {f"{scalars}order_added/a", f"{scalars}order_added/b"} == accepted(scalars)
+    assert {f"{scalars}order_added/a", f"{scalars}order_added/b"} == list_accepted(scalars)
 
 
 def test_a_verifier_with_a_transcript_of_its_own_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,8 +196,8 @@ def test_a_verifier_with_a_transcript_of_its_own_is_told(monkeypatch: pytest.Mon
             self.item("system", system.NAME.encode())
 
     monkeypatch.setattr(verifying, "Transcript", Bare)
-    assert accepted("proof_invalid/transcript_") == {"proof_invalid/transcript_start/without_the_payload"}
-    assert accepted("valid/above") == set()
+    assert list_accepted("proof_invalid/transcript_") == {"proof_invalid/transcript_start/without_the_payload"}
+    assert list_accepted("valid/above") == set()
 
 
 def test_the_moved_commitment_lives_on_the_transcript_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,12 +210,12 @@ def test_the_moved_commitment_lives_on_the_transcript_alone(monkeypatch: pytest.
             super().__init__(usual)
 
     monkeypatch.setattr(verifying, "Transcript", Usual)
-    assert accepted("proof_invalid/commitment_of_another") == {
+    assert list_accepted("proof_invalid/commitment_of_another") == {
         "proof_invalid/commitment_of_another/moved_with_the_threshold"
     }
-    assert {one["id"].removeprefix("zk/") for one in of_kind("proof_invalid/bound_to_another_payment")} == accepted(
-        "proof_invalid/bound_to_another_payment"
-    )
+    assert {
+        vector["id"].removeprefix("zk/") for vector in of_kind("proof_invalid/bound_to_another_payment")
+    } == list_accepted("proof_invalid/bound_to_another_payment")
 
 
 # The second verifier.
@@ -237,7 +237,7 @@ def test_the_second_verifier_takes_nothing_of_order_two() -> None:
     for point in (curve.NEUTRAL, half, curve.add(curve.BASE, half)):
         assert bulletproof_verifier.element(curve.encode(point)) is None
     base, mixed = (
-        eddsa.import_public_key(curve.encode(one)).pointQ for one in (curve.BASE, curve.add(curve.BASE, half))
+        eddsa.import_public_key(curve.encode(vector)).pointQ for vector in (curve.BASE, curve.add(curve.BASE, half))
     )
     assert bulletproof_verifier.vanishes([(1, base), (-1, base)])
     assert not bulletproof_verifier.vanishes([(1, mixed), (-1, base)])
@@ -263,4 +263,4 @@ def test_nothing_recorded_is_left_over() -> None:
     """Every key, signature and proof is some vector's."""
     assert len(DRAFTS) == len(ALL)
     kept = (making.SIGNER.keys, making.SIGNER.signatures, making.PROOFS)
-    assert [one.unused_names() for one in kept] == [set()] * 3
+    assert [vector.unused_names() for vector in kept] == [set()] * 3

@@ -20,9 +20,9 @@ from conformance.vectors.judges import Verdict, __main__, table
 ROOT = Path(__file__).parents[4]
 
 
-def answers(*asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def answers(*questions: Mapping[str, Any]) -> list[dict[str, Any]]:
     out = io.StringIO()
-    __main__.serve([json.dumps(one) for one in asked], out)
+    __main__.serve([json.dumps(one) for one in questions], out)
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
@@ -45,7 +45,7 @@ def test_it_says_what_it_is_and_leaves_alone_what_it_does_not_know() -> None:
 
 def test_a_verdict_is_told_with_everything_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stage, codes and values of a refusal; values of what holds."""
-    verdicts = {"yes": Verdict.holds(size=2), "no": Verdict.refused("door", "SHUT", size=3)}
+    verdicts = {"yes": Verdict.holds(size=2), "no": Verdict.refuse("door", "SHUT", size=3)}
     monkeypatch.setattr(__main__, "judge", lambda family: lambda given: verdicts[given["which"]] if family else None)
     assert answers(*({"n": n, "family": "x", "input": {"which": one}} for n, one in enumerate(verdicts, 1))) == [
         {"n": 1, "verdict": "valid", "values": {"size": 2}},
@@ -56,10 +56,10 @@ def test_a_verdict_is_told_with_everything_that_is_known(monkeypatch: pytest.Mon
 def test_a_fault_in_a_judge_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no verdict."""
 
-    def broken(_: Mapping[str, Any]) -> Verdict:
+    def raise_fault(_: Mapping[str, Any]) -> Verdict:
         raise KeyError("missing")
 
-    monkeypatch.setattr(__main__, "judge", lambda _: broken)
+    monkeypatch.setattr(__main__, "judge", lambda _: raise_fault)
     with pytest.raises(KeyError):
         answers({"n": 1, "family": "x", "input": {}})
 
@@ -75,8 +75,8 @@ def test_as_a_process_it_answers_each_line_at_once_and_exits_0_at_the_end() -> N
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for asked, member in (({"protocol": "x"}, "verifier"), ({"n": 1, "family": "?", "input": {}}, "n")):
-            process.stdin.write(json.dumps(asked) + "\n")
+        for questions, member in (({"protocol": "x"}, "verifier"), ({"n": 1, "family": "?", "input": {}}, "n")):
+            process.stdin.write(json.dumps(questions) + "\n")
             process.stdin.flush()
             assert member in json.loads(process.stdout.readline())
         process.stdin.close()

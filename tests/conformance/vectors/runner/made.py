@@ -100,7 +100,7 @@ VECTORS = (*(number(value) for value in range(8)), *(word(text) for text in ("lo
 PACKAGE = Package("9.1.0", FAMILIES, VECTORS)
 
 
-def written(folder: Path, package: Package = PACKAGE) -> Path:
+def write_package(folder: Path, package: Package = PACKAGE) -> Path:
     """Write a package as it is published, so that a command can be given its folder."""
     files = {}
     for name in package.families:

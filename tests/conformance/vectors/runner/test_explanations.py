@@ -23,12 +23,12 @@ def entry(about: str, result: str = "accepts", reason: str = "so it is") -> str:
     return f'[[explained]]\n{about}\nresult = "{result}"\nreason = "{reason}"\n'
 
 
-def everything(outcome: Outcome, kind: str = "parity/odd") -> list[Result]:
+def make_results(outcome: Outcome, kind: str = "parity/odd") -> list[Result]:
     """Return results in which the vectors of one kind come to something, and all others agree."""
     return [Result(one, outcome if one.kind == kind else Outcome.AGREE) for one in VECTORS]
 
 
-def found(text: str, results: Sequence[Result]) -> list[str]:
+def list_rotten(text: str, results: Sequence[Result]) -> list[str]:
     return [one.detail for one in rotten(read(text), results, VECTORS)]
 
 
@@ -70,8 +70,8 @@ def test_another_file_is_refused_with_its_place(text: str, word: str) -> None:
 def test_only_the_named_result_is_explained() -> None:
     """An entry for accepts explains no crash, and one for a pattern nothing beyond it."""
     entries = read(entry('id = "numbers/parity/*"', reason="first") + entry('id = "*"', reason="second"))
-    assert apply_explanations(everything(Outcome.ACCEPTS), entries) == dict.fromkeys((one.id for one in ODD), "first")
-    assert apply_explanations(everything(Outcome.CRASH), entries) == {}
+    assert apply_explanations(make_results(Outcome.ACCEPTS), entries) == dict.fromkeys((one.id for one in ODD), "first")
+    assert apply_explanations(make_results(Outcome.CRASH), entries) == {}
 
 
 def test_a_family_is_explained_as_a_whole() -> None:
@@ -83,7 +83,7 @@ def test_a_family_is_explained_as_a_whole() -> None:
 
 def test_a_pattern_knows_capitals_and_classes() -> None:
     """The same on every system."""
-    results = everything(Outcome.ACCEPTS)
+    results = make_results(Outcome.ACCEPTS)
     assert len(apply_explanations(results, read(entry('id = "numbers/*/n[13]"')))) == 2
     assert len(apply_explanations(results, read(entry('id = "Numbers/*"')))) == 0
 
@@ -102,16 +102,16 @@ def test_a_pattern_knows_capitals_and_classes() -> None:
 )
 def test_an_entry_that_explains_nothing_rots(text: str, detail: str | None) -> None:
     """What was mended, renamed or never was has no place in the file."""
-    assert found(text, everything(Outcome.ACCEPTS)) == ([] if detail is None else [detail])
+    assert list_rotten(text, make_results(Outcome.ACCEPTS)) == ([] if detail is None else [detail])
 
 
 def test_what_was_not_run_keeps_its_entries() -> None:
     """A run of a part says nothing about entries that cover vectors outside it, unless no vector is covered at all."""
-    part = [one for one in everything(Outcome.AGREE) if one.vector.family == "numbers"]
-    assert found(entry('family = "words"'), part) == []
-    assert found(entry('id = "*"'), part) == []
-    assert len(found(entry('id = "numbers/*"'), part)) == 1
-    assert len(found(entry('id = "poems/*"'), part)) == 1
+    part = [one for one in make_results(Outcome.AGREE) if one.vector.family == "numbers"]
+    assert list_rotten(entry('family = "words"'), part) == []
+    assert list_rotten(entry('id = "*"'), part) == []
+    assert len(list_rotten(entry('id = "numbers/*"'), part)) == 1
+    assert len(list_rotten(entry('id = "poems/*"'), part)) == 1
 
 
 @pytest.mark.parametrize(
@@ -123,4 +123,4 @@ def test_what_depends_on_something_may_also_agree(outcome: Outcome, rots: bool) 
     covered = [one for one in VECTORS if read(text)[0].covers(one)]
     assert covered
     results = [Result(one, outcome if one in covered else Outcome.AGREE) for one in VECTORS]
-    assert bool(found(text, results)) is rots
+    assert bool(list_rotten(text, results)) is rots

@@ -38,9 +38,9 @@ HALF = {"half": 2}
 )
 def test_each_answer_has_its_class(vector: Vector, answer: Answer, expected: Outcome) -> None:
     """Only agreement needs no sentence."""
-    found = judge_answer(vector, NUMBERS, answer)
-    assert (expected, expected is Outcome.AGREE) == (found.outcome, not found.detail)
-    assert found.disagrees is (expected is not Outcome.AGREE)
+    result = judge_answer(vector, NUMBERS, answer)
+    assert (expected, expected is Outcome.AGREE) == (result.outcome, not result.detail)
+    assert result.disagrees is (expected is not Outcome.AGREE)
 
 
 def test_of_several_right_codes_one_is_enough() -> None:
@@ -74,11 +74,11 @@ def test_what_only_the_profile_decides_is_marked(vector: Vector, answer: Answer,
 @pytest.mark.parametrize(("pinned", "expected"), [(["values"], True), ([], False)])
 def test_a_value_is_pinned_by_its_own_member(pinned: list[str], expected: bool) -> None:
     """A wrong value counts unless the profile alone decides values."""
-    found = judge_answer(number(4, pinned=pinned), NUMBERS, Answer("valid", values={"half": 9}))
-    assert (Outcome.WRONG_VALUE, expected) == (found.outcome, found.pinned)
+    result = judge_answer(number(4, pinned=pinned), NUMBERS, Answer("valid", values={"half": 9}))
+    assert (Outcome.WRONG_VALUE, expected) == (result.outcome, result.pinned)
 
 
 def test_the_sentence_tells_both_sides() -> None:
     """What was to be said, what was, and the verifier's own words."""
-    found = judge_answer(number(3), NUMBERS, Answer("invalid", ("huge",), "size", why="far too big"))
-    assert found.detail == "to be refused at parity (odd); it says invalid at size (huge) - far too big"
+    result = judge_answer(number(3), NUMBERS, Answer("invalid", ("huge",), "size", why="far too big"))
+    assert result.detail == "to be refused at parity (odd); it says invalid at size (huge) - far too big"

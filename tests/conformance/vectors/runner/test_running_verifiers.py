@@ -50,8 +50,8 @@ def ran_until(mark: Path, command: tuple[str, ...], vectors: Sequence[Vector]) -
         return runner.run(Runner(plan(command, vectors)).ask_all())
 
 
-def outcomes(run: Run) -> dict[str, int]:
-    return dict(Counter(one.outcome.value for one in run.results))
+def outcomes(verifier_run: Run) -> dict[str, int]:
+    return dict(Counter(one.outcome.value for one in verifier_run.results))
 
 
 def pipes() -> set[str]:
@@ -65,7 +65,7 @@ def pipes() -> set[str]:
     return {name for name in found if name.startswith("pipe:")}
 
 
-def gone(pid: int) -> bool:
+def is_gone(pid: int) -> bool:
     """Return whether a process that was killed has ended; a zombie has."""
     for _ in range(3_000):
         try:
@@ -80,11 +80,16 @@ def gone(pid: int) -> bool:
 
 def test_who_judges_right_agrees_on_everything(tmp_path: Path) -> None:
     """One start, results in the order of the package, a clean end."""
-    run = ran(program(tmp_path))
-    assert [one.id for one in VECTORS] == [one.vector.id for one in run.results]
-    assert outcomes(run) == {"agree": len(VECTORS)}
-    assert (run.starts, run.ending.clean, run.gave_up, run.interrupted) == (1, True, False, False)
-    assert (run.hello.verifier, run.hello.families) == ("made 1", ("numbers", "words"))
+    verifier_run = ran(program(tmp_path))
+    assert [one.id for one in VECTORS] == [one.vector.id for one in verifier_run.results]
+    assert outcomes(verifier_run) == {"agree": len(VECTORS)}
+    assert (verifier_run.starts, verifier_run.ending.clean, verifier_run.gave_up, verifier_run.interrupted) == (
+        1,
+        True,
+        False,
+        False,
+    )
+    assert (verifier_run.hello.verifier, verifier_run.hello.families) == ("made 1", ("numbers", "words"))
 
 
 def test_the_seed_decides_the_order_and_no_id_is_sent(tmp_path: Path) -> None:
@@ -115,33 +120,33 @@ def respond(asked):
         sys.exit(9)
     say(right(asked))
 """
-    run = ran(program(tmp_path, habit))
-    (crashed,) = (one for one in run.results if one.outcome is not Outcome.AGREE)
+    verifier_run = ran(program(tmp_path, habit))
+    (crashed,) = (one for one in verifier_run.results if one.outcome is not Outcome.AGREE)
     assert (crashed.vector.id, crashed.outcome) == ("numbers/parity/odd/n5", Outcome.CRASH)
     assert crashed.detail == "it exited with 9: cannot cope with five"
-    assert run.starts == 2
-    assert run.ending.clean
+    assert verifier_run.starts == 2
+    assert verifier_run.ending.clean
 
 
 def test_the_signal_that_ended_a_process_is_named(tmp_path: Path) -> None:
     """As a fault in native code would."""
     habit = "def respond(asked):\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
-    run = ran(program(tmp_path, habit), [number(1)])
-    assert run.results[0].detail == "it was ended by SIGSEGV"
+    verifier_run = ran(program(tmp_path, habit), [number(1)])
+    assert verifier_run.results[0].detail == "it was ended by SIGSEGV"
 
 
 def test_killing_leaves_no_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Each process that answers another question is killed and waited for, once."""
-    run = ran(program(tmp_path, "def respond(asked):\n    say({'n': -1, 'verdict': 'valid'})\n"))
-    assert run.gave_up
+    verifier_run = ran(program(tmp_path, "def respond(asked):\n    say({'n': -1, 'verdict': 'valid'})\n"))
+    assert verifier_run.gave_up
     assert caplog.text == ""
 
 
 def test_half_a_line_is_a_crash(tmp_path: Path) -> None:
     """An answer ends with a line feed."""
     habit = "def respond(asked):\n    sys.stdout.write(json.dumps(right(asked)))\n    sys.exit(0)\n"
-    run = ran(program(tmp_path, habit), [number(1)])
-    assert (run.results[0].outcome, run.results[0].detail) == (
+    verifier_run = ran(program(tmp_path, habit), [number(1)])
+    assert (verifier_run.results[0].outcome, verifier_run.results[0].detail) == (
         Outcome.CRASH,
         "it exited with 0 in the middle of a line",
     )
@@ -158,29 +163,29 @@ def respond(asked):
         time.sleep(1e6)
     say(right(asked))
 """
-    run = ran_until(mark, program(tmp_path, habit), VECTORS[:2])
-    assert outcomes(run) == {"hang": 1, "agree": 1}
-    assert {one.detail for one in run.results} == {"", f"no answer in {LONG:g} s"}
-    assert run.starts == 2
+    verifier_run = ran_until(mark, program(tmp_path, habit), VECTORS[:2])
+    assert outcomes(verifier_run) == {"hang": 1, "agree": 1}
+    assert {one.detail for one in verifier_run.results} == {"", f"no answer in {LONG:g} s"}
+    assert verifier_run.starts == 2
 
 
 def test_failing_again_and_again_ends_the_questions(tmp_path: Path) -> None:
     """After so many in a row the rest counts as crash, is not asked, and says so."""
     vectors = [number(value) for value in range(FAILURES_IN_A_ROW + 3)]
-    run = ran(program(tmp_path, "def respond(asked):\n    time.sleep(1e6)\n"), vectors, seconds=0.05)
-    assert outcomes(run) == {"hang": FAILURES_IN_A_ROW, "crash": 3}
-    assert [one.asked for one in run.results if one.outcome is Outcome.CRASH] == [False] * 3
-    assert (run.gave_up, run.starts) == (True, FAILURES_IN_A_ROW)
-    assert all(one.disagrees for one in run.results)
+    verifier_run = ran(program(tmp_path, "def respond(asked):\n    time.sleep(1e6)\n"), vectors, seconds=0.05)
+    assert outcomes(verifier_run) == {"hang": FAILURES_IN_A_ROW, "crash": 3}
+    assert [one.asked for one in verifier_run.results if one.outcome is Outcome.CRASH] == [False] * 3
+    assert (verifier_run.gave_up, verifier_run.starts) == (True, FAILURES_IN_A_ROW)
+    assert all(one.disagrees for one in verifier_run.results)
 
 
 def test_an_answer_between_two_failures_keeps_the_run_going(tmp_path: Path) -> None:
     """Exits after each answer: every second question finds no process, and the run still ends."""
     vectors = [number(value) for value in range(3 * FAILURES_IN_A_ROW)]
     habit = "def respond(asked):\n    say(right(asked))\n    sys.exit(0)\n"
-    run = ran(program(tmp_path, habit), vectors)
-    assert not run.gave_up
-    assert outcomes(run) == {"agree": len(vectors) // 2, "crash": len(vectors) // 2}
+    verifier_run = ran(program(tmp_path, habit), vectors)
+    assert not verifier_run.gave_up
+    assert outcomes(verifier_run) == {"agree": len(vectors) // 2, "crash": len(vectors) // 2}
 
 
 def test_a_line_before_the_answer_is_nonsense_for_its_question_only(tmp_path: Path) -> None:
@@ -191,8 +196,8 @@ def respond(asked):
         print("DeprecationWarning: three", flush=True)
     say(right(asked))
 """
-    run = ran(program(tmp_path, habit))
-    (odd,) = (one for one in run.results if one.outcome is not Outcome.AGREE)
+    verifier_run = ran(program(tmp_path, habit))
+    (odd,) = (one for one in verifier_run.results if one.outcome is not Outcome.AGREE)
     assert (odd.vector.id, odd.outcome) == ("numbers/parity/odd/n3", Outcome.NONSENSE)
     assert "DeprecationWarning" in odd.detail
 
@@ -200,22 +205,28 @@ def respond(asked):
 def test_an_answer_of_another_form_does_not_end_the_process(tmp_path: Path) -> None:
     """It is in step: one start is enough."""
     habit = 'def respond(asked):\n    say({**right(asked), "verdict": "perhaps"})\n'
-    run = ran(program(tmp_path, habit))
-    assert outcomes(run) == {"nonsense": len(VECTORS)}
-    assert (run.starts, run.gave_up) == (1, False)
+    verifier_run = ran(program(tmp_path, habit))
+    assert outcomes(verifier_run) == {"nonsense": len(VECTORS)}
+    assert (verifier_run.starts, verifier_run.gave_up) == (1, False)
 
 
 def test_valid_without_the_value_its_family_asks_for_is_nonsense(tmp_path: Path) -> None:
     """The families that ask for none are judged all the same."""
-    run = ran(program(tmp_path, 'def respond(asked):\n    say({"n": asked["n"], "verdict": "valid"})\n'))
-    assert outcomes(run) == {"nonsense": 8, "agree": 2, "accepts": 2}
+    verifier_run = ran(program(tmp_path, 'def respond(asked):\n    say({"n": asked["n"], "verdict": "valid"})\n'))
+    assert outcomes(verifier_run) == {"nonsense": 8, "agree": 2, "accepts": 2}
 
 
 def test_who_answers_twice_is_found_out(tmp_path: Path) -> None:
     """The second answer is taken for what it is, and the last one shows at the end."""
-    run = ran(program(tmp_path, "def respond(asked):\n    say(right(asked))\n    say(right(asked))\n"), VECTORS[:4])
-    assert outcomes(run) == {"agree": 2, "nonsense": 2}
-    assert {one.detail for one in run.results} == {"", "it answers question 1, not 2", "it answers question 3, not 4"}
+    verifier_run = ran(
+        program(tmp_path, "def respond(asked):\n    say(right(asked))\n    say(right(asked))\n"), VECTORS[:4]
+    )
+    assert outcomes(verifier_run) == {"agree": 2, "nonsense": 2}
+    assert {one.detail for one in verifier_run.results} == {
+        "",
+        "it answers question 1, not 2",
+        "it answers question 3, not 4",
+    }
     alone = ran(program(tmp_path, "def respond(asked):\n    say(right(asked))\n    say(right(asked))\n"), VECTORS[:1])
     assert outcomes(alone) == {"agree": 1}
     assert not alone.ending.clean
@@ -232,9 +243,9 @@ def test_who_answers_twice_is_found_out(tmp_path: Path) -> None:
 )
 def test_a_flood_is_nonsense_and_holds_nobody_up(tmp_path: Path, habit: str, detail: str) -> None:
     """Neither an endless line nor endless lines fill the memory or stop the run."""
-    run = ran(program(tmp_path, f"def respond(asked):\n    {habit}\n"), VECTORS[:2])
-    assert outcomes(run) == {"nonsense": 2}
-    assert all(one.detail.startswith(detail) and len(one.detail) < 400 for one in run.results)
+    verifier_run = ran(program(tmp_path, f"def respond(asked):\n    {habit}\n"), VECTORS[:2])
+    assert outcomes(verifier_run) == {"nonsense": 2}
+    assert all(one.detail.startswith(detail) and len(one.detail) < 400 for one in verifier_run.results)
 
 
 def test_who_writes_without_being_asked_is_out_of_step(tmp_path: Path) -> None:
@@ -245,16 +256,16 @@ def hello():
     while True:
         say({"n": 0, "verdict": "valid"})
 """
-    run = ran(program(tmp_path, habit), VECTORS[:2])
-    assert outcomes(run) == {"nonsense": 2}
+    verifier_run = ran(program(tmp_path, habit), VECTORS[:2])
+    assert outcomes(verifier_run) == {"nonsense": 2}
 
 
 def test_who_never_reads_is_a_hang_however_long_the_question_is(tmp_path: Path) -> None:
     """A question that no pipe holds waits in memory; no process is stuck."""
     end = "\nsys.stdin.readline()\nhello()\ntime.sleep(1e6)\n"
     vectors = [number(1, padding="x" * 3_000_000)]
-    run = ran(program(tmp_path, end=end), vectors, seconds=0.2)
-    assert outcomes(run) == {"hang": 1}
+    verifier_run = ran(program(tmp_path, end=end), vectors, seconds=0.2)
+    assert outcomes(verifier_run) == {"hang": 1}
 
 
 def test_much_on_standard_error_holds_nobody_up(tmp_path: Path) -> None:
@@ -267,8 +278,8 @@ def respond(asked):
         sys.exit(1)
     say(right(asked))
 """
-    run = ran(program(tmp_path, habit))
-    (crashed,) = (one for one in run.results if one.outcome is not Outcome.AGREE)
+    verifier_run = ran(program(tmp_path, habit))
+    (crashed,) = (one for one in verifier_run.results if one.outcome is not Outcome.AGREE)
     assert crashed.detail.endswith("the end")
     assert len(crashed.detail) < 5_000
 
@@ -282,16 +293,16 @@ def respond(asked):
     assert asked["family"] == "words"
     say(right(asked))
 """
-    run = ran(program(tmp_path, habit))
-    assert outcomes(run) == {"unsupported": 8, "agree": 4}
-    assert not any(one.disagrees for one in run.results)
+    verifier_run = ran(program(tmp_path, habit))
+    assert outcomes(verifier_run) == {"unsupported": 8, "agree": 4}
+    assert not any(one.disagrees for one in verifier_run.results)
 
 
 def test_a_family_that_is_named_and_not_judged_is_a_disagreement(tmp_path: Path) -> None:
     """To say that one judges is a claim."""
-    run = ran(program(tmp_path, 'def respond(asked):\n    say({"n": asked["n"], "verdict": "unsupported"})\n'))
-    assert outcomes(run) == {"unsupported": len(VECTORS)}
-    assert all(one.disagrees for one in run.results)
+    verifier_run = ran(program(tmp_path, 'def respond(asked):\n    say({"n": asked["n"], "verdict": "unsupported"})\n'))
+    assert outcomes(verifier_run) == {"unsupported": len(VECTORS)}
+    assert all(one.disagrees for one in verifier_run.results)
 
 
 def test_who_does_not_exit_is_killed_with_everything_it_started(tmp_path: Path) -> None:
@@ -306,22 +317,22 @@ def finish():
     open({str(mark)!r}, "w").close()
     time.sleep(1e6)
 """
-    run = ran_until(mark, program(tmp_path, habit), VECTORS[:1])
-    assert outcomes(run) == {"agree": 1}
-    assert run.ending.detail == f"it did not exit within {LONG:g} s of the end of its input"
-    assert all(gone(int(pid)) for pid in pids.read_text("ascii").split())
+    verifier_run = ran_until(mark, program(tmp_path, habit), VECTORS[:1])
+    assert outcomes(verifier_run) == {"agree": 1}
+    assert verifier_run.ending.detail == f"it did not exit within {LONG:g} s of the end of its input"
+    assert all(is_gone(int(pid)) for pid in pids.read_text("ascii").split())
 
 
 def test_an_exit_code_at_the_end_is_told(tmp_path: Path) -> None:
     """The end of the input is no error."""
-    run = ran(program(tmp_path, "def finish():\n    sys.exit('too late')\n"), VECTORS[:1])
-    assert run.ending.detail == "at the end of its input it exited with 1: too late"
+    verifier_run = ran(program(tmp_path, "def finish():\n    sys.exit('too late')\n"), VECTORS[:1])
+    assert verifier_run.ending.detail == "at the end of its input it exited with 1: too late"
 
 
 def test_half_a_line_at_the_end_is_no_clean_end(tmp_path: Path) -> None:
     """Even where the exit code is 0."""
-    run = ran(program(tmp_path, "def finish():\n    sys.stdout.write('{')\n"), VECTORS[:1])
-    assert run.ending.detail == "at the end of its input it exited with 0 in the middle of a line"
+    verifier_run = ran(program(tmp_path, "def finish():\n    sys.stdout.write('{')\n"), VECTORS[:1])
+    assert verifier_run.ending.detail == "at the end of its input it exited with 0 in the middle of a line"
 
 
 def test_closing_the_output_is_a_crash(tmp_path: Path) -> None:
@@ -339,9 +350,9 @@ def respond(asked):
     open({str(pids)!r}, "w").write(str(other.pid))
     sys.exit(4)
 """
-    run = ran(program(tmp_path, habit), VECTORS[:1])
-    assert (run.results[0].outcome, run.results[0].detail) == (Outcome.CRASH, "it exited with 4")
-    assert gone(int(pids.read_text("ascii")))
+    verifier_run = ran(program(tmp_path, habit), VECTORS[:1])
+    assert (verifier_run.results[0].outcome, verifier_run.results[0].detail) == (Outcome.CRASH, "it exited with 4")
+    assert is_gone(int(pids.read_text("ascii")))
 
 
 @pytest.mark.parametrize(
@@ -381,8 +392,8 @@ def hello():
 def respond(asked):
     sys.exit(2)
 """
-    run = ran(program(tmp_path, habit), VECTORS[:3])
-    assert sorted(one.detail for one in run.results) == [
+    verifier_run = ran(program(tmp_path, habit), VECTORS[:3])
+    assert sorted(one.detail for one in verifier_run.results) == [
         "it exited with 2",
         *["started again, it exited with 1: only once"] * 2,
     ]
@@ -402,17 +413,17 @@ def respond(asked):
     async def cut_short() -> Run:
         seen: list[Result] = []
 
-        def told(result: Result) -> None:
+        def note_result(result: Result) -> None:
             seen.append(result)
             if len(seen) == 2:
                 asyncio.get_running_loop().call_soon(task.cancel)
 
-        task = asyncio.ensure_future(Runner(plan(program(tmp_path, habit)), told).ask_all())
+        task = asyncio.ensure_future(Runner(plan(program(tmp_path, habit)), note_result).ask_all())
         return await task
 
-    run = asyncio.run(cut_short())
-    assert (run.interrupted, outcomes(run)) == (True, {"agree": 2})
-    assert gone(int(pids.read_text("ascii")))
+    verifier_run = asyncio.run(cut_short())
+    assert (verifier_run.interrupted, outcomes(verifier_run)) == (True, {"agree": 2})
+    assert is_gone(int(pids.read_text("ascii")))
 
 
 def test_two_runs_leave_no_descriptors_behind(tmp_path: Path) -> None:

@@ -25,12 +25,12 @@ VALID, INVALID = Answer("valid", values={"half": 1}), Answer("invalid")
 ROTTEN = Rotten(Explanation("a", None, Outcome.CRASH, "b"), "there is no such vector")
 
 
-def agreeing(one: Vector) -> Result:
+def make_agreement(one: Vector) -> Result:
     return Result(one, Outcome.AGREE, answer=VALID if one.expected.valid else INVALID)
 
 
-def concluded(
-    changed: Mapping[int, Result] = {},
+def make_conclusion(
+    changes: Mapping[int, Result] = {},
     *,
     results: Sequence[Result] | None = None,
     reasons: Mapping[str, str] = {},
@@ -39,38 +39,38 @@ def concluded(
     **run: Any,
 ) -> Conclusion:
     """Return the conclusion of a run in which everything agrees but what is changed."""
-    found = results or [changed.get(place, agreeing(one)) for place, one in enumerate(VECTORS)]
+    conclusion = results or [changes.get(place, make_agreement(one)) for place, one in enumerate(VECTORS)]
     members = {"ending": Ending(clean=True), "starts": 1, "gave_up": False, "interrupted": False, **run}
-    return Conclusion(Run(Hello("made 1", tuple(FAMILIES)), tuple(found), **members), reasons, rotten, profile)
+    return Conclusion(Run(Hello("made 1", tuple(FAMILIES)), tuple(conclusion), **members), reasons, rotten, profile)
 
 
-def accepting(place: int, *, pinned: bool = False) -> dict[int, Result]:
+def make_acceptance(place: int, *, pinned: bool = False) -> dict[int, Result]:
     return {place: Result(VECTORS[place], Outcome.ACCEPTS, pinned=pinned, detail="it is odd", answer=VALID)}
 
 
 def test_a_run_in_which_everything_agrees_passes() -> None:
     """There is nothing to remark."""
-    found = concluded()
-    assert (found.exit_code, found.sentence, found.remarks) == (Exit.PASSED, "12 of 12 agree", ())
+    conclusion = make_conclusion()
+    assert (conclusion.exit_code, conclusion.sentence, conclusion.remarks) == (Exit.PASSED, "12 of 12 agree", ())
 
 
 @pytest.mark.parametrize("outcome", [one for one in Outcome if one is not Outcome.AGREE])
 def test_every_disagreement_fails_the_run_unless_explained(outcome: Outcome) -> None:
     """A reason for its vector makes it known."""
-    changed = {1: Result(VECTORS[1], outcome, detail="x")}
-    assert concluded(changed).exit_code == Exit.FAILED
-    assert concluded(changed).sentence == "11 of 12 agree, 1 unexplained"
-    known = concluded(changed, reasons={VECTORS[1].id: "known"})
+    changes = {1: Result(VECTORS[1], outcome, detail="x")}
+    assert make_conclusion(changes).exit_code == Exit.FAILED
+    assert make_conclusion(changes).sentence == "11 of 12 agree, 1 unexplained"
+    known = make_conclusion(changes, reasons={VECTORS[1].id: "known"})
     assert (known.exit_code, known.sentence) == (Exit.PASSED, "11 of 12 agree, 1 explained")
 
 
 def test_what_only_the_profile_decides_fails_nobody_by_itself() -> None:
     """It is shown, and counts where it is asked for."""
-    changed = accepting(1, pinned=True)
-    assert concluded(changed).exit_code == Exit.PASSED
-    assert concluded(changed).sentence == "11 of 12 agree, 1 differ only where the profile decides"
-    assert concluded(changed, profile=True).exit_code == Exit.FAILED
-    assert concluded(changed, profile=True, reasons={VECTORS[1].id: "known"}).exit_code == Exit.PASSED
+    changes = make_acceptance(1, pinned=True)
+    assert make_conclusion(changes).exit_code == Exit.PASSED
+    assert make_conclusion(changes).sentence == "11 of 12 agree, 1 differ only where the profile decides"
+    assert make_conclusion(changes, profile=True).exit_code == Exit.FAILED
+    assert make_conclusion(changes, profile=True, reasons={VECTORS[1].id: "known"}).exit_code == Exit.PASSED
 
 
 @pytest.mark.parametrize(
@@ -83,29 +83,29 @@ def test_what_only_the_profile_decides_fails_nobody_by_itself() -> None:
 )
 def test_a_rotten_entry_and_a_bad_end_fail_the_run(members: dict[str, Any], expected: Exit) -> None:
     """An interruption goes before both."""
-    assert concluded(**members).exit_code == expected
+    assert make_conclusion(**members).exit_code == expected
 
 
 def test_a_run_that_the_profile_alone_decides_says_so() -> None:
     """Nothing in it could have counted; with --profile it does."""
     remark = "Of all that it judged the profile alone decides: nothing counts here unless --profile is given."
     pinned = [Result(replace(one, pinned=("valid",)), Outcome.AGREE, answer=VALID) for one in VECTORS]
-    assert remark in concluded(results=pinned).remarks
-    assert remark not in concluded(results=pinned, profile=True).remarks
-    assert remark not in concluded(results=[*pinned[1:], Result(VECTORS[0], Outcome.AGREE, answer=VALID)]).remarks
+    assert remark in make_conclusion(results=pinned).remarks
+    assert remark not in make_conclusion(results=pinned, profile=True).remarks
+    assert remark not in make_conclusion(results=[*pinned[1:], Result(VECTORS[0], Outcome.AGREE, answer=VALID)]).remarks
 
 
 def test_nothing_judged_is_no_pass() -> None:
     """Whether the families were claimed, or explained, or not."""
     asked = [Result(one, Outcome.UNSUPPORTED) for one in VECTORS]
-    named = concluded(results=asked, reasons={one.id: "known" for one in VECTORS})
+    named = make_conclusion(results=asked, reasons={one.id: "known" for one in VECTORS})
     assert named.exit_code == Exit.NO_VERDICT
     assert named.remarks == (
         "It judged nothing.",
         "It names the family numbers and judged nothing of it.",
         "It names the family words and judged nothing of it.",
     )
-    unnamed = concluded(results=[Result(one, Outcome.UNSUPPORTED, asked=False) for one in VECTORS])
+    unnamed = make_conclusion(results=[Result(one, Outcome.UNSUPPORTED, asked=False) for one in VECTORS])
     assert unnamed.exit_code == Exit.NO_VERDICT
     assert unnamed.sentence == "0 of 12 agree, 12 of families it does not judge"
 
@@ -118,26 +118,26 @@ def test_who_always_says_the_same_is_seen_for_it(answer: Answer, remark: str) ->
     wrong = Outcome.ACCEPTS if answer is VALID else Outcome.REFUSES
     right = answer is VALID
     results = [Result(one, Outcome.AGREE if one.expected.valid is right else wrong, answer=answer) for one in VECTORS]
-    assert any(remark in one for one in concluded(results=results).remarks)
+    assert any(remark in one for one in make_conclusion(results=results).remarks)
     only = [one for one in results if one.outcome is Outcome.AGREE]
-    assert concluded(results=only).remarks == ()
+    assert make_conclusion(results=only).remarks == ()
 
 
 def test_what_befell_the_process_is_remarked() -> None:
     """Starts, giving up, a bad end, an interruption."""
-    assert concluded(starts=3).remarks == ("It was started 3 times.",)
-    assert "10 times in a row" in concluded(gave_up=True, starts=11).remarks[0]
-    assert "exited with 1" in concluded(ending=Ending(clean=False, detail="it exited with 1")).remarks[0]
-    assert concluded(interrupted=True).remarks[0] == "The run was interrupted after 12 vectors."
+    assert make_conclusion(starts=3).remarks == ("It was started 3 times.",)
+    assert "10 times in a row" in make_conclusion(gave_up=True, starts=11).remarks[0]
+    assert "exited with 1" in make_conclusion(ending=Ending(clean=False, detail="it exited with 1")).remarks[0]
+    assert make_conclusion(interrupted=True).remarks[0] == "The run was interrupted after 12 vectors."
 
 
 def test_the_document_obeys_its_schema_and_can_be_read_again() -> None:
     """Whatever a verifier returned, even a lone surrogate."""
     answer = Answer("valid", ("c",), "s", {"half": 1, "x": "\ud800", "big": 2**80, "long": "x" * 100_000}, "\x1b[31m")
-    changed = accepting(1) | {3: Result(VECTORS[3], Outcome.ACCEPTS, detail="\ud800", answer=answer)}
-    changed |= {5: Result(VECTORS[5], Outcome.CRASH, detail="it exited with 1")}
-    found = concluded(changed, reasons={VECTORS[1].id: "known"}, rotten=(ROTTEN,))
-    raw = document.write_document(found, Plan(("x", "-y"), FAMILIES, VECTORS, 7), "9.1.0")
+    changes = make_acceptance(1) | {3: Result(VECTORS[3], Outcome.ACCEPTS, detail="\ud800", answer=answer)}
+    changes |= {5: Result(VECTORS[5], Outcome.CRASH, detail="it exited with 1")}
+    conclusion = make_conclusion(changes, reasons={VECTORS[1].id: "known"}, rotten=(ROTTEN,))
+    raw = document.write_document(conclusion, Plan(("x", "-y"), FAMILIES, VECTORS, 7), "9.1.0")
     value = json.loads(raw)
     jsonschema.Draft202012Validator(document.schema()).validate(value)
     assert raw.isascii()

@@ -21,10 +21,10 @@ def result(
     name: str, changed: Mapping[str, Outcome], *, version: str = "9.1.0", only: str = "", why: str = ""
 ) -> Document:
     told = tuple(
-        ResultLine(one.id, one.family, one.kind, found, False, "" if found is Outcome.AGREE else f"detail {why}", None)
+        ResultLine(one.id, one.family, one.kind, comparison, False, "" if comparison is Outcome.AGREE else f"detail {why}", None)
         for one in VECTORS
         if one.family.startswith(only)
-        for found in (changed.get(one.id, Outcome.AGREE),)
+        for comparison in (changed.get(one.id, Outcome.AGREE),)
     )
     return Document(name, version, 0, f"sentence of {name}", told)
 
@@ -55,23 +55,23 @@ def test_a_line_a_kind_and_one_a_vector_where_they_differ() -> None:
 def test_the_same_mistake_in_both_is_no_difference() -> None:
     """They do not differ from each other."""
     wrong = {"numbers/parity/odd/n3": Outcome.ACCEPTS}
-    found = compare({"a": result("x", wrong), "b": result("y", wrong)})
-    assert not any(kind.differs for family in found.families for kind in family.kinds)
+    comparison = compare({"a": result("x", wrong), "b": result("y", wrong)})
+    assert not any(kind.differs for family in comparison.families for kind in family.kinds)
 
 
 def test_who_does_not_judge_does_not_differ() -> None:
     """Only two who judged a vector can differ on it."""
     unsupported = dict.fromkeys((one.id for one in VECTORS), Outcome.UNSUPPORTED)
-    found = compare({"a": result("x", unsupported), "b": result("y", {}), "c": result("z", unsupported)})
-    assert not any(kind.differs for family in found.families for kind in family.kinds)
+    comparison = compare({"a": result("x", unsupported), "b": result("y", {}), "c": result("z", unsupported)})
+    assert not any(kind.differs for family in comparison.families for kind in family.kinds)
 
 
 def test_what_one_did_not_run_is_told_as_that() -> None:
     """A run of one family stands beside a run of all."""
-    found = compare({"a": result("x", {}, only="words"), "b": result("y", {})})
-    assert [one.line.name for one in found.families] == ["words", "numbers"]
-    assert found.families[1].line.cells == ((), ((Outcome.AGREE, 8),))
-    assert not any(kind.differs for family in found.families for kind in family.kinds)
+    comparison = compare({"a": result("x", {}, only="words"), "b": result("y", {})})
+    assert [one.line.name for one in comparison.families] == ["words", "numbers"]
+    assert comparison.families[1].line.cells == ((), ((Outcome.AGREE, 8),))
+    assert not any(kind.differs for family in comparison.families for kind in family.kinds)
 
 
 def test_two_of_one_name_are_told_apart_by_their_files() -> None:
@@ -91,8 +91,8 @@ def test_two_versions_of_the_vectors_do_not_stand_side_by_side() -> None:
 
 def test_the_page_needs_no_network_and_obeys_nobody() -> None:
     """What a verifier said is text; nothing is loaded; the style is the only thing that the policy lets apply."""
-    found = compare({"a": result(EVIL, {}), "b": result("y", {"words/case/high/high": Outcome.CRASH}, why=EVIL)})
-    page = html.render(found).decode("utf-8")
+    comparison = compare({"a": result(EVIL, {}), "b": result("y", {"words/case/high/high": Outcome.CRASH}, why=EVIL)})
+    page = html.render(comparison).decode("utf-8")
     tree = LexborHTMLParser(page)
     assert tree.css("script, link, img, iframe, object, form, [src], [onclick]") == []
     assert not re.search(r"https?:", page)
