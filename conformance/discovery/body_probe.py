@@ -40,6 +40,7 @@ async def probe_body(client: Client, operation: Operation) -> str | None:
     if proof is None:
         return None
     value = base64.b64encode(json.dumps(proof, separators=(",", ":")).encode()).decode()
+    # The value contains a token that differs from run to run.
     client.names.name(value, "X_PAYMENT")
     return describe_refused_body(
         await client.call("POST", operation.url, json_body=operation.body, headers={"X-PAYMENT": value})

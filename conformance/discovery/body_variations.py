@@ -52,6 +52,7 @@ def _change_value(document: Mapping[str, Any], original: Any, schema: Any, depth
             member_schema = members.get(name) if isinstance(members, dict) else None
             yield from ({**original, name: one} for one in _change_value(document, value, member_schema, depth - 1))
     elif isinstance(original, list) and original and depth:
+        # One changed item shows the same as all of them.
         for value in islice(_change_value(document, original[0], described_schema.get("items"), depth - 1), 1):
             yield [value, *original[1:]]
     elif isinstance(original, bool):
@@ -100,6 +101,7 @@ def _candidates(document: Mapping[str, Any], schema: Mapping[str, Any], default:
     kind = schema.get("type")
     if isinstance(kind, list):
         kind = next((member_schema for member_schema in kind if member_schema != "null"), None)
+    # The author's examples are more likely to be accepted than generated values.
     if "example" in schema:
         yield schema["example"]
     yield from schema["examples"] if isinstance(schema.get("examples"), list) else ()

@@ -38,6 +38,7 @@ class Spelling:
 def path_spellings(path: str) -> Mapping[str, str]:
     """Return other spellings of a path, by what is different; empty for `/`, which has no other spelling."""
     head, _, last = path.rstrip("/").rpartition("/")
+    # The root has no segment that could be written differently.
     if not last:
         return {}
     before = head or "/"  # in front of a separator that takes the place of the last slash

@@ -100,6 +100,7 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
     bindings = profile.rail_bindings
     openapi = apply_server_paths((await client.call("GET", base + "/openapi.json")).read_object(), base)
     catalog = (await client.call("GET", base + "/.well-known/x402")).read_object()
+    # The greatest page: a listing with more entries than that would need further requests.
     listing = (await client.call("GET", base + "/discovery/resources?limit=100")).read_object()
     index = (await client.call("GET", base + INDEX)).read_object()
     methods = dict(paid_operations(openapi))

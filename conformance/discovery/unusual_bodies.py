@@ -93,6 +93,7 @@ _SIGNATURE_FIELDS: Final = {
 
 def _receipt_of(kid: str) -> str:
     """Return an invalid receipt whose `kid` is in no key set."""
+    # Not ASCII-escaped, so that the key id arrives with its unusual characters.
     header = json.dumps({"alg": "EdDSA", "kid": kid}, ensure_ascii=False, separators=(",", ":"))
     parts = (header.encode(), b"{}", bytes(64))
     return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)

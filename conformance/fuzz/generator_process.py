@@ -73,6 +73,7 @@ async def drive(order: Order, send: Send) -> AsyncGenerator[Outcome | Skipped | 
         error_output = asyncio.create_task(process.stderr.read())
         async for message in _conversation(process.stdout, process.stdin, order, send):
             yield message
+    # The error output is read to its end, so the process must be dead first.
     except (ConnectionError, EOFError, ValueError) as fault:
         with contextlib.suppress(ProcessLookupError):
             process.kill()

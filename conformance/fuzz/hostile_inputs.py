@@ -123,6 +123,7 @@ def _object(texts: Mapping[str, str]) -> bytes:
     return ("{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in texts.items()) + "}").encode()
 
 
+# Methods in lower case, unknown ones, and ones that frameworks treat specially.
 METHODS = (
     "get",
     "BREW",

@@ -14,6 +14,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
+# A document may be large, and an answer is repeated in base64.
 LONGEST_LINE = 64 * 2**20
 
 

@@ -89,7 +89,7 @@ def verify(text: str, keys: Sequence[Ed25519Key]) -> dict[str, Any]:
     token = parse(text)
     if token.header.get("alg") not in ALGORITHMS:
         raise JwsFault(f"the algorithm is {token.header.get('alg')!r}, not EdDSA")
-    # RFC 7515 (4.1.11): a verifier must reject critical members that it does not understand.
+    # RFC 7515, 4.1.11: a verifier must reject critical members that it does not understand.
     # The suite understands none.
     if "crit" in token.header or token.header.get("b64", True) is not True:
         raise JwsFault("the header has critical members, or a payload that is not base64url")

@@ -58,7 +58,7 @@ def _without_short_escapes(text: str) -> str:
 
 
 def _by_code_units(names: Iterable[str]) -> list[str]:
-    # RFC 8785 (3.2.3) sorts names by UTF-16 code units. Code points order characters beyond the
+    # RFC 8785, 3.2.3 sorts names by UTF-16 code units. Code points order characters beyond the
     # basic plane differently.
     return sorted(names, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
 

@@ -194,7 +194,7 @@ def is_sound_point(raw: bytes) -> bool:
     if len(raw) != KEY_BYTES:
         return False
     number = int.from_bytes(raw, "little")
-    # RFC 8032 (5.1.3): the top bit is the sign of x, and y must be below the prime.
+    # RFC 8032, 5.1.3: the top bit is the sign of x, and y must be below the prime.
     y, sign = number & ((1 << 255) - 1), number >> 255
     if y >= _P:
         return False
@@ -229,7 +229,7 @@ def _times_eight(x: int, y: int) -> tuple[int, int]:
 
 def verify(key: Ed25519Key, message: bytes, signature: bytes) -> bool:
     """Return whether a signature holds under a sound key, with S below the group order."""
-    # RFC 8032 (5.1.7) demands S below the order. The check does not rely on the library.
+    # RFC 8032, 5.1.7 demands S below the order. The check does not rely on the library.
     if len(signature) != SIGNATURE_BYTES or int.from_bytes(signature[32:], "little") >= _L:
         return False
     if not is_sound_point(key.raw):

@@ -41,7 +41,7 @@ def json_text(body: bytes) -> Any:
     Raises:
         JsonTextFault: They do not parse.
     """
-    # RFC 8259 (8.1) forbids adding a byte order mark. Many parsers skip it, so the fault would
+    # RFC 8259, 8.1 forbids adding a byte order mark. Many parsers skip it, so the fault would
     # stay unseen.
     if body.startswith(b"\xef\xbb\xbf"):
         raise JsonTextFault("it begins with a byte order mark (RFC 8259 section 8.1)")

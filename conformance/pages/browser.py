@@ -80,6 +80,7 @@ class Browser:
             await context.close()
 
     async def _open(self) -> Any:
+        # Several checks may ask at the same time, and only one browser must start.
         async with self._starting:
             if self._browser is None:
                 self._browser = await self._start()

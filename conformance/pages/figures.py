@@ -48,6 +48,7 @@ def _values(word: str) -> Iterator[int]:
     plain = "".join(str(int(one)) if one.isdecimal() else one for one in word)
     if plain.isdecimal():
         yield int(plain)
+    # Points and commas have opposite roles in different countries, so both readings are tried.
     for mark, group_mark in ((".", ","), (",", "."), ("\u066b", "")):
         whole, _, fraction = plain.partition(mark)
         digits = _ungroup(whole, group_mark)

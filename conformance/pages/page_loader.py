@@ -77,6 +77,7 @@ class PageReader:
         """
         view, answer = await self.look(client, url, codes=True)
         enough = shows(view) and not view.missing_names
+        # An error page needs no scripts, and a browser costs seconds.
         if answer.status != 200 or enough or view.unseen_parts is None or self._needs_scripts:
             return view, answer
         try:
@@ -113,6 +114,7 @@ def _decode_data_url(url: str) -> bytes:
     if not head.endswith(";base64"):
         return raw
     try:
+        # A malformed address is not an image. It must not fail the check.
         return base64.b64decode(raw)
     except binascii.Error:
         return b""

@@ -46,6 +46,7 @@ def card_fault(answer: Answer, *, whole: bool) -> str | None:
     # rest of A2A 0.3.0 is judged by a separate row.
     if not isinstance(card.get("name"), str) or not card["name"].strip():
         return "the card has no name"
+    # The members are listed in the order of the standard, so that a reader finds them there.
     missing_members = [*(name for name in CARD_MEMBERS if name not in card), *_missing_inside(card)] if whole else []
     return f"the card lacks {', '.join(missing_members)}" if missing_members else None
 

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from conformance.http.client import Answer
 
+# The interface leaves open which of the two a target uses.
 _NOT_ADMITTED = frozenset({401, 403})
 
 

@@ -19,10 +19,12 @@ from conformance.surfaces.gateway import calls
 from conformance.surfaces.openapi_documents import published_document
 from conformance.surfaces.rail.keys import DID, JWKS
 
+# A token has 22 letters of base64url. This one has the right form and belongs to no link.
 UNKNOWN_TOKEN = "A" * 22
 _METHODS = ("get", "post", "put", "patch", "delete")
 _NO_RECEIPT = "e30.e30.AA"
 _STREAM = "text/event-stream"
+# Any valid public key: these bodies only have to be understood, not accepted.
 _ANY_KEY = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
 
 
@@ -75,6 +77,8 @@ async def list_endpoints(case: Case, surface: str) -> list[Endpoint]:
         raise Inconclusive(f"needs the address: give [surfaces.{surface}] url")
     base = case.profile.surfaces[surface].url.rstrip("/")
     stated_endpoints = await _stated_endpoints(case, surface, base)
+    # The interface and the profile know credentials and bodies better than a document, so their
+    # entry wins.
     labels = {one.label for one in stated_endpoints}
     document = await published_document(case, surface) or {}
     tokens = [UNKNOWN_TOKEN, *(await _live_token(case) if surface == "gateway" else [])]
@@ -141,6 +145,8 @@ def _fill_placeholders(body: Mapping[str, Any]) -> dict[str, Any]:
 async def _live_token(case: Case) -> list[str]:
     try:
         token = calls.token_of(await calls.create_link(case))
+    # Without a link of the target, the page of an unknown token still shows how errors are
+    # answered.
     except Inconclusive:
         return []
     return [] if token is None else [quote(token, safe="")]
@@ -183,6 +189,8 @@ def _document_endpoints(document: Mapping[str, Any], surface: str, base: str, to
             if not isinstance(operation, dict) or _streams(operation):
                 continue
             body: dict[str, Any] | None = {} if "requestBody" in operation else None
+            # A path with a parameter is called with an unknown and with a live token, because
+            # both lead to different code.
             for token in tokens if "{" in template else tokens[:1]:
                 yield Endpoint(
                     surface,
@@ -205,6 +213,7 @@ def _media(operation: Mapping[str, Any]) -> set[str]:
     media: set[str] = set()
     for status, response in responses.items() if isinstance(responses, dict) else ():
         content = response.get("content") if isinstance(response, dict) else None
+        # Error answers may have another media type than the operation's normal answers.
         if str(status).startswith("2") and isinstance(content, dict):
             media |= {str(one) for one in content}
     return media

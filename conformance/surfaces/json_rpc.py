@@ -66,6 +66,7 @@ def envelope_fault(answer: Answer, call_id: object) -> str | None:
     # section 5).
     if answered_id != call_id or type(answered_id) is not type(call_id):
         return f"id is {answered_id!r}, not {call_id!r}"
+    # JSON-RPC 2.0 (section 5): exactly one of the two members.
     if ("result" in document) == ("error" in document):
         return "it has not exactly one of result and error"
     return _error_fault(document["error"]) if "error" in document else None
@@ -107,6 +108,7 @@ def _error_fault(error: Any) -> str | None:
     if not isinstance(error, dict):
         return "error is no object"
     code = error.get("code")
+    # True is an integer in Python, but not a number in JSON.
     if isinstance(code, bool) or not isinstance(code, int):
         return f"error.code is {code!r}"
     return None if isinstance(error.get("message"), str) else f"error.message is {error.get('message')!r}"

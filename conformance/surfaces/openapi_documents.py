@@ -76,6 +76,7 @@ async def _first_below(client: Client, base: str, paths: Sequence[str]) -> tuple
 
 def _places(case: Case, surface: str) -> tuple[str, ...]:
     if surface == "rail":
+        # The interface fixes the rail's path, so no other path is tried.
         return _USUAL_PATHS[:1]
     bindings = {
         "agent": case.profile.agent_bindings.openapi_path,

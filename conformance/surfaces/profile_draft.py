@@ -86,6 +86,7 @@ def render(
     document["surfaces"] = _surfaces(urls)
     options = ["rail.a2a", "rail.agent_card"] if rail is not None and rail["card"] else []
     options += [RECEIPTS_ONLY] if gateway is not None and gateway.receipts_only else []
+    # Only what the probe saw is claimed. Further claims are the operator's decision.
     document["claims"] = {"surfaces": list(urls), "lanes": claimed_lanes(surfaces), "options": options}
     if rail is not None:
         document["rail"] = _bindings(rail)
@@ -104,6 +105,7 @@ def render(
     further_tables = {"clock": {"offset_file": clock} if clock is not None else {}, "budgets": dict(budgets)}
     document |= {name: table for name, table in further_tables.items() if table}
     if tls is not None and tls.cacert is not None:
+        # The path is absolute, because a later run may start in another folder.
         document["tls"] = {"cacert": str(tls.cacert.resolve())}
     if tls is not None and tls.insecure:
         document["tls"] = {"insecure": True}

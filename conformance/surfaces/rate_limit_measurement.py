@@ -36,6 +36,8 @@ async def measure_limit(
 
     async def call_until_throttled() -> None:
         nonlocal call_count, over
+        # The counter rises before the call, so that concurrent tasks do not exceed the limit
+        # together.
         while not over and call_count < _MAX_CALLS and time.monotonic() < ends:
             call_count += 1
             try:
@@ -51,4 +53,6 @@ async def measure_limit(
                 # Without Retry-After, a limit per minute is assumed, as in the interface.
                 pacer.slow_down("POST", url, _MINUTE if wait is None else wait)
 
+    # Several calls at a time, because a slow target would otherwise not reach its limit within
+    # the time.
     await run_concurrently(call_until_throttled() for _ in range(_CONCURRENT_CALLS))

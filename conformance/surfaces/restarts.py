@@ -44,6 +44,8 @@ async def start_again(case: Case, words: Sequence[str], url: str) -> None:
         if fault is not None:
             raise Inconclusive(fault)
         return
+    # The future is stored before anything is awaited, so that a concurrent check finds this
+    # restart.
     restarts[url] = asyncio.get_running_loop().create_future()
     # The fault if this check is cancelled before the restart is complete.
     fault = "another check was ended while the service was started again"
@@ -55,4 +57,5 @@ async def start_again(case: Case, words: Sequence[str], url: str) -> None:
         fault = str(reason)
         raise
     finally:
+        # Removed before the result is set: a later request for a restart must start a new one.
         restarts.pop(url).set_result(fault)

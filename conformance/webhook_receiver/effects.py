@@ -91,6 +91,7 @@ class Effects:
             outcome = await effect()
             if outcome.has_effect:
                 entry = self._done.setdefault(event_id, _EventRecord(0, 0.0))
+                # Counted even beyond one, so that a repeated effect is visible.
                 entry.effects += 1
                 entry.last = self._monotonic()
             return outcome
@@ -105,6 +106,7 @@ class Effects:
         """
         if len(self._done) + len(self._running) < self._most:
             return
+        # The dictionary is ordered by the last delivery, so its first key is the oldest.
         oldest = next(iter(self._done), None)
         if oldest is None or self._monotonic() - self._done[oldest].last <= self._window:
             raise EffectsFull

@@ -15,7 +15,7 @@ from conformance.http.transport import read_up_to
 from conformance.vocabulary.receiver_defaults import BODY_LIMIT, FORWARD_SECONDS
 from conformance.webhook_receiver.raw_receiver import Arrival, Reply
 
-# RFC 9110 (7.6.1): fields between two hops are not forwarded. Host and Content-Length belong to the new request.
+# RFC 9110, 7.6.1: fields between two hops are not forwarded. Host and Content-Length belong to the new request.
 _HOP_BY_HOP = frozenset(
     {
         "connection",
@@ -105,6 +105,7 @@ class Forwarder:
                 return ForwardOutcome(Reply(response.status, _end_to_end(response.raw_headers), body))
         except TimeoutError:
             return _failure(HTTPStatus.GATEWAY_TIMEOUT, f"no answer within {self._seconds:g} s")
+        # ValueError: aiohttp refuses fields with bytes that it cannot write.
         except (aiohttp.ClientError, OSError, ValueError) as fault:
             return _failure(HTTPStatus.BAD_GATEWAY, f"{type(fault).__name__}: {fault}")
 

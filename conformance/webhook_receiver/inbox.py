@@ -187,6 +187,7 @@ class Inbox:
     async def _open(self, places: Sequence[Place]) -> None:
         host, port = places[0].host, places[0].port
         try:
+            # Destinations with the same host and port share one socket.
             receiver = await Receiver(lambda arrival: self._reply(places, arrival)).start(bind_sockets(host, port))
         except CannotListen as fault:
             for place in places:
@@ -246,6 +247,8 @@ class Inbox:
         ends = time.monotonic() + seconds
         while True:
             self._changed.clear()
+            # The event is cleared before the deliveries are read, so that none is missed in
+            # between.
             deliveries = tuple(filter(matches, self._received))
             seconds_left = ends - time.monotonic()
             if len(deliveries) >= count or seconds_left <= 0:

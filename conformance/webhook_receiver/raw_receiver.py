@@ -27,6 +27,7 @@ from conformance.vocabulary.receiver_defaults import BODY_LIMIT
 # run.
 _BODY_SECONDS = 30.0
 _CHUNK = 65_536
+# Silent connections never end by themselves, so closing does not wait for them.
 _SHUTDOWN_SECONDS = 0.1
 _QUIET = logging.getLogger("conformance.webhook_receiver.raw_receiver")
 _QUIET.addHandler(logging.NullHandler())
@@ -148,6 +149,7 @@ class Receiver:
     _sockets: list[socket.socket] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        # A long run may receive without end, so the memory is bounded.
         self._arrivals = deque(maxlen=self.keep)
 
     async def start(self, sockets: Sequence[socket.socket]) -> Self:
@@ -234,6 +236,7 @@ class Receiver:
         )
         self._arrivals.append(arrival)
         self._arrival_event.set()
+        # The arrival is recorded before the plan runs, so that a failing plan does not lose it.
         reply = refusal or await self._decide(arrival)
         arrival.reply = reply
         for listener in self._listeners:
@@ -278,8 +281,7 @@ class Receiver:
             self._arrival_event.set()
             raise
         if reply.ending != "answer" and request.transport is not None:
-            # A closed connection without an answer, as after a crash. A clean close would let
-            # aiohttp write an answer.
+            # Aborted, so that no byte of an answer is sent, as after a crash.
             request.transport.abort()
         else:
             arrival.answered_at = time.monotonic()
@@ -309,6 +311,7 @@ def bind_sockets(host: str, port: int) -> list[socket.socket]:
         CannotListen: The address cannot be bound.
     """
     try:
+        # A host name may have several addresses, and a sender may use any of them.
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as fault:
         raise CannotListen(f"{host} is no address of this machine: {fault.strerror}") from fault

@@ -79,6 +79,7 @@ def _context() -> ssl.SSLContext:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "untrusted test certificate")])
     now = dt.datetime.now(dt.UTC)
+    # Valid in every other respect, so that only the unknown issuer is a reason to reject it.
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -22,6 +22,7 @@ from conformance.webhook_receiver.raw_receiver import Arrival, Reply
 
 EFFECTS_PATH: Final = "/effects/"
 _LONGEST_ID = 255
+# Clocks of sender and receiver may differ.
 _MARGIN_SECONDS = 60.0
 
 
@@ -137,6 +138,7 @@ def verify_delivery(arrival: Arrival, terms: Terms) -> WebhookEvent:
     """
     if arrival.method != "POST":
         raise DeliveryRefusal(Reason.METHOD, "events are delivered with POST")
+    # Several signature headers are refused: the sender and a proxy could mean different ones.
     values = arrival.values(terms.header)
     if not values:
         raise DeliveryRefusal(Reason.SIGNATURE_MISSING, f"the header {terms.header} is missing")
@@ -150,6 +152,8 @@ def verify_delivery(arrival: Arrival, terms: Terms) -> WebhookEvent:
     if place is None:
         raise DeliveryRefusal(Reason.WRONG, "v1 verifies with none of the secrets")
     second = _second(header, terms, arrival.body)
+    # A wrong v2 beside a valid v1 means that the two sides derive its key differently, which
+    # must be seen.
     if second is False:
         word = f"the key is derived with the service word {terms.service_word}"
         raise DeliveryRefusal(Reason.WRONG, f"v1 verifies, and v2 with none of the secrets ({word})")

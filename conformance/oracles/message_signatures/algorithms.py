@@ -102,7 +102,7 @@ def _ed25519_verify(raw: bytes, signature: bytes, base: bytes) -> bool:
 
 
 def _pss() -> padding.PSS:
-    # RFC 9421 (3.3.1): the salt has 64 bytes.
+    # RFC 9421, 3.3.1: the salt has 64 bytes.
     return padding.PSS(mgf=padding.MGF1(hashes.SHA512()), salt_length=64)
 
 
@@ -115,7 +115,7 @@ def _rsa(pad: Callable[[], Any], digest: Callable[[], hashes.HashAlgorithm]) -> 
 
 def _ecdsa(digest: Callable[[], hashes.HashAlgorithm], size: int) -> _Scheme:
     def sign(key: ec.EllipticCurvePrivateKey, base: bytes) -> bytes:
-        # RFC 9421 (3.3.4) concatenates r and s. The library writes DER.
+        # RFC 9421, 3.3.4 concatenates r and s. The library writes DER.
         der = key.sign(base, ec.ECDSA(digest(), deterministic_signing=True))
         return b"".join(number.to_bytes(size, "big") for number in decode_dss_signature(der))
 

@@ -90,7 +90,7 @@ def signature_base(message: Message, coverage: Coverage, *, parameters_as_compon
             lines.append(Line(str(component), value_of(component, message) if value is None else value))
         except Refusal as refusal:
             faults.append(refusal.fault)
-    # RFC 9421 (2.5): the parameters are always the last line. They bind the list of components
+    # RFC 9421, 2.5: the parameters are always the last line. They bind the list of components
     # to the signature.
     lines.append(Line('"@signature-params"', str(coverage)))
     return Base(tuple(lines), tuple(faults), tuple(substituted_names))

@@ -106,7 +106,7 @@ def value_of(component: Component, message: Message) -> str:
     Raises:
         Refusal: The component is unsupported or missing (RFC 9421, 2.5).
     """
-    # RFC 9421 (2.1): these parameters are Booleans, and false is not the same as absent.
+    # RFC 9421, 2.1: these parameters are Booleans, and false is not the same as absent.
     for flag in sorted(_FLAGS & component.flags):
         if component.parameter(flag) is not True:
             raise _unsupported_refusal(component, f"its parameter {flag} is a flag and takes no value")
@@ -155,14 +155,14 @@ def _query_parameter(component: Component, message: Message) -> str:
     values = message.query_parameters(name)
     if not values:
         raise Refusal(Code.MISSING_COMPONENT, f"the query has no parameter {name!r}", str(component))
-    # RFC 9421 (2.2.8) forbids a repeated parameter, because a server may use either value.
+    # RFC 9421, 2.2.8 forbids a repeated parameter, because a server may use either value.
     if len(values) > 1:
         raise _unsupported_refusal(component, f"the query has {name!r} {len(values)} times; cover @query instead")
     return values[0]
 
 
 def _field(component: Component, message: Message) -> str:
-    # RFC 9421 (2.1) demands lower case, so that each field has one identifier.
+    # RFC 9421, 2.1 demands lower case, so that each field has one identifier.
     if component.name != component.name.lower():
         raise _unsupported_refusal(component, "field names are written in lower case")
     _refuse_other_parameters(component, _FIELD_PARAMETERS)

@@ -53,7 +53,7 @@ def compare(message: Message, components: Sequence[Component], *, is_required: b
         components: What the signature covers.
         is_required: Whether a content that is not empty needs a covered digest.
     """
-    # RFC 9421 (7.2.8): a signature over Content-Digest says nothing about the content. The
+    # RFC 9421, 7.2.8: a signature over Content-Digest says nothing about the content. The
     # verifier must compare them itself.
     value = message.field(FIELD)
     is_covered = any(one.name == FIELD and not one.flags & {"req", "tr"} for one in components)

@@ -38,7 +38,7 @@ def read(message: Message, label: str | None = None) -> LabelledSignature:
     """
     inputs = _dictionary(message, "signature-input", Code.MISSING_SIGNATURE_INPUT, Code.MALFORMED_SIGNATURE_INPUT)
     signatures = _dictionary(message, "signature", Code.MISSING_SIGNATURE, Code.MALFORMED_SIGNATURE)
-    # RFC 9421 (4.2): each member of Signature has its member of Signature-Input. A label
+    # RFC 9421, 4.2: each member of Signature has its member of Signature-Input. A label
     # without its partner may be the rest of a removed signature.
     if set(inputs) != set(signatures):
         text = f"Signature-Input is labelled {_names(inputs)}, Signature {_names(signatures)}"

@@ -137,7 +137,7 @@ def _algorithm(coverage: Coverage, key: VerifyingKey | None, policy: Policy) -> 
     """
     alg_parameter = coverage.parameter("alg")
     stated_algorithm = str(alg_parameter) if alg_parameter is not None else None
-    # RFC 9421 (3.2, step 6): the key determines the algorithm. The header `alg` is the signer's
+    # RFC 9421, 3.2, step 6: the key determines the algorithm. The header `alg` is the signer's
     # word and must not choose another one.
     fits = key.algorithms if key is not None else tuple(filter(None, (stated_algorithm,))) or policy.algorithms or ()
     chosen_algorithm = next(

@@ -222,7 +222,7 @@ def _ec_numbers(jwk: dict[str, Any]) -> ec.EllipticCurvePublicKey:
     if curve is None:
         raise KeyFault(f"curve {jwk.get('crv')!r} is neither P-256 nor P-384")
     x, y = (_octets(jwk, name) for name in ("x", "y"))
-    # RFC 7518 (6.2.1.2): coordinates have the full length of the field, with leading zeros.
+    # RFC 7518, 6.2.1.2: coordinates have the full length of the field, with leading zeros.
     if len(x) != size or len(y) != size:
         raise KeyFault(f"x and y of {jwk['crv']} have {size} bytes each")
     return ec.EllipticCurvePublicNumbers(int.from_bytes(x, "big"), int.from_bytes(y, "big"), curve).public_key()

@@ -59,7 +59,7 @@ class Message:
     def field_lines(self, name: str, *, trailer: bool = False) -> list[str]:
         """Return the values of a field, one a line, trimmed and with line folds made one space (RFC 9421, 2.1)."""
         fields = (self.trailers or ()) if trailer else self.headers
-        # RFC 9421 (2.1): obsolete line folds become one space, and white space around a value
+        # RFC 9421, 2.1: obsolete line folds become one space, and white space around a value
         # is removed.
         return [_FOLD.sub(" ", value).strip(_OWS) for given, value in fields if given.lower() == name]
 
@@ -110,7 +110,7 @@ class Message:
         """
         if self.is_response:
             raise NotThisKind("@query-param belongs to a request")
-        # RFC 9421 (2.2.8): names and values are decoded and encoded again, so that their
+        # RFC 9421, 2.2.8: names and values are decoded and encoded again, so that their
         # percent-encoding has one form.
         pairs = parse_qsl(self.query or "", keep_blank_values=True, errors="replace")
         return [encode_form(value) for key, value in pairs if encode_form(key) == name]

@@ -235,7 +235,7 @@ class _Reader:
             raise self._fault(str(fault) or "no value") from fault
         self._at += used
         text = self._data[start : self._at]
-        # The library accepts "1.", and RFC 8941 (4.2.4) demands a digit after the point.
+        # The library accepts "1.", and RFC 8941, 4.2.4 demands a digit after the point.
         if isinstance(value, Decimal) and text.endswith(b"."):
             raise self._fault("a Decimal ends in its point")
         if not isinstance(value, int | Decimal | str):

@@ -28,7 +28,7 @@ def add(first: Point, second: Point) -> Point:
     """Return the sum of two points; the law is complete."""
     x1, y1, z1, t1 = first
     x2, y2, z2, t2 = second
-    # The unified addition of RFC 8032 (5.1.4). It needs no case for equal points.
+    # The unified addition of RFC 8032, 5.1.4. It needs no case for equal points.
     a, b = (y1 - x1) * (y2 - x2) % P, (y1 + x1) * (y2 + x2) % P
     c, d = t1 * _TWO_D * t2 % P, 2 * z1 * z2 % P
     e, f, g, h = b - a, d - c, d + c, b + a

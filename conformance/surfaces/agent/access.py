@@ -53,6 +53,7 @@ class Agent:
 
     def at(self, url: str) -> Agent:
         """Return the same agent at another address."""
+        # Paths begin with a slash, so the address must not end with one.
         return replace(self, url=url.rstrip("/"))
 
     async def call(self, method: str, path: str, **options: Any) -> Answer:
@@ -134,6 +135,8 @@ class Agent:
             return vector.request
         subject = Subject(message_in(vector), key_in(vector), "did" if "did_key" in vector.key else "hex")
         body = self.verify_body(subject) if path == VERIFY else self.explain_body(subject)
+        # The policy's members are extensions of the interface. An agent that does not know them
+        # ignores them.
         return {**body, **vector.policy}
 
     def validity(self, answer: Answer) -> bool | None:
@@ -202,7 +205,7 @@ class Agent:
 
 
 def _join_lines(message: Message) -> Message:
-    # RFC 9110 (5.3): lines of one field may be joined by commas without a change of meaning.
+    # RFC 9110, 5.3: lines of one field may be joined by commas without a change of meaning.
     names = dict.fromkeys(name.lower() for name, _ in message.headers)
     spellings = {name.lower(): name for name, _ in reversed(message.headers)}
     return replace(message, headers=tuple((spellings[name], message.field(name) or "") for name in names))

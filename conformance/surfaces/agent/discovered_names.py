@@ -8,6 +8,7 @@ from typing import Final
 
 from conformance.target import AgentBindings
 
+# The name of the part that reads validity, as a key of `unbound`.
 VALIDITY: Final = "validity"
 # Key of the discovery's messages. It is the same in every run, whichever check comes first.
 PROBING_SEED = bytes(range(32))

@@ -108,6 +108,7 @@ def subject(
         parameters: Signature parameters in addition to `created`.
         label: The signature's label.
     """
+    # A key for each message keeps one check's key from being known to another.
     owner = key or signer(case)
     digest = (("Content-Digest", digest_value(body, algorithm)),) if body and algorithm else ()
     message = Message(method=method, authority=authority, target=target, headers=(*fields, *digest), body=body)

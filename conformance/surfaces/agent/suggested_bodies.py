@@ -51,6 +51,8 @@ def suggest_bodies(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     templates: list[Mapping[str, Any]] = []
     for key, content in product(_AS_KEY, _AS_CONTENT):
         template = _template(document, schema, key, content, _MAX_DEPTH)
+        # A body without header fields cannot carry a signature, so it cannot be a body of
+        # verify.
         if template not in templates and _holder(template) is not None:
             templates.append(template)
             yield template

@@ -48,6 +48,7 @@ def values_of(message: Message, key: bytes | None, form: KeyForm = "hex") -> dic
         key: The 32 bytes of the expected key, None for no key.
         form: Which of `{public_key_hex}` and `{did_key}` has a value.
     """
+    # A caller may name the key in one form only, and the other placeholder stays empty.
     raw = None if form == "none" else key
     url = f"{message.scheme}://{message.authority}{message.target}"
     return {

@@ -49,6 +49,8 @@ CANDIDATES: Final[tuple[Mapping[str, str], ...]] = (
 )
 NOT_ADMITTED: Final = frozenset({401, 403})
 UNBOUND_TOKEN: Final = "needs the admin token: give [hub] token, an environment variable or a file"  # noqa: S105
+# The pause doubles from the first to the longest: a fast target is seen at once, and a slow one
+# is not flooded.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _CALLED_SECONDS = 5.0
 # Letters of a control plane's answer that are quoted.
@@ -176,6 +178,7 @@ class Hub:
                 reason = f"no issuer could be registered: POST {ISSUERS} answered {quote_answer(answer)}"
                 raise Inconclusive(explain_token_refusal(answer) or reason)
             yield answer
+        # A trust set is shared by all checks, so no issuer may remain in it.
         finally:
             await self.revoke(issuer.did)
 
@@ -291,6 +294,7 @@ def explain_token_refusal(answer: Answer) -> str:
     """Return the hint for a call that refused the admin token; empty if it did not."""
     if answer.status not in NOT_ADMITTED:
         return ""
+    # Other statuses say nothing about the token, so the hint names it only here.
     return f"the control plane does not take [hub] token ({answer.status}): is it what its file admin_token holds now?"
 
 
@@ -387,6 +391,7 @@ def read_token(case: Case) -> tuple[str | None, str]:
         token = case.profile.hub.token.read()
     except ProfileError as fault:
         return None, f"[hub] token: {fault}"
+    # A token with a line break would be refused by the HTTP library with an unclear error.
     if not token.isascii() or not token.isprintable():
         return None, "[hub] token: it holds characters that no header takes, such as a line break"
     case.client.names.secret(token, "ADMIN_TOKEN")

@@ -22,6 +22,7 @@ from conformance.surfaces.control_plane.played_hub import kid_of
 from conformance.vocabulary.networks import EXAMPLE
 
 _LIFETIME_SECONDS = 3600
+# Milliunits: one score above the threshold and one below it.
 _THRESHOLD, _HIGH, _LOW = 700, 912, 3
 
 
@@ -52,6 +53,7 @@ def issue_passport(case: Case, label: str, further: Mapping[str, Any] | None = N
         "scopes": ["pay"],
         "spend_limit_microusd": 1_000_000,
         "spend_window": "daily",
+        # A minute in the past, so that a verifier with a slow clock does not refuse it.
         "issued_at": _text(now - 60),
         "expires_at": _text(now + _LIFETIME_SECONDS),
         **(further or {}),
@@ -105,6 +107,7 @@ async def spoil_receipt(case: Case, honest: IssuedCredential) -> dict[str, Issue
     """Return invalid variations of an honest receipt, each by a separate issuer, by the words for its fault."""
     payload = dict(honest.payload)
     proof = base64.b64decode(payload["proof_b64"])
+    # Each item of a proof has 32 bytes. The scalar `a` is one of the last two.
     at = 32 * LAYOUT.index("a")
     # A scalar plus the group's order satisfies the same equations. A verifier must demand the
     # canonical encoding, or one proof would have several spellings.

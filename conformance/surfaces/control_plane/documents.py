@@ -50,6 +50,7 @@ def has_counts(document: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
+    # True is an integer in Python, but not a count.
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
@@ -64,6 +65,7 @@ def records(posture: Any, name: str, base_url: str, place: str | None) -> list[A
     """
     if place is None:
         return list(_records(posture, name, base_url.rstrip("/")))
+    # The last part of the place is the name's member. The records are above it.
     above, _, last = place.rpartition(".")
     if last == "*":
         return [one[name] for one in values_at(posture, above) if isinstance(one, Mapping) and name in one]
@@ -73,6 +75,7 @@ def records(posture: Any, name: str, base_url: str, place: str | None) -> list[A
 def _records(value: Any, name: str, base_url: str) -> Iterator[Any]:
     """Yield the innermost objects that contain the name or address of a service."""
     if isinstance(value, Mapping):
+        # A service may be listed by its name, its address, or a health address below it.
         own = [text for text in value.values() if isinstance(text, str) and (text == name or text.startswith(base_url))]
         if own:
             yield value
@@ -121,6 +124,7 @@ def entries(document: Any, place: str | None) -> list[Any] | None:
         return found if isinstance(found, list) else None
     lists = [value for _, value in leaves(document) if isinstance(value, list)]
     lists_of_objects = [one for one in lists if one and all(isinstance(entry, Mapping) for entry in one)]
+    # An empty log is an empty list, which counts only if there is no list of objects.
     return next(iter(lists_of_objects or lists), None)
 
 
@@ -164,6 +168,7 @@ def fill_template(template: Any, values: Mapping[str, str]) -> Any:
         return [one for one in (fill_template(member, values) for member in template) if one is not ABSENT]
     if not isinstance(template, str):
         return template
+    # A placeholder without a value removes its member, because null could be refused.
     if re.fullmatch(r"\{[a-z_]+\}", template) and template[1:-1] not in values:
         return ABSENT
     for name, value in values.items():

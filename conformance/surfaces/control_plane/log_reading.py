@@ -38,6 +38,7 @@ async def read_log(hub: Hub) -> Entries:
             break
         last = fresh[-1].get(seq)
         fresh = entries_in(hub, await hub.admin("GET", f"{AUDIT}?{page.replace('{seq}', str(last))}", retry=True))
+        # The query does not advance, and reading on would never end.
         if fresh and fresh[-1].get(seq) == last:
             raise Inconclusive(f"[hub] audit_page: {page} after entry {last} ends with entry {last} again")
         entries = [*entries, *fresh]
@@ -95,6 +96,8 @@ def oldest_first(entries: Sequence[Mapping[str, Any]]) -> Entries:
     # Some column rises, so the entries are already oldest first.
     if any(_falls(column[::-1]) for column in columns):
         return list(entries)
+    # Without times and numbers, the first entry of the chain shows the direction: its link is
+    # no MAC.
     is_newest_first = any(map(_falls, columns)) or audit_chain.is_first_page(flat[::-1])
     return list(entries[::-1] if is_newest_first else entries)
 

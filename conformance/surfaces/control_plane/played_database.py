@@ -31,6 +31,7 @@ class PlayedDatabase:
 def speaks_postgresql(head: bytes) -> bool:
     """Return whether the first eight bytes of a connection are a PostgreSQL client's."""
     length, code = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:8], "big")
+    # A port scanner or an HTTP client must not count as a database client.
     return len(head) >= 8 and length >= 8 and (code >> 16 == _PROTOCOL_3 or code in _REQUESTS)
 
 

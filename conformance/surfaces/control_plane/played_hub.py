@@ -20,6 +20,7 @@ from conformance.surfaces.control_plane.services import HEALTH
 from conformance.webhook_receiver.raw_receiver import Arrival, Receiver, Reply
 
 _JSON = (("Content-Type", "application/json"),)
+# RFC 9110, 11.6.1: a 401 names the scheme.
 _UNAUTHORIZED_REPLY = Reply(401, (*_JSON, ("WWW-Authenticate", "Bearer")), b'{"detail":"Unauthorized"}')
 
 
@@ -45,6 +46,7 @@ class PlayedHub:
 
     def answer(self, arrival: Arrival) -> Reply:
         """Answer a call as the interface says."""
+        # HEAD is answered like GET; the server underneath leaves out the body.
         request = (arrival.method.replace("HEAD", "GET"), arrival.path)
         if request == ("GET", PKS):
             return _json_reply(self.trust_set)
@@ -60,6 +62,7 @@ class PlayedHub:
 
     def _register(self, arrival: Arrival) -> Reply:
         body = _body(arrival)
+        # The token comes first: a call without it learns nothing about its body.
         if not self.is_authorised(arrival):
             return _UNAUTHORIZED_REPLY
         if not isinstance(body, dict):
@@ -180,6 +183,7 @@ async def played_hub(case: Case) -> AsyncIterator[PlayedHub]:
     receiver, host = await start_receiver(case, "the control plane")
     token = secrets.token_urlsafe(32)
     case.client.names.secret(token, "ADMIN_TOKEN")
+    # The port changes from run to run.
     case.client.names.secret(host, "HUB_ADDRESS")
     hub = PlayedHub(case, f"http://{host}", token, receiver)
     receiver.plan = hub.answer

@@ -60,6 +60,8 @@ class PlayedService:
 
     def answer(self, arrival: Arrival) -> Reply:
         """Answer a health call with the reply, any other call with 404."""
+        # A control plane may append the path to an address with a path, so only the end of the
+        # path counts.
         return self.reply if self._is_health(arrival) else Reply(404)
 
     @property
@@ -133,6 +135,7 @@ async def play_trickling_service(
                 await asyncio.sleep(_TRICKLE_SECONDS)
                 writer.write(piece)
         except (OSError, asyncio.CancelledError):
+            # A clean close would wait for a peer that may not read.
             writer.transport.abort()
         finally:
             tasks.discard(task)

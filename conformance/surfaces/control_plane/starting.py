@@ -108,6 +108,7 @@ def data_folder() -> Iterator[Path]:
     """Yield an empty data directory in a temporary folder, so that files next to it are also removed."""
     with temporary_folder("weldproof-hub-") as around:
         place = around / "data"
+        # A control plane may refuse a data directory that others can read.
         place.mkdir(mode=0o700)
         yield place
 
@@ -171,6 +172,8 @@ async def started_addon(
     """
     own = subject.addon.url
     variables = {
+        # The operator's environment may override the port, but not the three variables of the
+        # contract.
         "PORT": "{port}",
         **subject.program.environment,
         "S2_HUB_URL": hub_url,

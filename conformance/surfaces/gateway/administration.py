@@ -67,6 +67,7 @@ class Administrator:
         tenant_id, key = members.get("tenant_id"), members.get("api_key")
         if not isinstance(tenant_id, str) or not isinstance(key, str):
             raise Inconclusive("a tenant was made without tenant_id or api_key")
+        # A new tenant has no payout address, and a link could not be paid.
         addresses = {network: {"payout_address": address} for network, address in payout.items()}
         await self.call_successfully("PUT", tenant_id, "networks", body=addresses)
         return Credentials("own", tenant_id, key, tuple(payout), dict(payout))

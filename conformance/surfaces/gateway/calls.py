@@ -72,6 +72,7 @@ def follows_records(case: Case) -> bool:
 
 def new_text(case: Case, kind: str = "key") -> str:
     """Return a new text with a name in the log, such as an Idempotency-Key."""
+    # The nonce separates runs, and the count separates values of one run.
     value = f"wp-{kind}-{case.session.nonce}-{case.session.count()}"
     case.client.names.name(value, kind.upper())
     return value
@@ -178,6 +179,8 @@ async def create(case: Case, creation: Creation, call: Caller | None = None) -> 
     """
     answer = await post(call or target_of(case), creation)
     if not is_created(case, answer):
+        # A refusal may be about a value that the interface leaves open. It must not fail the
+        # target.
         open_point = explain_open_value(case.profile, creation.path, answer)
         raise Inconclusive(open_point or f"a plain POST {creation.path} was answered {answer.status}: {short(answer)}")
     name_live_values(case, answer)

@@ -178,7 +178,7 @@ def odd_amount(case: Case) -> int:
 
 def _above_the_least(case: Case, microunits: int) -> int:
     least = int(Decimal(case.profile.gateway_bindings.smallest_amount or "0") * 1_000_000)
-    # Amounts of parallel runs differ, so that one run's payment never pays another run's link.
+    # An earlier run with the same seed may have left links with the same amounts.
     return microunits + case.session.amount_offset + (least if least > _LEAST else 0)
 
 

@@ -58,6 +58,7 @@ class Demand:
         Raises:
             PaymentRefused: They name another one.
         """
+        # The page of a main network must never be paid on a test network, and the reverse.
         if self.chain_ids and self.chain_ids != {caip2}:
             chain_names = ", ".join(sorted(self.chain_ids))
             raise PaymentRefused(f"the page is paid on {chain_names}, the node is {caip2}. Nothing was paid")
@@ -106,6 +107,7 @@ def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
         PaymentRefused: It does not say all of it, says it in two ways, or asks for what this node does not have.
     """
     states = sorted(filter(is_state, view.paid_lines()))
+    # A page that is already paid must not be paid again.
     if states:
         raise PaymentRefused(f"the page says {states[0]!r} already. Nothing was paid")
     lanes = _lanes(view)
@@ -169,6 +171,7 @@ def _asset(session: Session, view: View, lane: str) -> tuple[str, str]:
         )
     asset = None if chain.usdc is None else chain.usdc.asset_id
     coded_assets = {one.asset for one in view.codes if one.asset is not None}
+    # A code that asks for another token would move something else than USDC.
     if asset is None or any(one.lower() != asset.lower() for one in coded_assets):
         raise PaymentRefused(
             f"the page asks for {', '.join(sorted(coded_assets)) or 'an asset'}, and USDC of {chain.network} is "

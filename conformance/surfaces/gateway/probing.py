@@ -86,6 +86,7 @@ async def probe_gateway(
     # One tenant is enough for operations; links are created for each, because their networks
     # differ.
     credentials = next(iter(tenants.values()), {})
+    # A gateway has at least one of these two operations.
     present_paths = [path for path in (LINKS, RECEIPT_VERIFY) if await is_there(client, url, path, dict(credentials))]
     if not present_paths:
         return None

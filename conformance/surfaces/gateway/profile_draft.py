@@ -96,6 +96,7 @@ _OF_RECEIPTS = frozenset({"jwks_path", "receipt_member", "receipt_hash_member", 
 def writable(value: Any) -> bool:
     """Return whether a profile can hold a value that a server published: TOML has no null, UTF-8 no lone surrogate."""
     try:
+        # Writing it is the simplest proof that it can be written.
         tomlkit.dumps({"value": value}).encode()
     except (ValueError, TypeError, TOMLKitError):
         return False

@@ -22,6 +22,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import TwoKeys, add_second_key
 from conformance.target import clock_file
 
+# A window of a minute, and a second for rounding.
 REST_SECONDS = 61.0
 _CONNECTIONS = 128
 
@@ -66,6 +67,8 @@ class LimitedGateway:
     def lasting_tenant(self) -> Credentials:
         """Return a tenant for whom days may pass: the one that is not on trial, where there are two."""
         try:
+            # A day must not pass for the tenant under test, whose limits per day it would
+            # reset.
             return self.tenant("second")
         except Inconclusive:
             return self.tenant("first")
@@ -98,6 +101,7 @@ class LimitedGateway:
             Inconclusive: There is no clock file, and the wait is longer than the budget allows.
         """
         if self._own is None:
+            # Rounded up to whole seconds: a shorter wait could end inside of the window.
             await clock.pass_time(self._case, round(seconds + 0.4999))
         elif self._own.offset_file is not None:
             clock_file.advance(self._own.offset_file, seconds)
@@ -130,6 +134,7 @@ async def limited_gateway(case: Case) -> AsyncIterator[LimitedGateway]:
     if "gateway" not in case.profile.limited and case.profile.gateway_bindings.limits == "raised":
         raise Inconclusive("the target's rate limits are raised: give [limited.gateway], a service with the usual ones")
     async with AsyncExitStack() as exits:
+        # Two checks that use up the same limit would each see the other's calls.
         await exits.enter_async_context(case.session.limits_lock)
         client = case.client
         if case.profile.pace.requests_per_second > 0:
@@ -139,5 +144,6 @@ async def limited_gateway(case: Case) -> AsyncIterator[LimitedGateway]:
             transport = HttpTransport(seconds=seconds, requests_per_second=0, connections=_CONNECTIONS, tls=tls)
             client = client.with_transport(await exits.enter_async_context(transport))
         service = LimitedGateway(case, client)
+        # Calls of earlier checks may still count in the current window.
         await service.advance(REST_SECONDS)
         yield service

@@ -57,6 +57,7 @@ class GatewayAdministrator:
         timeout = aiohttp.ClientTimeout(total=_SECONDS)
         headers = {"Authorization": f"Bearer {self.key}", **PLAIN_ANSWERS}
         try:
+            # Proxies of the environment and redirects could send the key to another host.
             async with (
                 aiohttp.ClientSession(trust_env=False, timeout=timeout, auto_decompress=False) as session,
                 session.request(

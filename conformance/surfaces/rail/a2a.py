@@ -100,6 +100,8 @@ class Task:
         """Yield the values of a metadata key, of the status message first, then of the task."""
         status = self.members.get("status")
         message = status.get("message") if isinstance(status, Mapping) else None
+        # The status message is the newest place. Older metadata of the task may describe an
+        # earlier payment.
         for holder in (message, status, self.members):
             metadata = holder.get("metadata") if isinstance(holder, Mapping) else None
             if isinstance(metadata, Mapping) and name in metadata:
@@ -217,6 +219,7 @@ def name_live_values(case: Case, answer: Answer) -> Answer:
 async def order_service(case: Case, operation: Operation) -> Task:
     """Order an operation without payment, in each known form until a task asks for payment; return the last task."""
     task = None
+    # A form that the rail does not know creates no payment, so trying the forms costs nothing.
     for parts in orders(case, operation):
         task = task_of(await send(case, parts))
         if task.asks_for_payment:
@@ -227,6 +230,7 @@ async def order_service(case: Case, operation: Operation) -> Task:
 
 async def pay_task(case: Case, task_id: str, proof: Mapping[str, Any], *, retry: bool = False) -> Task:
     """Pay a task with a proof, the object of `X-PAYMENT`, and return the resulting task."""
+    # A2A demands at least one part. The payment is in the metadata.
     parts = [{"kind": "text", "text": "payment"}]
     metadata = {STATUS_KEY: "payment-submitted", PAYLOAD_KEY: dict(proof)}
     return task_of(await send(case, parts, retry=retry, taskId=task_id, metadata=metadata))
@@ -237,6 +241,8 @@ async def settle_task(case: Case, task_id: str, proof: Mapping[str, Any]) -> Tas
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.confirmation
     task = await pay_task(case, task_id, proof)
+    # A task stays in this state until its payment has enough blocks. Each repetition is the
+    # same payment.
     while task.payment_status == "payment-submitted" and loop.time() < ends:
         await asyncio.sleep(_AGAIN)
         task = await pay_task(case, task_id, proof, retry=True)

@@ -20,6 +20,7 @@ EXAMPLES = frozenset({"extensions", "outputSchema"})
 TERMS = frozenset({"accepts", "resource"})
 
 
+# An object with one member is too common to be recognised as a result.
 FEWEST = 2
 
 
@@ -64,6 +65,7 @@ def example_of(answer: Answer) -> Any:
     """Return the example of a paid answer in the bazaar extension of a 402, or None."""
     value: Any = answer.read_object()
     for name in ("extensions", "bazaar", "info", "output", "example"):
+        # Each level may be absent or of another type, because the answer is the target's.
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
@@ -95,6 +97,8 @@ def is_shareable(answer: Answer) -> bool:
     lives = [directives[name] for name in ("s-maxage", "max-age") if name in directives]
     if "public" in directives or any(life.strip("0") for life in lives):
         return True
+    # Without any lifetime, a cache may estimate one (RFC 9111, 4.2.2), unless the answer
+    # forbids it.
     return not lives and "no-cache" not in directives and _expires_later(answer)
 
 

@@ -8,6 +8,7 @@ from conformance.surfaces.rail.purchase import Challenge
 
 def forge_tokens(case: Case, quote: Challenge) -> list[tuple[str, str]]:
     """Return forged tokens by their descriptions: invented ones, and a real one with one part changed."""
+    # The interface leaves the form of a token open, so the first variations fit any text.
     token = quote.reference(case.lane)
     tokens = [
         ("random text", case.rng.randbytes(24).hex()),

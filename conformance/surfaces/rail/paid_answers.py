@@ -16,6 +16,7 @@ ABSENT = object()
 def receipts_in(answer: Answer, at: str | None) -> list[tuple[str, str]]:
     """Return the tokens of an answer that may be the payable receipt: at the bound place, else all."""
     tokens = jose.tokens_in(answer.read_object(), dict(answer.headers))
+    # Names of header fields are case-insensitive, and places in a body are not.
     if at is None:
         return tokens
     bound_place = at.lower() if at.startswith("header:") else at
@@ -39,6 +40,7 @@ def looks_payable(token: str) -> bool:
         claims = jose.parse(token).claims()
     except jose.JwsFault:
         return False
+    # The interface names the kind. Receipts of other rails are recognised by their hashes.
     return "payable" in str(claims.get("kind", "")) or {"request_hash", "response_hash"} <= claims.keys()
 
 

@@ -23,6 +23,7 @@ async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
     Raises:
         Unreachable: It gave no answer.
     """
+    # The discovery reads only published documents, so an empty profile is enough.
     profile = Profile(target=Target(), surfaces={"rail": Surface(url=url)}, claims=Claims(surfaces=("rail",)))
     operations = await discover(client, profile)
     if not operations:

@@ -143,6 +143,7 @@ async def present(
     `retry` marks a repetition that the target asked for, so that logs of runs do not differ by the time of blocks. If
     it is not `patient`, a 429 is returned as it is.
     """
+    # A text is sent as it is, so that a check can present a malformed header.
     value = proof if isinstance(proof, str) else header_value(proof)
     case.client.names.name(value, "X_PAYMENT")
     url = operation.url + (f"?{query}" if query else "")
@@ -164,6 +165,8 @@ async def redeem(case: Case, operation: Operation, proof: object, *, body: Any =
     # A payment that the rail itself settles needs blocks after the proof, so no payer can wait for
     # them beforehand.
     while answer.status == 402 and (pause := read_retry_after(answer)) is not None:
+        # A target may ask for a longer wait than the budget allows. Its last answer is then the
+        # result.
         if loop.time() + pause > ends:
             break
         await asyncio.sleep(pause)
@@ -179,6 +182,7 @@ async def pay(case: Case, quote: Challenge, lane: str) -> dict[str, Any]:
     """Pay a challenge on a lane with the weld, and return the proof when the payment is final."""
     payer: Payer = await case.session.payers.for_rail(lane)
     proof = await payer.pay(quote.entry(lane))
+    # Before the proof is sent, so that the log of the request already has the names.
     name_live_values(case, proof)
     return proof
 

@@ -32,6 +32,8 @@ def receipt_of(case: Case, purchase: Purchase) -> tuple[str, str]:
     """
     tokens = receipts_in(purchase.answer, case.profile.rail_bindings.receipt_at)
     for place, token in tokens:
+        # A single token may be the receipt even if its kind is unusual. Of several, only the
+        # kind decides.
         if looks_payable(token) or (len(tokens) == 1 and claims_of(token)):
             return place, token
     raise Inconclusive("unbound: no token of the paid answer is the payable receipt; bind [rail] receipt_at")

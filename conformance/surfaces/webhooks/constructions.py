@@ -96,6 +96,7 @@ def _keys(secret: str, other_secrets: Mapping[str, str]) -> Iterator[tuple[str, 
         ", with the SHA-256 of the secret in hexadecimal as the key",
         hashlib.sha256(secret.encode()).hexdigest().encode(),
     )
+    # A secret that was never configured signs with an empty key, which anyone can do.
     yield ", with an empty key", b""
     yield ", with the secret and a line end as the key", secret.encode() + b"\n"
 

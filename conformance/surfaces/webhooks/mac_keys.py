@@ -10,6 +10,7 @@ Form: TypeAlias = Literal["text", "base64", "hex"]
 
 
 def _decode_base64(text: str) -> bytes:
+    # Secrets are written in both alphabets, with and without padding.
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if {"-", "_"} & set(text) else None)
 
 

@@ -66,6 +66,7 @@ async def restart_once(case: Case) -> RestartedGateway | None:
 
 
 async def _restart_gateway(case: Case, words: Sequence[str]) -> RestartedGateway:
+    # One lane is enough: events are stored in the same way for every lane.
     lane_case = await on_first_lane(case)
     refused_link, cut_off, unpaid_link = [await open_link(lane_case) for _ in range(3)]
     inbox = case.session.inbox
@@ -77,6 +78,8 @@ async def _restart_gateway(case: Case, words: Sequence[str]) -> RestartedGateway
     # The deletion comes before the unanswered delivery, which may block later deliveries of a sequential sender.
     deletion = await deleted_destination(lane_case)
     sale, under_way = await run_concurrently(_sell_and_hear(lane_case, link) for link in (refused_link, cut_off))
+    # One restart serves all checks of the run that need one, because each costs seconds and
+    # cuts off other requests.
     await ready_for_restart(case)
     await start_again(case, words, case.session.gateway + OPEN_PATH)
     return RestartedGateway(last, sale, under_way, first, unpaid_link, deletion, await fail_deliveries(lane_case))

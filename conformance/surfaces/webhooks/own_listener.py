@@ -58,6 +58,7 @@ async def started_receiver(words: Sequence[str], variable: str) -> AsyncIterator
     Raises:
         Inconclusive: It did not start.
     """
+    # With a prefix, because secrets of deployed services have one.
     secret = f"weldw_{secrets.token_urlsafe(32)}"
     # A separate process and the command line: the suite judges the listener exactly as users run
     # it.

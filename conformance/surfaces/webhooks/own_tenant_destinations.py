@@ -109,6 +109,8 @@ async def own_destination(
         receiver = await exits.enter_async_context(await Receiver().start(bind_sockets(HOST, 0)))
         tenant = await admin.create_tenant(name, {network: case.session.tenants.find_first_on(network).payout[network]})
         ids = list[str]()
+        # Registered before the destination is created, so that it is deleted even if the check
+        # fails in between.
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
         body = {"url": address_of(case, receiver) + new_path(case), **(members or {})}
         creation = await admin.call_successfully("POST", tenant.id, "webhooks", body=body)

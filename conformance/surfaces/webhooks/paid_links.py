@@ -108,6 +108,8 @@ def with_named_randomness(case: Case, name: str) -> Case:
 
 
 async def _sales(case: Case) -> tuple[PaidLink, ...]:
+    # Both links are open before one is paid, so that a payment of one could wrongly pay the
+    # other.
     links = await run_concurrently([_open_paid_link(case, _USUAL_LABEL), _far(case)])
     case.session.inbox.of_tenant(links[0].order.tenant.name)
     unheard_sales = await run_concurrently([pay_link(case, links[0]), _pay_and_name(case, links[1])])
@@ -145,10 +147,13 @@ async def pay_link(case: Case, link: OpenedLink, *, more: int = 0) -> PaidLink:
     """
     places = case.session.inbox.of_tenant(link.order.tenant.name)
     checkout_payer = await payer(case)
+    # The receiver must exist before the payment: a missing destination is found before money is
+    # spent.
     tx_id = await checkout_payer.settle(link.bill.with_changes(amount=link.bill.amount + more), memo_carrier(case))
     case.client.names.name(tx_id, "TX_ID")
     balance_changes: Mapping[str, int] = await checkout_payer.read_credits(tx_id, link.order.asset)
     below = await case.session.payers.for_gateway(case.lane)
+    # Events may name the owner of the funds or the account that sent the transaction in.
     senders = {owner for owner, amount in balance_changes.items() if amount < 0} | {below.address}
     return PaidLink(case.lane, link, tx_id, frozenset(senders), places)
 

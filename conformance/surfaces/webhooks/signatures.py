@@ -23,6 +23,7 @@ def header_name(case: Case, delivery: Received) -> str | None:
     if bound_name is not None or word is not None:
         return bound_name or f"X-{word}-Signature"
     names = {name.lower() for name, _ in delivery.arrival.headers if _SIGNATURE_FIELD.fullmatch(name)}
+    # Two fields of this form are ambiguous, and a wrong choice would fail a correct target.
     return names.pop() if len(names) == 1 else None
 
 

@@ -24,6 +24,7 @@ UNBOUND_EFFECTS: Final = (
     "unbound: give [webhook.receiver] effects, a URL that answers how often the event {id} had its effect"
 )
 _EFFECT_SECONDS = 10.0
+# An effect may be asynchronous, so a refused delivery is given this time to have one.
 _SETTLING_SECONDS = 0.5
 _POLL_SECONDS = 0.05
 _FAR_STALE_SECONDS = 86_400.0
@@ -106,10 +107,13 @@ class Sender:
             Unreachable: There was no answer.
         """
         names = self.case.client.names
+        # The fields of an honest sender: some receivers refuse other media types or an unknown
+        # User-Agent.
         fields = [("Content-Type", "application/json"), ("User-Agent", self.receiver.agent)]
         if delivery.value is not None:
             fields.append((self.receiver.header, delivery.value))
             names.name(str(delivery.t), "T")
+            # Signatures differ from run to run.
             for part in re.findall(r"[0-9a-f]{32,}", delivery.value):
                 names.name(part, "V1")
         client = self._unpaced if at_once else self._client
@@ -156,6 +160,7 @@ class Sender:
         if self.receiver.effects is None:
             raise Inconclusive(UNBOUND_EFFECTS)
         answer = await self._client.call("GET", self.receiver.effects.replace("{id}", event_id), retry=again)
+        # A receiver may forget an event that had no effect.
         if answer.status == 404:
             return 0
         number = _DECIMAL.fullmatch(answer.body)
@@ -170,6 +175,7 @@ class Sender:
             event_id: The event.
             is_taken: Whether the receiver accepted it. The wait for a refused event is short.
         """
+        # The budget of confirmations is the operator's word for how slow the target may be.
         seconds = min(_EFFECT_SECONDS, self.case.profile.budgets.confirmation) if is_taken else _SETTLING_SECONDS
         ends, pause = time.monotonic() + seconds, _POLL_SECONDS
         count = await self.effects(event_id)
@@ -229,6 +235,8 @@ async def sender(case: Case, *, by_effects: bool = False) -> Sender:
 
 async def _find_receiver(case: Case) -> TestedReceiver:
     first_receiver = await _open_receiver(case)
+    # A receiver that parses and serialises again accepts only its own style. The style that it
+    # accepts is used as the honest one.
     for style in STYLES:
         receiver = replace(first_receiver, signer=replace(first_receiver.signer, style=style))
         # Client and seed are not those of a check, so that the requests do not depend on which check comes first.

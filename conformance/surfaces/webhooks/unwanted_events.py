@@ -76,6 +76,8 @@ async def judge_unwanted_events(case: Case, honest: OpenedLink, unpaid: Iterable
 
 async def _false_confirmations(case: Case, inbox: Inbox, unpaid: UnpaidLink) -> list[Received]:
     """Return the events that call a link paid, except those caused by another check, which judges them itself."""
+    # Another check may pay the same link wrongly on purpose. Its own judgement covers those
+    # events.
     strays = case.session.stray_payments
     # Another check registers its wrong payment only when its outcome is certain, which may be after
     # its event.

@@ -23,22 +23,22 @@ class Delivery:
     words: Sequence[str]
     confirms: bool = True
 
-    def tells_of(self, asked: Sequence[str]) -> bool:
-        return bool({*asked} & {*self.words})
+    def mentions(self, words: Sequence[str]) -> bool:
+        return bool({*words} & {*self.words})
 
 
 class Inbox:
-    """What came."""
+    """The deliveries of a run."""
 
-    def __init__(self, *received: Delivery) -> None:
-        self.received = received
+    def __init__(self, *deliveries: Delivery) -> None:
+        self.deliveries = deliveries
 
     def of_tenant(self, name: str) -> None:
         assert name == "first"
 
-    async def wait(self, wanted: Callable[[Delivery], bool], *, seconds: float) -> list[Delivery]:
+    async def wait(self, matches: Callable[[Delivery], bool], *, seconds: float) -> list[Delivery]:
         assert seconds
-        return [one for one in self.received if wanted(one)]
+        return [one for one in self.deliveries if matches(one)]
 
 
 def link(mark: str) -> OpenedLink:
@@ -46,22 +46,22 @@ def link(mark: str) -> OpenedLink:
     return cast("OpenedLink", SimpleNamespace(order=order))
 
 
-async def judge_link(strays: StrayPayments, *told: Delivery) -> bool:
+async def judge_link(strays: StrayPayments, *events: Delivery) -> bool:
     """Return whether the silence about an idle link was kept."""
-    held: list[bool] = []
+    verdicts: list[bool] = []
 
     def expect(_row: str, good: bool, *_words: str, **_rest: Any) -> None:
-        held.append(good)
+        verdicts.append(good)
 
     case = SimpleNamespace(
         check=SimpleNamespace(id=OURS),
         expect=expect,
         profile=SimpleNamespace(claims_surface=lambda _: True, budgets=SimpleNamespace(paid=1)),
-        session=SimpleNamespace(stray_payments=strays, inbox=Inbox(Delivery(["honest"]), *told)),
+        session=SimpleNamespace(stray_payments=strays, inbox=Inbox(Delivery(["honest"]), *events)),
     )
     await judge_unwanted_events(cast("Case", case), link("honest"), [UnpaidLink(link("idle"), "none")])
-    (found,) = held
-    return found
+    (verdict,) = verdicts
+    return verdict
 
 
 async def test_an_event_of_a_link_that_nobody_paid_fails_at_once() -> None:
@@ -72,10 +72,10 @@ async def test_an_event_of_a_link_that_nobody_paid_fails_at_once() -> None:
 
 async def test_an_event_of_another_checks_wrong_payment_is_not_judged_here() -> None:
     strays = StrayPayments()
-    with strays.collect_for(THEIRS) as made:
-        made.add("their tx")
-    with strays.collect_for(OURS) as made:
-        made.add("our tx")
+    with strays.collect_for(THEIRS) as payments:
+        payments.add("their tx")
+    with strays.collect_for(OURS) as payments:
+        payments.add("our tx")
     assert await judge_link(strays, Delivery(["idle", "their tx"]))
     assert not await judge_link(strays, Delivery(["idle", "our tx"]))
 
@@ -83,10 +83,10 @@ async def test_an_event_of_another_checks_wrong_payment_is_not_judged_here() -> 
 async def test_a_wrong_payment_that_is_still_under_way_is_waited_for() -> None:
     """Its event may come before its maker knows what it became; another event is judged then as well."""
     strays = StrayPayments()
-    for told, kept in (("their tx", True), ("another tx", False)):
-        with strays.collect_for(THEIRS) as made:
-            judging = asyncio.create_task(judge_link(strays, Delivery(["idle", told])))
+    for tx_id, is_kept in (("their tx", True), ("another tx", False)):
+        with strays.collect_for(THEIRS) as payments:
+            judgement = asyncio.create_task(judge_link(strays, Delivery(["idle", tx_id])))
             await asyncio.sleep(0.5)
-            assert not judging.done()
-            made.add("their tx")
-        assert await asyncio.wait_for(judging, 600) is kept
+            assert not judgement.done()
+            payments.add("their tx")
+        assert await asyncio.wait_for(judgement, 600) is is_kept
