@@ -48,7 +48,7 @@ class Live:
         for stream, redirect in ((sys.stdout, contextlib.redirect_stdout), (sys.stderr, contextlib.redirect_stderr)):
             if stream.isatty():
                 self._redirections.enter_context(redirect(_Above(self._terminal, stream)))
-        # As a daemon thread, a display that hangs on a terminal does not keep the process alive.
+        # As a daemon thread, a display that blocks on a terminal does not keep the process alive.
         self._thread = threading.Thread(target=self._redraw_until_stopped, daemon=True)
         self._thread.start()
 

@@ -174,7 +174,9 @@ def examples(job: Job, events: Sequence[Event]) -> Iterator[Example]:
 
 
 def _example(job: Job, event: Event, exchange: Exchange, stable: Stable) -> Example:
-    request_text, answer_text = (stable.text(text) for text in (exchange.request_text(_BODY), exchange.response_text(_BODY)))
+    request_text, answer_text = (
+        stable.text(text) for text in (exchange.request_text(_BODY), exchange.response_text(_BODY))
+    )
     headings = exchange.headings
     return Example(
         row=event["row"],

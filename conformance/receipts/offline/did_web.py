@@ -26,7 +26,7 @@ def document_url(did: str) -> str:
     path = parts[1:]
     if not all(_SEGMENT.fullmatch(one) and one not in {".", ".."} for one in path):
         raise KeyFault(f"{did} has a path that did:web does not allow")
-    # Tests run without certificates on this machine. Elsewhere http would let anybody on the way
+    # Tests run without certificates on this machine. Elsewhere http would let others on the way
     # choose the key.
     scheme = "http" if is_here(host) else "https"
     # did:web: without a path the document is below /.well-known.
