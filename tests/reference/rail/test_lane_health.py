@@ -46,7 +46,7 @@ class Node:
             raise ChainUnavailable("refused")
         return self.right
 
-    async def head(self) -> Head:
+    async def read_head(self) -> Head:
         return Head(1, 1, int(time.time()) - self.age)
 
 
