@@ -90,7 +90,7 @@ class Node:
     def finder(self) -> Node:
         return self
 
-    async def head(self) -> Head:
+    async def read_head(self) -> Head:
         self.looks += 1
         if not self.answers:
             raise ChainUnavailable("refused")
