@@ -92,6 +92,7 @@ def _sample(document: Mapping[str, Any], schema: Any) -> Any:
             return _sample(document, schema[name][0])
     kind = schema.get("type")
     kind = kind[0] if isinstance(kind, list) and kind else kind
+    # Zero is often refused, so the smallest sample is 1.
     least = schema.get("minimum", 1)
     samples = {"integer": max(int(least), 1), "number": max(least, 1), "boolean": True, "array": [], "object": {}}
     return samples.get(str(kind), "weldproof-{unique}")

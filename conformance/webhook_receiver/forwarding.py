@@ -99,11 +99,13 @@ class Forwarder:
                 # aiohttp must not add fields that the sender did not send.
                 skip_auto_headers=_AUTOMATIC,
             ) as response:
+                # An answer without end must not fill the memory.
                 body = await read_up_to(response.content, self._limit)
                 if body is None:
                     return _failure(HTTPStatus.BAD_GATEWAY, f"its answer is longer than {self._limit} bytes")
                 return ForwardOutcome(Reply(response.status, _end_to_end(response.raw_headers), body))
         except TimeoutError:
+            # RFC 9110, 15.6.5: the gateway received no answer in time.
             return _failure(HTTPStatus.GATEWAY_TIMEOUT, f"no answer within {self._seconds:g} s")
         # ValueError: aiohttp refuses fields with bytes that it cannot write.
         except (aiohttp.ClientError, OSError, ValueError) as fault:

@@ -53,6 +53,7 @@ async def untrusted_listener() -> AsyncIterator[UntrustedListener]:
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            # Bytes inside of TLS prove that the sender accepted the certificate.
             listener.byte_count += len(await reader.read(_CHUNK))
             if listener.byte_count:
                 writer.write(_ANSWER)

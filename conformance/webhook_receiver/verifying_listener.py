@@ -229,6 +229,7 @@ class Listener:
         """Run the effect of an arrival and return the answer."""
         if arrival.method in {"GET", "HEAD"} and arrival.path.startswith(EFFECTS_PATH):
             event_id = unquote(arrival.path.removeprefix(EFFECTS_PATH))
+            # The suite itself asks this question, and it is no delivery.
             return Reply(200, (("Content-Type", "text/plain"),), str(self._effects.count(event_id)).encode())
         event: WebhookEvent | None = None
         try:

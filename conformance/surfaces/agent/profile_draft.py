@@ -9,6 +9,7 @@ from typing import Final
 from conformance.surfaces.agent.probing import DiscoveredAgent
 from conformance.text.untrusted import one_line
 
+# A reason may quote an answer of the target, which may be long.
 _LONGEST_REASON: Final = 400
 _BODY = """\
 # [agent.verify_body]                          # the body of verify, member by member, such as

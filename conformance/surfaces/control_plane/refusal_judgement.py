@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 
+# From this status on, the server failed to decide.
 _SERVER_FAULT = 500
 
 

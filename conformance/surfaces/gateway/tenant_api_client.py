@@ -75,6 +75,7 @@ def _answer(status: int, body: bytes, url: str) -> Any:
         value = orjson.loads(body) if body else None
     except orjson.JSONDecodeError as fault:
         raise GatewayUnreachable(f"what answers at {url} with {status} is no gateway: its body is not JSON") from fault
+    # A success without content, such as after a deletion, has the value None.
     if 200 <= status < 300:
         return value
     members = value if isinstance(value, dict) else {}

@@ -13,6 +13,7 @@ def unsigned_proof(sender: str, entry: Mapping[str, Any], token: str, nonce: byt
         "to": str(entry["payTo"]),
         "value": str(entry["maxAmountRequired"]),
         "validAfter": "0",
+        # Valid for a long time, so that only the signature is a reason to refuse it.
         "validBefore": "99999999999",
         "nonce": "0x" + nonce.hex(),
     }
