@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from conformance.cli import main
 from conformance.vectors import Package
 from conformance.vectors.runner import document
-from tests.conformance.vectors.runner.made import FAMILIES, number, program, written
+from tests.conformance.vectors.runner.made import FAMILIES, number, program, write_package
 
 ROOT = Path(__file__).parents[3]
 WRONG = """
@@ -41,7 +41,7 @@ def invoke(*words: object) -> Result:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A package of vectors."""
-    return written(tmp_path / "package")
+    return write_package(tmp_path / "package")
 
 
 def test_a_right_verifier_passes_and_a_wrong_one_fails(folder: Path, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_explanations_are_checked_both_ways(folder: Path, tmp_path: Path) -> Non
 def test_what_the_profile_decides_counts_where_it_is_asked_for(tmp_path: Path) -> None:
     """Shown in any case."""
     pinned = [number(1, pinned=["valid", "stage", "codes"]), number(2), number(5)]
-    folder = written(tmp_path / "package", Package("1.0.0", {"numbers": FAMILIES["numbers"]}, tuple(pinned)))
+    folder = write_package(tmp_path / "package", Package("1.0.0", {"numbers": FAMILIES["numbers"]}, tuple(pinned)))
     words = ("--package", folder, *program(tmp_path, WRONG))
     lenient = invoke("run", *words)
     assert lenient.exit_code == 0, lenient.output
