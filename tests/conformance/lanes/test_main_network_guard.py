@@ -136,7 +136,7 @@ MAIN: dict[str, tuple[Chain, NodeNetwork]] = {
 }
 
 
-@pytest.mark.parametrize(("chain", "served"), MAIN.values(), ids=MAIN.keys())
+@pytest.mark.parametrize(("chain", "network"), MAIN.values(), ids=MAIN.keys())
 def test_a_main_network_on_this_machine_needs_its_own_word(chain: Chain, network: NodeNetwork) -> None:
     """What the node serves counts, not where it is: a forwarded port is on this machine, too."""
     with pytest.raises(Inconclusive, match="--main-network"):

@@ -268,7 +268,7 @@ LOST_THEN_REFUSED = (Fate.UNSEEN, Fate.UNSEEN, Fate.UNSEEN, Fate.SEEN, Fate.LAND
 
 
 @pytest.mark.parametrize(
-    ("sender", "seconds", "found", "sent"),
+    ("sender", "seconds", "landing", "sent"),
     [
         (Scripted(Fate.LANDED), 10, Landing(Fate.LANDED), 0),
         (Scripted(Fate.UNSEEN, Fate.SEEN, Fate.LANDED), 10, Landing(Fate.LANDED), 1),

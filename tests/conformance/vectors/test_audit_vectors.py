@@ -27,15 +27,19 @@ HOLDING = [one for one in ALL if one["expected"]["valid"]]
 PLACED = [one for one in ALL if "place" in one["expected"]["values"]]
 
 
-@pytest.mark.parametrize("one", ALL, ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", ALL, ids=lambda vector: vector["id"])
 def test_the_judge_says_what_is_expected(vector: dict[str, Any]) -> None:
     """Verdict, stage, code and every value."""
     verdict, expected = judge(vector["input"]), vector["expected"]
-    assert (expected["valid"], expected["stage"], expected["codes"]) == (verdict.valid, verdict.stage, list(verdict.codes))
+    assert (expected["valid"], expected["stage"], expected["codes"]) == (
+        verdict.valid,
+        verdict.stage,
+        list(verdict.codes),
+    )
     assert expected["values"].items() <= verdict.values.items()
 
 
-@pytest.mark.parametrize("one", HOLDING, ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", HOLDING, ids=lambda vector: vector["id"])
 def test_a_whole_log_is_refused_with_any_entry_changed(vector: dict[str, Any]) -> None:
     """Each entry with another time, and the log with another key."""
     question = vector["input"]
@@ -48,7 +52,7 @@ def test_a_whole_log_is_refused_with_any_entry_changed(vector: dict[str, Any]) -
         assert not judge({**question, "key_hex": "00" * 32}).valid
 
 
-@pytest.mark.parametrize("one", PLACED, ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", PLACED, ids=lambda vector: vector["id"])
 def test_a_log_is_whole_before_its_first_fault(vector: dict[str, Any]) -> None:
     """The entries before the reported place hold, without the head."""
     question, place = vector["input"], vector["expected"]["values"]["place"]

@@ -33,15 +33,19 @@ def form_of(vector: Mapping[str, Any]) -> bytes:
     return base64.b64decode(vector["expected"]["values"]["canonical_b64"])
 
 
-@pytest.mark.parametrize("one", ALL, ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", ALL, ids=lambda vector: vector["id"])
 def test_the_judge_says_what_is_expected(vector: dict[str, Any]) -> None:
     """Verdict, stage, code and every value."""
     verdict, expected = judge(vector["input"]), vector["expected"]
-    assert (expected["valid"], expected["stage"], expected["codes"]) == (verdict.valid, verdict.stage, list(verdict.codes))
+    assert (expected["valid"], expected["stage"], expected["codes"]) == (
+        verdict.valid,
+        verdict.stage,
+        list(verdict.codes),
+    )
     assert expected["values"].items() <= verdict.values.items()
 
 
-@pytest.mark.parametrize("one", HOLDING, ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", HOLDING, ids=lambda vector: vector["id"])
 def test_a_canonical_form_means_the_same_and_is_its_own(vector: dict[str, Any]) -> None:
     """Python reads the same value from it, the hash is of it, and it is the form of itself.
 
@@ -52,7 +56,9 @@ def test_a_canonical_form_means_the_same_and_is_its_own(vector: dict[str, Any]) 
     assert vector["expected"]["values"]["sha256"] == hashlib.sha256(form).hexdigest()
     again = judge({"json_b64": base64.b64encode(form).decode()})
     large = isinstance(number := json.loads(form), int) and abs(number) > 2**53 - 1
-    assert (form_of(vector) == base64.b64decode(again.values["canonical_b64"])) if not large else again.stage == "number"
+    assert (
+        (form_of(vector) == base64.b64decode(again.values["canonical_b64"])) if not large else again.stage == "number"
+    )
 
 
 def test_the_table_of_the_rfc_is_whole() -> None:

@@ -34,7 +34,7 @@ def body_of(question: Given) -> bytes:
     return base64.b64decode(question["body_b64"])
 
 
-@pytest.mark.parametrize("one", ALL, ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", ALL, ids=lambda vector: vector["id"])
 def test_the_judge_says_what_is_expected(vector: dict[str, Any]) -> None:
     """Verdict, stage, code and every value."""
     found, expected = judge(vector["input"]), vector["expected"]
@@ -42,7 +42,7 @@ def test_the_judge_says_what_is_expected(vector: dict[str, Any]) -> None:
     assert expected["values"].items() <= found.values.items()
 
 
-@pytest.mark.parametrize("one", HOLDING, ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", HOLDING, ids=lambda vector: vector["id"])
 def test_what_holds_is_refused_with_any_change(vector: dict[str, Any]) -> None:
     """Another body, another secret, a later time, no header: each is refused at its stage."""
     question = vector["input"]
@@ -54,7 +54,7 @@ def test_what_holds_is_refused_with_any_change(vector: dict[str, Any]) -> None:
     assert judge({**question, "header": ""}).stage == "header"
 
 
-@pytest.mark.parametrize("one", refused_at("signature"), ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", refused_at("signature"), ids=lambda vector: vector["id"])
 def test_a_wrong_signature_is_the_only_fault(vector: dict[str, Any]) -> None:
     """With the MAC that the vector tells, the delivery verifies."""
     question, told = vector["input"], vector["expected"]["values"]
@@ -63,13 +63,13 @@ def test_a_wrong_signature_is_the_only_fault(vector: dict[str, Any]) -> None:
     assert judge({**question, "header": f"t={told['t']},v1={v1},v2={v2}"}).valid
 
 
-@pytest.mark.parametrize("one", refused_at("time"), ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", refused_at("time"), ids=lambda vector: vector["id"])
 def test_a_wrong_time_is_the_only_fault(vector: dict[str, Any]) -> None:
     """At its own time the delivery verifies."""
     assert judge({**vector["input"], "now": vector["expected"]["values"]["t"]}).valid
 
 
-@pytest.mark.parametrize("one", refused_at("header"), ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", refused_at("header"), ids=lambda vector: vector["id"])
 def test_a_wrong_header_is_the_only_fault(vector: dict[str, Any]) -> None:
     """With an honest header the delivery verifies."""
     question = vector["input"]
