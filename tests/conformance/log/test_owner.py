@@ -48,20 +48,20 @@ MANY = 1000
 PLACES = {
     (
         "conformance/pages/browser.py",
-        "chromium.found",
+        "chromium.find_installed",
         "to_thread",
     ): "where a program lies, of this machine alone",
     (
         "conformance/surfaces/control_plane/credentials.py",
-        "_proven",
+        "_prove_receipt",
         "to_thread",
     ): "a proof, of its payload and two seeds",
     (
         "conformance/surfaces/control_plane/credentials.py",
-        "_signed",
+        "_sign_credential",
         "to_thread",
     ): "a signature, of its payload and a seed",
-    ("conformance/surfaces/control_plane/listening.py", "bound", "to_thread"): "sockets, of a host and a port",
+    ("conformance/surfaces/control_plane/listening.py", "bind_sockets", "to_thread"): "sockets, of a host and a port",
     (
         "conformance/engine/check_loading.py",
         "import_module",
@@ -69,9 +69,13 @@ PLACES = {
     ): "checks come in, which register themselves before any is asked for",
     ("conformance/lanes/algorand/node.py", "call", "run_in_executor"): "a call of the SDK, whose client keeps nothing",
     ("conformance/lanes/algorand/node.py", "_THREADS", "ThreadPoolExecutor"): "the same",
-    ("conformance/http/transport.py", "said_first", "to_thread"): "what a server says first, of a host and a port",
-    ("conformance/live/restart_detection.py", "holders", "to_thread"): "which processes hold a socket, of /proc alone",
-    ("conformance/cli/watch/rounds.py", "_planned", "to_thread"): "a plan, of files: no thread shares it yet",
+    ("conformance/http/transport.py", "read_greeting", "to_thread"): "what a server says first, of a host and a port",
+    (
+        "conformance/live/restart_detection.py",
+        "find_holders",
+        "to_thread",
+    ): "which processes hold a socket, of /proc alone",
+    ("conformance/cli/watch/rounds.py", "_plan_first_round", "to_thread"): "a plan, of files: no thread shares it yet",
     ("conformance/first_look/look.py", "select_checks", "to_thread"): "checks come in, as for the runner",
     (
         "conformance/text/live.py",
