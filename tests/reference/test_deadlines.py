@@ -90,4 +90,4 @@ def test_a_deadline_needs_a_task() -> None:
     loop.call_soon(start)
     loop.run_forever()
     loop.close()
-    assert [str(one) for one in told] == ["a deadline ends a task, and there is none"]
+    assert [str(one) for one in told] == ["a deadline ends a task, and no task is running"]
