@@ -286,9 +286,11 @@ def test_it_connects_to_registered_health_addresses_only(tmp_path: Path) -> None
         "sys.addaudithook(tell)\n"
         "import uvloop, asyncio\n"
         "uvloop.run = asyncio.run\n"  # its connections are made below Python, where no hook sees them
-        "from reference.control_plane import asking, posture\n"  # the service below answers when it comes to it
-        "posture.WHOLE_SECONDS, plain = 90.0, asking.HealthAsker.__init__\n"
-        "asking.HealthAsker.__init__ = lambda self, agent, check, *, seconds: plain(self, agent, check, seconds=90.0)\n"
+        "from reference.control_plane import health_client, service_health\n"  # the service may answer late
+        "service_health.WHOLE_SECONDS, plain = 90.0, health_client.HealthClient.__init__\n"
+        "def patient(self, agent, check, *, seconds):\n"
+        "    plain(self, agent, check, seconds=90.0)\n"
+        "health_client.HealthClient.__init__ = patient\n"
         "from reference.control_plane.__main__ import main\n"
         "main(prog_name='weldproof-controlplane')\n"
     )
