@@ -84,7 +84,7 @@ async def test_followers_that_leave_are_forgotten(bench: Bench) -> None:
 
 async def test_a_crowd_is_sent_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond so many followers a stream tells the status, says when to come back, and ends; the others stay."""
-    monkeypatch.setattr(link_announcements, "_MOST_OF_A_LINK", 2)
+    monkeypatch.setattr(link_announcements, "_MOST_PER_LINK", 2)
     link = await bench.link()
     streams = [follow(bench, link) for _ in range(3)]
     first = [await anext(stream) for stream in streams]
