@@ -114,11 +114,11 @@ def lenient_coding(pattern: str) -> Callable[[pytest.MonkeyPatch], None]:
         ones = re.findall("([01])([01]{7})(0*)1", bits)[:1024]
         return [(-1 if sign == "1" else 1) * (int(low, 2) + 128 * len(zeros)) for sign, low, zeros in ones]
 
-    return lambda patch: patch.setattr(falcon, "_decompressed", read)
+    return lambda patch: patch.setattr(falcon, "_decompress", read)
 
 
 def make_bound(beyond: int) -> Callable[[pytest.MonkeyPatch], None]:
-    return lambda patch: patch.setattr(falcon, "BOUND", falcon.LENGTH_BOUND + beyond)
+    return lambda patch: patch.setattr(falcon, "LENGTH_BOUND", falcon.LENGTH_BOUND + beyond)
 
 
 def reduce_coefficients(patch: pytest.MonkeyPatch) -> None:
