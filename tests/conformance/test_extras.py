@@ -83,11 +83,11 @@ def test_all_is_every_extra_of_the_product() -> None:
 def test_every_check_is_known_without_any_extra() -> None:
     """Where nothing but the base is installed, the checks are those of the catalogue, none left out or changed."""
     program = (
-        "from conformance.engine.check_loading import registered\n"
-        "from conformance.engine.catalogue import catalogue\n"
+        "from conformance.engine.check_loading import load_checks\n"
+        "from conformance.engine.catalogue import load_catalogue\n"
         "from tests.conformance.described_checks import described\n"
         "import sys\n"
-        "print(described(registered()) == catalogue(), sorted(HIDDEN & {*sys.modules}))"
+        "print(described(load_checks()) == load_catalogue(), sorted(HIDDEN & {*sys.modules}))"
     )
     done = run_without(extras.MODULES, program, cwd=ROOT)
     assert (done.stdout.strip(), done.stderr) == ("True []", "")
@@ -98,8 +98,8 @@ def test_a_lane_alone_brings_all_of_its_own_checks() -> None:
     """With one lane's extra every check of that lane, and every check of all lanes, is the check itself."""
     program = (
         "import sys\n"
-        "from conformance.engine.check_loading import registered\n"
-        "print({one.lane for one in registered() if one.run.__code__.co_name == 'not_installed'} - {*sys.argv[1:]})"
+        "from conformance.engine.check_loading import load_checks\n"
+        "print({one.lane for one in load_checks() if one.run.__code__.co_name == 'not_installed'} - {*sys.argv[1:]})"
     )
     for lane in LANES:
         others = [one for one in LANES if one != lane]

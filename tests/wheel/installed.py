@@ -153,16 +153,16 @@ _IMPORTS: Final = """
 import sys
 from importlib import import_module
 from conformance import extras
-from conformance.engine.check_loading import registered
+from conformance.engine.check_loading import load_checks
 wanted, lanes = sys.argv[1].split(","), ("algorand", "base", "solana")
 for extra in filter(None, wanted):
-    assert extras.installed(extra), extra
+    assert extras.is_installed(extra), extra
     for module in extras.MODULES[extra]:
         import_module(module)
     if extra in lanes:
         for part in ("payer", "checkout", "node", "funds"):
             import_module(f"conformance.lanes.{extra}.{part}")
-standing_in = {one.lane for one in registered() if one.run.__code__.co_name == "not_installed"}
+standing_in = {one.lane for one in load_checks() if one.run.__code__.co_name == "not_installed"}
 assert standing_in == {*lanes} - {*wanted}, standing_in
 if "reference" in wanted:
     for module in ("reference.rail.__main__", "reference.gateway.__main__", "sim.base.__main__", "localnet.serving"):

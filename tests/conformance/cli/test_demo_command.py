@@ -41,7 +41,7 @@ def test_what_it_shows_is_what_makes_it_end_well(tmp_path: Path, monkeypatch: py
     def sound(options: tuple[str, ...]) -> object:
         return start_own_stack(options[: options.index("--mutant")])
 
-    monkeypatch.setattr("conformance.cli.demo.execution.own_stack", sound)
+    monkeypatch.setattr("conformance.cli.demo.execution.start_own_stack", sound)
     result = CliRunner().invoke(main, ["demo", "--report-dir", str(tmp_path / "demo")])
     assert (result.exit_code, "the suite did not find the fault" in result.output) == (1, True), result.output
 

@@ -36,14 +36,14 @@ time.sleep(3600)
 LATE = """
 import asyncio, os, signal, subprocess, sys
 from conformance.processes import interrupt
-from conformance.processes.launching import environment_of
+from conformance.processes.launching import make_environment
 async def work():
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.sleep(3600)
 try:
-    interrupt.run(work())
+    interrupt.run_interruptible(work())
 except asyncio.CancelledError:
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], env=environment_of({}))
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], env=make_environment({}))
 interrupt.end_interrupted()
 """
 
