@@ -21,7 +21,15 @@ def result(
     name: str, changed: Mapping[str, Outcome], *, version: str = "9.1.0", only: str = "", why: str = ""
 ) -> Document:
     told = tuple(
-        ResultLine(one.id, one.family, one.kind, comparison, False, "" if comparison is Outcome.AGREE else f"detail {why}", None)
+        ResultLine(
+            one.id,
+            one.family,
+            one.kind,
+            comparison,
+            False,
+            "" if comparison is Outcome.AGREE else f"detail {why}",
+            None,
+        )
         for one in VECTORS
         if one.family.startswith(only)
         for comparison in (changed.get(one.id, Outcome.AGREE),)
