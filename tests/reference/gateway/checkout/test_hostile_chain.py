@@ -133,7 +133,7 @@ async def test_much_traffic_at_one_address_lets_others_through(bench: Bench, mon
     assert (await bench.state(link), await bench.state(busy)) == ("paid", "active")
 
 
-@pytest.mark.parametrize("after", ["find", "head"])
+@pytest.mark.parametrize("after", ["find", "read_head"])
 async def test_a_payment_that_leaves_the_pool_during_a_look_is_seen(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, after: str
 ) -> None:
@@ -142,7 +142,7 @@ async def test_a_payment_that_leaves_the_pool_during_a_look_is_seen(
     tx_id = chain.tx_id(1)
     chain.pool = {tx_id: chain.transfer((bench.memo(link),))}
     watcher = bench.watchers[ALGORAND]
-    original = getattr(watcher._lane, after)
+    original = getattr(watcher._lane.finder, after)
 
     async def mine_meanwhile(*given: Any) -> Any:
         result = await original(*given)
@@ -150,6 +150,6 @@ async def test_a_payment_that_leaves_the_pool_during_a_look_is_seen(
             chain.mine(1, chain.pool.pop(tx_id))
         return result
 
-    monkeypatch.setattr(watcher._lane, after, mine_meanwhile)
+    monkeypatch.setattr(watcher._lane.finder, after, mine_meanwhile)
     await watcher.search_now(link)
     assert await bench.state(link) == "paid"
