@@ -88,8 +88,8 @@ async def test_a_rotated_key_is_valid_for_the_overlap(shop: Gateway, seller: Ten
     old = (await shop.internal("GET", f"/{seller.id}"))["keys"][0]["key_id"]
     answer = await shop.internal("POST", f"/{seller.id}/api-keys/{old}/rotate", status=201)
     fresh = Tenant(seller.id, answer["api_key"])
-    answer = {key["key_id"]: key for key in (await shop.internal("GET", f"/{seller.id}"))["keys"]}
-    assert (answer["mode"], answer[old]["valid_until"]) == ("test", answer["old_valid_until"])
+    keys = {key["key_id"]: key for key in (await shop.internal("GET", f"/{seller.id}"))["keys"]}
+    assert (answer["mode"], keys[old]["valid_until"]) == ("test", answer["old_valid_until"])
     await shop.make_link(fresh)
     shop.advance(30 * DAY - 500)
     await shop.make_link(seller)
