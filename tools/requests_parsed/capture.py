@@ -105,7 +105,7 @@ class Capture:
                 number.append(members["n"])
             add(log, event, **members)
 
-        setattr(Client, "_once", noted_once)  # noqa: B010 - mypy lets no method be assigned
+        setattr(Client, "_send_once", noted_once)  # noqa: B010 - mypy lets no method be assigned
         setattr(EventLog, "add", noted_add)  # noqa: B010
 
     def _note(self, sock: socket.socket, data: bytes) -> None:
