@@ -58,8 +58,8 @@ async def test_networks_are_replaced_as_an_ordered_list(shop: Gateway, seller: T
     ):
         body = {key: {"payout_address": address} for key, address in networks.items()}
         answer = await shop.internal("PUT", f"/{seller.id}/networks", body)
-        answer = await shop.internal("GET", f"/{seller.id}")
-        assert list(body.items()) == list(answer["networks"].items()) == list(answer["networks"].items())
+        document = await shop.internal("GET", f"/{seller.id}")
+        assert list(body.items()) == list(answer["networks"].items()) == list(document["networks"].items())
 
 
 async def test_a_network_that_is_unknown_or_has_no_node_is_400_and_changes_nothing(
