@@ -243,7 +243,7 @@ async def test_the_operators_account_funds_throw_away_accounts_and_is_paid_back(
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("not a key", "is no private key"), ("0x" + "ab" * 32, "cannot give 1000000000000000 wei")],
+    [("not a key", "is not a private key"), ("0x" + "ab" * 32, "cannot give 1000000000000000 wei")],
 )
 async def test_a_funder_who_cannot_give_is_a_reason_not_a_fault(
     node: str, tmp_path: Path, text: str, reason: str
