@@ -100,7 +100,7 @@ async def read_memo(lane: str, below: Any, tx_id: str) -> bytes:
     if lane == "algorand":
         return base64.b64decode((await below.info(tx_id))["txn"]["txn"]["note"])
     if lane == "base":
-        topics = [bytes(one) for log in (await below.node.mined(tx_id))["logs"] for one in log["topics"]]
+        topics = [bytes(one) for log in (await below.node.wait_for_block(tx_id))["logs"] for one in log["topics"]]
         return (MEMO + lane).encode() if bytes(keccak((MEMO + lane).encode())) in topics else b""
     asked = below.node.client.get_transaction(Signature.from_string(tx_id), "base64", Confirmed, 0)
     message = (await asked).value.transaction.transaction.message
@@ -205,7 +205,7 @@ async def test_two_bills_are_paid_in_one_transaction_on_base(chains: tuple[str, 
         both = [bill.with_changes(memo=f"{MEMO[:12]}together{place}") for place in range(2)]
         tx_id = await payer.settle_together(both)
         assert (await payer.read_credits(tx_id, bill.asset))[bill.address] == 2 * AMOUNT
-        topics = [bytes(one) for log in (await below.node.mined(tx_id))["logs"] for one in log["topics"]]
+        topics = [bytes(one) for log in (await below.node.wait_for_block(tx_id))["logs"] for one in log["topics"]]
         assert all(bytes(keccak(one.memo.encode())) in topics for one in both)
 
 
