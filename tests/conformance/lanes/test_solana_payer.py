@@ -356,7 +356,7 @@ async def test_a_funder_that_is_no_key_pair(node: str, tmp_path: Path, text: str
     key_file = tmp_path / "funder"
     key_file.write_text(text)
     chain = SolanaChain(rpc=node, funder=Secret(file=key_file), spending_limit=LIMIT)
-    with pytest.raises(Inconclusive, match="funder is no key pair"):
+    with pytest.raises(Inconclusive, match="funder is not a key pair"):
         await SolanaPayer.open(chain, BUDGETS, Names())
 
 
