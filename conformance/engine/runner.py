@@ -431,7 +431,6 @@ class Run:
             and explain_absence(row, self.profile, self.plan.lanes) is not None
         )
         # The operator's list covers all lanes and nodes: an entry is not stale because this run did not try its row.
-        # The operator's list covers all lanes and nodes: an entry is not stale because this run did not try its row.
         return is_left_out or (verdict is Verdict.DOCUMENTED and row.documented is None)
 
     def _decide_verdict(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:

@@ -54,8 +54,6 @@ _SECRET_HEADERS = {
 }
 # The gateway and the hub issue these members. Found by pattern and not by JSON, since a target may issue them in a
 # broken document, too.
-# The gateway and the hub issue these members. Found by pattern and not by JSON, since a target may issue them in a
-# broken document, too.
 _ISSUED_SECRET = re.compile(rb'"(cancel_secret|api_key|secret)"\s*:\s*"([^"\\]+)"')
 _LONGEST_SHOWN_BODY = 65_536
 _TOO_MANY_REQUESTS: Final = 429

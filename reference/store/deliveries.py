@@ -219,7 +219,7 @@ _DUE = (
     .with_for_update(of=deliveries, skip_locked=True)
 )
 # An attempt belongs to the worker that raises the delivery's attempt number. This happens in the transaction that
-# # found the delivery due, so no two workers make the same attempt.
+# found the delivery due, so no two workers make the same attempt.
 _CLAIM = (
     build_transition(DeliveryMove.CLAIMED)
     .where(_ROW.id == bindparam("row_key"))

@@ -83,8 +83,7 @@ class Destinations:
             Change(_SUBSCRIBE, {"destination_id": destination.id, "type": one.value}) for one in destination.types
         ]
         # A tenant has nine numbered places, and a unique index on (tenant, place). Counting rows would let two requests
-        # that
-        # # come at the same moment add a tenth destination.
+        # that come at the same moment add a tenth destination.
         while True:
             used_places = {int(row[0]) for row in await self._database.rows(_PLACES, owner=destination.tenant_id)}
             place = next((one for one in range(MOST_DESTINATIONS) if one not in used_places), None)

@@ -174,9 +174,7 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     bindings = case.profile.rail_bindings
     operation = next((one for one in case.session.catalog.operations if one.other_bodies and not one.is_guess), None)
     # Three things must be known: another body that the service accepts, how an order contains it, and how a receipt
-    # binds it. With one of them guessed, a mismatch could be the suite's error. Three things must be known: another
-    # body that the service accepts, how an order contains it, and how a receipt binds it. With one of them guessed, a
-    # mismatch could be the suite's error.
+    # binds it. With one of them guessed, a mismatch could be the suite's error.
     if operation is None or bindings.request_hash is None or "{body}" not in json.dumps(bindings.a2a_request):
         case.mark_not_applicable(
             _BINDING_ROW, "what an order holds, and how a receipt binds it, is not bound in the profile"

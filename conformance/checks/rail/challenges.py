@@ -163,7 +163,6 @@ def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None
         else "it looks like what is paid for, and may be something else"
     )
     # A client that gets the result with the 402 has no reason to pay.
-    # A client that gets the result with the 402 has no reason to pay.
     expectation = "nothing of the service's result"
     case.expect(
         "RAIL-402-17", not leaked_places, expectation, leaked_places, exchange=answer, where=where, beyond=beyond
