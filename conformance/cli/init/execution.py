@@ -167,7 +167,7 @@ def _print_rail(rail: Mapping[str, Any], output: Path) -> None:
                 f"  the role of {one_line(operation.path, 200)} is not known: if it is a service of the interface, add"
             )
             click.echo(f"    {one_line(bind, 400)}, with one of {', '.join(ROLES)}")
-        if not operation.sure:
+        if not operation.is_accepted:
             name = operation.role or "NAME"
             service = "" if operation.role else f'[rail.services] NAME = "{operation.path}" and '
             bind = f'{service}[rail.bodies] {name} = {{ member = "value" }}'

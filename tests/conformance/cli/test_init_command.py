@@ -154,7 +154,7 @@ def test_a_body_that_nobody_vouches_for_is_not_bound(tmp_path: Path) -> None:
         code, said, profile = run_init(tmp_path, there.url)
     assert code == 0, said
     assert profile["rail"]["bodies"] == {}
-    assert f"no body that {PATH} accepts is known yet: give [rail.bodies] receipt-verify = {{ member = " in said
+    assert f"no body that {PATH} accepts is known yet: add [rail.bodies] receipt-verify = {{ member = " in said
 
 
 def test_a_limit_is_measured_and_written(tmp_path: Path) -> None:
