@@ -58,7 +58,7 @@ def test_faults_of_the_headers_stop_the_work_and_later_ones_are_collected() -> N
     """Specification 6.3: parsing first and alone; then coverage, parameters, key, digest, equation in their order."""
     message = sign_message(PLAIN, "@method", "content-digest", created=NOW + 100, tag="a", expires=NOW - 100)
     worst = replace(message, body=b"other", method="PUT")
-    found = verdict(worst, required=(Component("@path"),), tag="b", algorithms=("hmac-sha256",))
+    found = verdict(worst, required_components=(Component("@path"),), tag="b", algorithms=("hmac-sha256",))
     assert found.codes == (
         Code.REQUIRED_COMPONENT_MISSING,
         Code.ALG_NOT_ALLOWED,
