@@ -78,7 +78,7 @@ def test_what_answers_alike_everywhere_is_no_surface(tmp_path: Path, answer: Any
     with serve_answers(answer) as url:
         code, said, profile = run_init(tmp_path, url)
     assert (code, profile) == (3, {})
-    assert "looks like no surface" in said
+    assert "not a surface that the suite knows" in said
     assert looks in said
 
 

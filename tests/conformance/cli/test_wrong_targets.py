@@ -67,8 +67,11 @@ ALIKE: dict[str, tuple[Serve, str]] = {
     "a redirect": (answering("302 Found", b"", "Location: https://example.com/"), "302 to https://example.com/"),
     "a fault": (answering("500 Internal Server Error", b'{"error":"x"}'), "500 with application/json"),
     "another service's 200": (answering("200 OK", b'{"hello":"world"}'), "200 with application/json"),
-    "another service's 401": (answering("401 Unauthorized", b'{"error":"no token"}'), "looks like no surface"),
-    "another service's 404": (OTHERS, "looks like no surface"),
+    "another service's 401": (
+        answering("401 Unauthorized", b'{"error":"no token"}'),
+        "not a surface that the suite knows",
+    ),
+    "another service's 404": (OTHERS, "not a surface that the suite knows"),
 }
 
 # Servers of stock Node.js: the scheme that is asked for, and what is said.
@@ -76,8 +79,8 @@ OF_NODE = {
     "tls": ("https", "unable to get local issuer certificate; give --cacert FILE"),
     "plain at Node's TLS port": ("http", "the connection was closed without an answer; if it speaks TLS"),
     "right": ("https", "does not speak TLS: is its address http://"),
-    "redirecting": ("http", "its / was answered 302 to /login"),
-    "unrouted": ("http", "its / was answered 404 with an HTML page"),
+    "redirecting": ("http", "its / answered 302 to /login"),
+    "unrouted": ("http", "its / answered 404 with an HTML page"),
     "resetting": ("http", "the connection was reset before an answer came"),
     "hanging_up": ("http", "the connection was closed without an answer"),
     "breaking": ("http", "its answer was cut off"),
@@ -169,7 +172,7 @@ def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
     lines = {line.strip().partition(": ")[0]: line for line in done.stderr.splitlines()}
     for name, (_, said) in OF_NODE.items():
         assert said in lines[urls[name]], name
-    unwritten(done, tmp_path, "looks like no surface")
+    unwritten(done, tmp_path, "not a surface that the suite knows")
     assert (code, "pass" in verdicts.values()) in {(1, False), (3, False)}, sentence
 
 

@@ -41,4 +41,4 @@ def test_a_server_without_a_trust_set_is_none(tmp_path: Path) -> None:
     with serve_hub(Hub("a list for a trust set")) as url:
         result = CliRunner().invoke(main, ["init", url, "--output", str(tmp_path / "weldproof.toml")])
     assert result.exit_code == 3
-    assert "looks like no surface" in result.output
+    assert "not a surface that the suite knows" in result.output
