@@ -30,7 +30,7 @@ def listed(*words: str) -> list[dict[str, str]]:
     ("kind", "pattern", "first"),
     [
         ("named", "note-*", "note-"),
-        ("generated", "protocol/trial:admit_link/*", "protocol/trial:admit_link/"),
+        ("generated", "protocol/trial_limits:admit_link/*", "protocol/trial_limits:admit_link/"),
         ("second", "rail/*", "rail/"),
         ("tests", "reference/rail/*", ""),
     ],
