@@ -37,7 +37,7 @@ def _derive(folder: Path) -> None:
     from conformance.ledger.specification import CLAUSES  # noqa: PLC0415 - as above
 
     for data in (CATALOGUE, CLAUSES, RULES):
-        (folder / data.file).write_bytes(data.packaged(_ROOT))
+        (folder / data.file).write_bytes(data.package_bytes(_ROOT))
 
 
 def _pack(package: Path) -> None:
