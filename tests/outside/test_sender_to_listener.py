@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from conformance.oracles import webhook_signature
-from conformance.webhook_receiver.verifying_listener import ArrivalReport, Listener, Terms
 from conformance.webhook_receiver.raw_receiver import Arrival, Receiver, Reply, bind_sockets
+from conformance.webhook_receiver.verifying_listener import ArrivalReport, Listener, Terms
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import Outcome
 from reference.web.clock import WpClock
