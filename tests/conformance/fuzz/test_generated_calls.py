@@ -104,7 +104,7 @@ def _wrong_everywhere(call: Call, reply: Wrong) -> Wrong:
     return reply
 
 
-@pytest.mark.usefixtures("forked")
+@pytest.mark.usefixtures("fork_generator")
 async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path) -> None:
     """Another status, shape, media type, or an unknown value behind a link breaks X-OAS-01 and nothing else."""
     outcome = await judge_check(CHECK, Gateway(_wrong_everywhere), profile(tmp_path, PATIENT))
@@ -113,7 +113,7 @@ async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path)
         assert words in outcome.found.lower()
 
 
-@pytest.mark.usefixtures("forked")
+@pytest.mark.usefixtures("fork_generator")
 async def test_a_429_judges_nothing(tmp_path: Path) -> None:
     """No document need name it: a server that is asked too fast has not examined the request."""
     asked = 0
@@ -127,7 +127,7 @@ async def test_a_429_judges_nothing(tmp_path: Path) -> None:
     assert set(outcome.verdicts.values()) == {Verdict.PASS}
 
 
-@pytest.mark.usefixtures("forked")
+@pytest.mark.usefixtures("fork_generator")
 async def test_a_crash_breaks_both_rows(tmp_path: Path) -> None:
     """A 500 is undocumented, and no answer to malformed input."""
     gateway = Gateway(lambda call, reply: Wrong(500, {}) if call.path.startswith("/v1") else reply)
@@ -135,7 +135,7 @@ async def test_a_crash_breaks_both_rows(tmp_path: Path) -> None:
     assert outcome.verdicts == {"X-OAS-01": Verdict.WARN, "X-ROB-01": Verdict.WARN}
 
 
-@pytest.mark.usefixtures("forked")
+@pytest.mark.usefixtures("fork_generator")
 async def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
     """Two runs of one seed send the same, another seed something else."""
 
@@ -149,7 +149,7 @@ async def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
     assert first != other
 
 
-@pytest.mark.usefixtures("forked")
+@pytest.mark.usefixtures("fork_generator")
 async def test_a_document_that_is_missing_judges_nobody(tmp_path: Path) -> None:
     """Without a published document the rows do not apply; with one that is no use they cannot be decided."""
     gateway = Gateway()
