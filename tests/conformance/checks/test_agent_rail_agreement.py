@@ -144,7 +144,7 @@ async def compared(
     )
     told = SimpleNamespace(
         bindings=_OWN,
-        ours=True,
+        is_reference=True,
         verify=noted,
         verify_body=lambda _: {},
         validity=lambda _: free,
