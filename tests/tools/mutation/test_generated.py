@@ -27,7 +27,7 @@ from tools.mutation.recording import Notes
 from tools.mutation.stacks import STACKS
 
 ROOT = Path(__file__).parents[3]
-TRIAL_RULE = "protocol/trial:admit_link/refusal-dropped/49cd572b"
+TRIAL_RULE = "protocol/trial_limits:admit_link/refusal-dropped/7d295daf"
 RULES = """
 LIMIT = 20
 
@@ -118,7 +118,7 @@ def test_a_judgement_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
     ("globs", "packages"),
     [
         ((), PACKAGES),
-        (("protocol/trial:admit_link/*",), ("protocol",)),
+        (("protocol/trial_limits:admit_link/*",), ("protocol",)),
         (("*:admit_link/*",), PACKAGES),
         (("reference/*",), PACKAGES),
         (("reference/rail/app.py:12", "web*"), ("rail", "webhooks", "web")),
@@ -134,10 +134,12 @@ def test_packages_in_which_nothing_can_match_are_not_read(globs: tuple[str, ...]
 def test_the_listing_names_ids_and_places() -> None:
     """`weldproof selftest --generated --list --only …` prints the ids that match, and tries nothing."""
     words = [sys.executable, "-m", "conformance", "selftest", "--generated", "--list"]
-    done = subprocess.run([*words, "--only", "protocol/trial:admit_link/*"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*words, "--only", "protocol/trial_limits:admit_link/*"], capture_output=True, text=True, check=True
+    )
     lines = done.stdout.splitlines()
     assert lines
-    assert all(line.startswith("protocol/trial:admit_link/") for line in lines)
+    assert all(line.startswith("protocol/trial_limits:admit_link/") for line in lines)
 
 
 @pytest.mark.slow
@@ -167,11 +169,11 @@ def test_the_test_that_holds_a_rule_is_named() -> None:
     [mutant] = [one for one in mutants(packages=("protocol",)) if one.id == TRIAL_RULE]
     tests = "tests/reference/protocol"
     killed_one, survived = (
-        _result_of_tests(mutant, f"{tests}/test_trial.py"),
+        _result_of_tests(mutant, f"{tests}/test_trial_limits.py"),
         _result_of_tests(mutant, f"{tests}/test_screening.py"),
     )
     [test] = killed_one["killed_by"]
-    assert test.startswith(f"{tests}/test_trial.py::test_the_first_rule_that_does_not_hold_decides[")
+    assert test.startswith(f"{tests}/test_trial_limits.py::test_the_first_rule_that_does_not_hold_decides[")
     assert (killed_one["wrong"], survived["outcome"]) == ((), "survived")
     assert survived["wrong"]
     with pytest.raises(Unjudged, match="test_nowhere"):
@@ -292,5 +294,5 @@ async def _lines(notes: Notes, process: Process) -> set[int]:
 
 def test_without_a_checkout_it_says_so(tmp_path: Path) -> None:
     """The wheel has no tools/, and the command says where to run it."""
-    with pytest.raises(UsageFault, match="run from a checkout"):
+    with pytest.raises(UsageFault, match="run it in a checkout"):
         against_generated((), {}, checkout=tmp_path)
