@@ -129,11 +129,11 @@ def _page_clauses(name: str, text: str) -> Iterator[Clause]:
     for level, heading, body in _blocks(text):
         section_heading = _SECTION.fullmatch(heading)
         if _CLAUSE.fullmatch(heading):
-            yield Clause(heading, None, section, name, anchor(heading), _opening(body), _basis(body))
+            yield Clause(heading, None, section, name, anchor(heading), _opening_text(body), _basis(body))
         elif level <= 2:
             section = section_heading["id"] if section_heading else None
             if section_heading:
-                title, opening = section_heading["title"], _opening(body)
+                title, opening = section_heading["title"], _opening_text(body)
                 yield Clause(section_heading["id"], title, section, name, anchor(heading), opening, _basis(body))
 
 
@@ -156,7 +156,7 @@ def _paragraphs(body: str) -> list[str]:
     return [part.strip("\n") for part in re.split(r"\n\s*\n", body) if part.strip()]
 
 
-def _opening(body: str) -> str | None:
+def _opening_text(body: str) -> str | None:
     paragraphs = _paragraphs(body)
     if not paragraphs or paragraphs[0].startswith(_NO_PROSE) or _FENCE.match(paragraphs[0]):
         return None

@@ -81,7 +81,7 @@ def _row(summary: Summary, row: RowResult) -> Iterator[str]:
         return
     for finding in row.against[:SHOWN_FINDINGS]:
         yield ""
-        yield fenced(finding_text(finding, summary))
+        yield fence_text(finding_text(finding, summary))
     if len(row.against) > SHOWN_FINDINGS:
         yield f"\n… and {len(row.against) - SHOWN_FINDINGS} more findings."
 
@@ -116,7 +116,7 @@ def inline(text: str) -> str:
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def fenced(text: str) -> str:
+def fence_text(text: str) -> str:
     """Return `text` as a code block whose fence is longer than any run of backticks in it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

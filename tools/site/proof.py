@@ -69,7 +69,8 @@ def _totals(rows: Sequence[Explanation], mutant_count: int, by_rule: ByRule) -> 
     unseen = [one.row.id for one in deciding_rows if not _kills(one)]
     yield (
         f"{len(rows)} requirements, of which {len(deciding_rows)} decide a verdict. {mutant_count} named mutants, each "
-        f"caught by exactly the rows of its kill list; {len(deciding_rows) - len(unseen)} deciding requirements catch one."
+        f"caught by exactly the rows of its kill list; {len(deciding_rows) - len(unseen)} deciding requirements catch "
+        "one."
     )
     yield f"Deciding requirements that catch no named mutant: {', '.join(map(_row_link, unseen)) or 'none'}."
     yield (
