@@ -117,7 +117,7 @@ async def sign(chain: AsyncClient, payer: Keypair, entry: dict[str, Any]) -> dic
 
 
 def instructions(payer: Pubkey, entry: dict[str, Any]) -> list[Instruction]:
-    """Return what makes the payee's token account where there is none, and the transfer that names the reference."""
+    """Return what makes the payee's token account if it is missing, and the transfer that names the reference."""
     mint, owner = Pubkey.from_string(entry["asset"]), Pubkey.from_string(entry["payTo"])
     transfer = transfer_checked(
         TransferCheckedParams(

@@ -36,14 +36,14 @@ class _Lazy(click.Group):
         return sorted([*super().list_commands(ctx), *_ELSEWHERE])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, or None where there is none of this name."""
+        """Return the command of this name, or None."""
         if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
         command: Any = getattr(import_module(f"localnet.{_ELSEWHERE[cmd_name][0]}"), cmd_name)
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
-        """Write the overview without importing what it tells of."""
+        """Write the overview without importing the commands that it lists."""
         help_lines = {name: words for name, (_, words) in _ELSEWHERE.items() if words}
         help_lines |= {name: one.get_short_help_str(_LINE) for name, one in self.commands.items()}
         with formatter.section("Commands"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write a file that nobody else can read."""
+    """Write a file that only its owner can read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:

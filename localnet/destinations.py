@@ -1,7 +1,7 @@
 """The webhook destinations of a stack: made with its tenants on the first start, kept for later ones.
 
-Nobody receives there while the stack runs alone; the suite does during a run, or `weldproof listen`. So the port is not
-one that the system gives to outgoing connections, which it could do again as soon as it is free.
+No receiver listens there while the stack runs alone; the suite does during a run, or `weldproof listen`. So the port
+is not one that the system gives to outgoing connections, which it could do again as soon as it is free.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ async def destinations(gateway_admin: Seeding, folder: Path, tenants: Mapping[st
 
 
 def free_port() -> int:
-    """Return a port that nobody listens at and that no outgoing connection is given.
+    """Return a port without a listener that no outgoing connection is given.
 
     Raises:
         ChildFault: None was found.

@@ -1,4 +1,4 @@
-"""One real node as its control sidecar is told of it."""
+"""One real node as its control sidecar receives it."""
 
 from __future__ import annotations
 

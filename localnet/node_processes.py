@@ -73,7 +73,7 @@ class NodeProcesses:
         self.controls[name] = f"http://127.0.0.1:{listener.getsockname()[1]}/control"
 
     def free(self, name: str) -> int:
-        """Return the port of an address, where nobody listens; the node binds it by itself a moment later.
+        """Return the port of an address without a listener; the node binds it a moment later.
 
         Raises:
             ChildFault: It is taken.
@@ -91,7 +91,7 @@ class NodeProcesses:
 
 
 def free_port(port: int = 0) -> int:
-    """Return a port that nobody listens on: a given one, or any.
+    """Return a port without a listener: a given one, or any.
 
     Raises:
         ChildFault: It is taken.

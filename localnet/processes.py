@@ -179,7 +179,7 @@ def _signal(group: int, number: signal.Signals) -> None:
 
 
 def kill_all() -> None:
-    """Kill every child that still runs, with its group, so that nobody who ends them waits for one."""
+    """Kill every child that still runs, with its group, so that ending them does not wait for one."""
     for group in _groups:
         _signal(group, signal.SIGKILL)
 

@@ -28,7 +28,7 @@ class Rpc:
         """Return the result of a call.
 
         Raises:
-            NodeFault: There is none.
+            NodeFault: The node does not answer so.
         """
         body = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": list(params)}
         try:
@@ -43,7 +43,7 @@ class Rpc:
         return answer["result"]
 
     async def answers(self, method: str, *, within: float) -> Any:
-        """Ask until the node answers, and return that answer: this is how a node's readiness is told.
+        """Ask until the node answers, and return that answer: this shows that a node is ready.
 
         Raises:
             NodeFault: It did not answer `within` seconds.

@@ -1,4 +1,4 @@
-"""`weldproof up` at work: a stack until somebody ends it, or a part ends by itself."""
+"""`weldproof up` at work: a stack until the user ends it, or a part ends by itself."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def up(
 ) -> None:
     """Do what `weldproof up` says of itself; its options are declared beside its help."""
     if chains_only:
-        # Whoever only wants chains has a server of his own, which a profile of this stack would not describe.
+        # A user who only wants chains has another server, which a profile of this stack would not describe.
         surfaces, companions, working_profile = (), False, False
     if set(surfaces) == {"control_plane"}:
         lanes = ()
@@ -78,7 +78,7 @@ async def _serve(plan: Plan, *, working_profile: bool, as_json: bool) -> int:
 
     def end() -> None:
         if stop.is_set():
-            kill_all()  # somebody will not wait: the clean-up that is under way has nothing left to wait for
+            kill_all()  # the user will not wait: the clean-up that is under way has nothing left to wait for
         elif start_task is not None and not up.is_set():
             start_task.cancel()
         stop.set()
@@ -217,7 +217,7 @@ def _beside_your_gateway(facts: Mapping[str, str]) -> Iterator[str]:
 
 
 def _beside_your_server(facts: Mapping[str, str]) -> Iterator[str]:
-    """Yield how a server of somebody's own is tested on these chains."""
+    """Yield how another server is tested on these chains."""
     options = {option: name for lane in LANES.values() for option, name in lane.options.items()}
     words = [f"{option} {facts[name]}" for option, name in options.items() if name in facts]
     words.append(_clock(facts))

@@ -203,7 +203,7 @@ def _facts(
     plan: Plan, sockets: Mapping[str, socket.socket], nodes: NodeProcesses, files: Mapping[str, Path]
 ) -> StackFacts:
     def address(name: str, scheme: str = "http", host: str = "127.0.0.1") -> str:
-        if name not in sockets:  # a surface of which there is none
+        if name not in sockets:  # a surface that does not exist
             return nodes.urls.get(name, "")
         return nodes.urls.get(name) or f"{scheme}://{host}:{sockets[name].getsockname()[1]}"
 

@@ -21,7 +21,7 @@ class Process:
 
     Attributes:
         pid: Its number.
-        started: When it started, in clock ticks since the machine did; 0 where that cannot be told.
+        started: When it started, in clock ticks since the machine did; 0 if that is unknown.
     """
 
     pid: int

@@ -1,4 +1,4 @@
-"""The surfaces of a stack as child processes: what each is told about the chains, the clock and its limits."""
+"""The surfaces of a stack as child processes: what each is given about the chains, the clock and its limits."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Surfaces:
     async def _publish_rail_keys(self) -> None:
         """Write the rail's public keys where the gateways look for those they trust, which read it when it changes.
 
-        A rail in a look of its own or with a rule broken may not tell them; then nobody trusts it.
+        A rail in a look of its own or with a rule broken may not publish them; then no gateway trusts it.
         """
         with suppress(aiohttp.ClientError, TimeoutError, ValueError):
             async with self.session.get(f"{self.facts.rail}/.well-known/jwks.json") as answer:
@@ -133,7 +133,7 @@ class Surfaces:
         await self._start_service("agent", "agent", environment, self.facts.agent)
 
     async def _offline(self, apart: Sequence[str]) -> None:
-        """A second agent that reaches nobody: it answers on the socket it was given, made outside of its namespace."""
+        """A second agent without a network: it answers on the socket it was given, made outside of its namespace."""
         url = f"http://localhost:{self.sockets['offline'].getsockname()[1]}"
         environment = {"WP_AGENT_PUBLIC_URL": url, "WP_AGENT_RATE": _RAISED_LIMIT}
         child = await self._start_service("offline", "agent", environment, url, apart=apart)
@@ -184,7 +184,7 @@ class Surfaces:
         url = f"http://localhost:{self.sockets['limited'].getsockname()[1]}"
         folder, clock_file = self.plan.data_dir / "limited", self.plan.data_dir / "clock_offset_limited"
         clock_file.write_text("0\n", "ascii")
-        # Nobody pays here, and links end at a look at the chains.
+        # No link is paid here, and links end when the chains are searched.
         own = {"WP_CLOCK_OFFSET_FILE": str(clock_file), "WP_CHAIN_POLL_SECONDS": "1"}
         environment = {**self._place("limited", url), **own}
         await self._start_service("limited", "gateway", environment, url)
@@ -246,13 +246,13 @@ class Surfaces:
         Args:
             name: Its place in the stack.
             surface: Its module below `reference`.
-            environment: What it is told beside what all are told.
+            environment: Settings in addition to those of every service.
             url: Where it will be.
             apart: A program that starts it.
             fd: The setting that takes its socket.
         """
         listener = self.sockets[name]
-        # What a variant tells of itself, as its operator's profile would: a chameleon's names, a mutant's commands.
+        # What a variant states about itself, as its operator's profile would: a chameleon's names, a mutant's commands.
         told_of = self.plan.data_dir / f"variant_{name}.json"
         told_of.unlink(missing_ok=True)
         own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}

@@ -19,7 +19,7 @@ class Refused(Exception):
 
 
 class Verbs(Protocol):
-    """What one kind of node can be told to do."""
+    """What one kind of node can be made to do."""
 
     async def prepare(self) -> None:
         """Give a fresh node its token and whatever the verbs need.
@@ -97,5 +97,5 @@ async def carry_out(verbs: Verbs, request: object) -> tuple[int, dict[str, Any]]
 
 
 def describe(verbs: Verbs) -> dict[str, Any]:
-    """Return verbs with what each does; no real node can be told to lie, so there is no fault."""
+    """Return verbs with what each does; no real node can be made to lie, so there is no fault."""
     return {"verbs": {name: inspect.getdoc(verb) or "" for name, verb in verbs.by_name().items()}, "faults": []}

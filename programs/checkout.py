@@ -31,7 +31,7 @@ _PARTS: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
 def main() -> int:
     """Make or complete an environment; return 0, or 1 with a line on what to do."""
     part, folder = sys.argv[1], Path(sys.argv[2]).absolute()
-    # Whoever has what tests need keeps it when only what running needs is asked for.
+    # An environment with what tests need is kept when only what running needs is asked for.
     part = "test" if ready(folder, "test").exists() else part
     start_time = time.monotonic()
     to_stderr(f"installing {_PARTS[part][0]} into {folder}; Python {sys.version.split()[0]}")

@@ -1,4 +1,4 @@
-"""Running an installer so that whoever waits sees that it is at work."""
+"""Running an installer so that a waiting user sees that it works."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Say = Callable[[str], None]
 _SECONDS = 900.0
 _SILENT_SECONDS = 4.0
 _LAST_LINES = 12
-# As uv and pip name what is large enough to be told.
+# As uv and pip name what is large enough to be reported.
 _LARGE = re.compile(r"^\s*Downloading (\S+) \((\d+(?:\.\d+)? ?[MG]i?B)\)")
 
 

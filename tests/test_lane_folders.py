@@ -34,7 +34,7 @@ ALLOWED: dict[str, str] = {
     "conformance/extras.py": "the libraries that an extra brings, by its name; a lane's extra has the lane's",
     "conformance/oracles/*.py": "addresses, ids and tokens by family of chains, as specification 1.2 and 5.5 have them",
     "conformance/first_look/*.py": "x402 as others publish it, whose chains are not this suite's lanes",
-    "conformance/selftest/seen/*.py": "what of a look of the reference can be seen",
+    "conformance/selftest/observations/*.py": "what of a look of the reference can be seen",
     "conformance/pages/qr.py": "forms of QR codes by scheme (3.5)",
     "conformance/vectors/judges/challenges.py": "vectors name CAIP-2 namespaces",
     "conformance/vocabulary/networks.py": "a network that no lane serves, in the namespace of one",

@@ -27,7 +27,7 @@ def judge(given: dict[str, Any]) -> dict[str, Any]:
     jws = given.get("jws")
     try:
         jwt.decode(jws, key_of(jws, given["jwks"]), algorithms=["EdDSA"])
-    except Exception as refusal:  # noqa: BLE001 - a caller would serve nobody after any of them
+    except Exception as refusal:  # noqa: BLE001 - a caller would serve no client after any of them
         return {"verdict": "invalid", "why": f"{type(refusal).__name__}: {refusal}"}
     return {"verdict": "valid"}
 

@@ -1,4 +1,4 @@
-"""What a lane is to a stack: its addresses, its simulators, its real nodes, and what services are told of it."""
+"""What a lane is to a stack: its addresses, its simulators, its real nodes, and what services are given about it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Lane(ABC):
         opts_in: Whether an account must be prepared before it can be paid.
         options: Options of `weldproof init` that name its nodes, with the fact of a stack that each takes.
         settings: Settings of services that are this lane's own.
-        advice: A sentence for whoever runs a server of their own on its nodes.
+        advice: A sentence for an operator who runs another server on its nodes.
     """
 
     name: str
@@ -135,14 +135,14 @@ class Lane(ABC):
 
     @abstractmethod
     def account(self, path: Path) -> str:
-        """Return the address whose key a file holds, writing a new one where there is none."""
+        """Return the address whose key a file holds, writing a new one if the file is missing."""
 
     @abstractmethod
     def simulators(self, block_seconds: float, files: Mapping[str, Path], mode: str) -> Sequence[Simulator]:
         """Return the simulators of its networks; `mode` says when those that know modes make blocks."""
 
     def files(self, data_dir: Path, node: object) -> Mapping[str, Path]:
-        """Return files that whoever asks its nodes needs, by name; made where they are not there."""
+        """Return the files that clients of its nodes need, by name; missing ones are made."""
         del data_dir, node
         return {}
 

@@ -289,7 +289,7 @@ class Chain:
         """Return to a snapshot; the pool is dropped.
 
         Raises:
-            ValueError: There is none of that id.
+            ValueError: No such snapshot exists.
         """
         if not 0 <= number < len(self._saved):
             raise ValueError(f"there is no snapshot {number}")

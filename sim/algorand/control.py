@@ -37,7 +37,7 @@ class Verbs:
         return {}
 
     async def clawback(self, members: Mapping[str, Any]) -> dict[str, Any]:
-        """`address`, `receiver`, `amount`, `asset`?, `note`?: the issuer moves USDC that somebody else holds."""
+        """`address`, `receiver`, `amount`, `asset`?, `note`?: the issuer moves USDC of another account."""
         transfer = {
             "type": "axfer",
             "xaid": self._asset(members),

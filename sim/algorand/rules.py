@@ -246,7 +246,7 @@ def check_signature(transaction: Signed) -> None:
     """Check the signature against the key it claims.
 
     Raises:
-        Invalid: There is none, or it is not of a form that could be verified.
+        Invalid: It is missing, or not of a form that could be verified.
         Unverified: It does not verify.
     """
     signer = transaction.raw.get("sgnr", transaction.sender)

@@ -41,7 +41,7 @@ class Account:
         return unit * (1 + len(self.assets))
 
     def with_holding(self, asset: int, holding: Holding | None) -> Account:
-        """Return the account with one holding set, or removed when it is None."""
+        """Return the account with one holding set, or without it if `holding` is empty."""
         assets = dict(self.assets)
         if holding is None:
             del assets[asset]
@@ -70,7 +70,7 @@ class State:
         self.ids: dict[str, int] = {}
 
     def account(self, key: bytes) -> Account:
-        """Return an account; one that nobody used is empty."""
+        """Return an account; one that was never used is empty."""
         account_ = self._accounts.get(key)
         if account_ is not None:
             return account_

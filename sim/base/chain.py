@@ -29,7 +29,7 @@ BANK_WEI = 10**30
 SUBMISSION_FAULTS = {
     "withhold": "what is submitted next stays in the pool, in no block, until `release` or `advance`",
     "reject_late": "what is submitted next is accepted and then dropped from the pool: it never lands",
-    "early_finality": "the node tells of ten blocks that do not exist, so that what is new looks final",
+    "early_finality": "the node reports ten blocks that do not exist, so that what is new looks final",
 }
 _EARLY_BLOCKS = 10
 
@@ -170,7 +170,7 @@ class Chain:
         """Return to a snapshot; the pool is dropped.
 
         Raises:
-            ValueError: There is none of that id.
+            ValueError: No such snapshot exists.
         """
         if not 0 <= number < len(self._saved):
             raise ValueError(f"there is no snapshot {number}")

@@ -177,7 +177,7 @@ class Rpc:
         return None if block is None else [view(self._chain, one) for one in block.mined]
 
     def _transaction_at(self, block: Block | None, params: list[Any]) -> Any:
-        """Return the transaction at the place that the second parameter tells, None where there is none."""
+        """Return the transaction at the place in the second parameter, or None."""
         views_of_block, place = self._of_block(block, views.transaction_view) or [], number(params, 1)
         return views_of_block[place] if place < len(views_of_block) else None
 
@@ -264,7 +264,7 @@ def _count_of(block: Block | None) -> str | None:
 
 
 def _check_form(transaction: Signed, chain_id: int) -> None:
-    """Refuse what no block of a chain could hold, whoever sends it."""
+    """Refuse what no block of a chain could hold, whatever its sender."""
     if transaction.chain_id is None:
         raise RpcError(REJECTION, "only replay-protected (EIP-155) transactions allowed over RPC")
     if transaction.chain_id != chain_id:

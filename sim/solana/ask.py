@@ -99,7 +99,7 @@ def read_level(value: Any, default: Level = Level.finalized) -> Level:
     """Return a commitment level.
 
     Raises:
-        RpcError: There is none of that name.
+        RpcError: No commitment has that name.
     """
     if value is None:
         return default

@@ -254,7 +254,7 @@ class Chain:
         """Return to a snapshot; what was withheld is forgotten.
 
         Raises:
-            ValueError: There is none of that id.
+            ValueError: No such snapshot exists.
         """
         if not 0 <= number < len(self._saved):
             raise ValueError(f"there is no snapshot {number}")

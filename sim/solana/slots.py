@@ -90,7 +90,7 @@ class Slots:
         return slot
 
     def get(self, number: int) -> Slot | None:
-        """Return a slot of this fork, None when there is none or it is forgotten."""
+        """Return a slot of this fork, None if it does not exist or is forgotten."""
         return self._slots.get(number)
 
     def is_recent(self, blockhash: Hash, slot: int) -> bool:
@@ -124,7 +124,7 @@ class Slots:
         return dict(self._slots)
 
     def load(self, slots: dict[int, Slot]) -> None:
-        """Return to copied slots; new ones get hashes that were never told before."""
+        """Return to copied slots; new ones get hashes that were never reported before."""
         self._slots = dict(slots)
         self._by_hash = {slot.hash: slot for slot in slots.values()}
         self.head = slots[max(slots)]

@@ -27,7 +27,7 @@ class Subscription(Protocol):
     is_done: bool
 
     def due(self) -> Iterator[Any]:
-        """Yield the results that the client has not been told."""
+        """Yield the results that were not sent to the client yet."""
 
 
 def _in_context(slot: int, value: Any) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class OneAccount:
         return self._chain.account(self._key, self._slot())
 
     def due(self) -> Iterator[Any]:
-        """Yield the account when it differs from what was told last."""
+        """Yield the account when it differs from what was sent last."""
         slot, now = self._slot(), self._now()
         if now != self._last:
             self._last = now
@@ -135,7 +135,7 @@ class ProgramAccounts:
         return {key: account for key, account in self._chain.accounts.all_at(slot) if self._fits(account)}
 
     def due(self) -> Iterator[Any]:
-        """Yield the accounts that differ from what was told last."""
+        """Yield the accounts that differ from what was sent last."""
         slot = Standing(self._chain.head.number).slot(self._level)
         last, self._last = self._last, self._now()
         for key, account in self._last.items():
@@ -157,7 +157,7 @@ class Logs:
         self.is_done = False
 
     def _slot(self) -> int:
-        """A slot's logs are told when it has closed."""
+        """A slot's logs are sent when it has closed."""
         return min(Standing(self._chain.head.number).slot(self._level), self._chain.head.number - 1)
 
     def due(self) -> Iterator[Any]:

@@ -91,5 +91,5 @@ def ui_amount(amount: int, decimals: int) -> dict[str, Any]:
     """Return an amount as the node shows it."""
     whole, part = divmod(amount, 10**decimals)
     text = f"{whole}.{part:0{decimals}d}".rstrip("0").rstrip(".") if decimals else str(whole)
-    # The float is the node's own member; nobody reckons with it here.
+    # The float is the node's own member; it is not used for sums here.
     return {"amount": str(amount), "decimals": decimals, "uiAmount": float(text), "uiAmountString": text}

@@ -59,7 +59,7 @@ def error_text(err: Any) -> str:
 
 
 def account(chain: Chain, record: Account | None, encoding: str, slot: int, cut: Any = None) -> dict[str, Any] | None:
-    """Return an account, None where there is none.
+    """Return an account, or None.
 
     Args:
         chain: Where a token account's mint is looked up.

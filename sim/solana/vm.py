@@ -59,7 +59,7 @@ class Vm:
         self._svm.add_program(guard.GUARD, guard.elf())
 
     def account(self, key: Pubkey) -> Account | None:
-        """Return an account, None where there is none."""
+        """Return an account, or None."""
         return self._svm.get_account(key)
 
     def set_account(self, key: Pubkey, account: Account | None) -> None:

@@ -213,7 +213,7 @@ _LOSSES_PUT_BACK: Mapping[str, tuple[tuple[Replacement, ...], str]] = {
     "clock-jump": (_WALL_IS_BELIEVED, "honest-refused"),
     "clock-jump-and-link": (_WALL_IS_BELIEVED, "link-refused"),
     "long-outage": ((_NOT_KEPT, _NOT_LATE), "honest-refused"),
-    # Looks at the node would use the bad answers up before anybody presents; where none looks, no absence is known.
+    # Looks at the node would use the bad answers up before a proof is presented; without a look, no absence is known.
     "broken-answers": ((_NOT_KEPT, _NOT_LATE, (LaneHealth, "tend", _do_nothing)), "honest-refused"),
     "trusted-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
     "key-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),

@@ -102,7 +102,7 @@ class _SharedAddress:
 
 
 async def _find_shared_address(case: Case, operation: Operation) -> _SharedAddress | None:
-    """Return the tenant whose payout address is the rail's, with network and price; None if there is none."""
+    """Return the tenant whose payout address is the rail's, with network and price; or None."""
     chain = case.profile.chains.of(case.lane)
     entry = (await challenge(case, operation)).entry(case.lane)
     price = atomic_amount(entry.get("maxAmountRequired"))

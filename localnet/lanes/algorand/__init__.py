@@ -1,1 +1,1 @@
-"""Algorand in a stack: its simulator, its real node, and what services are told of it."""
+"""Algorand in a stack: its simulator, its real node, and what services are given about it."""

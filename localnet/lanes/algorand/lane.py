@@ -56,7 +56,7 @@ class Algorand(Lane):
     }
 
     def account(self, path: Path) -> str:
-        """Return the address whose mnemonic a file holds, writing a new one where there is none."""
+        """Return the address whose mnemonic a file holds, writing a new one if the file is missing."""
         from algosdk import account, mnemonic  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
         if not path.exists():

@@ -1,1 +1,1 @@
-"""Base in a stack: its simulator, its real node, and what services are told of it."""
+"""Base in a stack: its simulator, its real node, and what services are given about it."""

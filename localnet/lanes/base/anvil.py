@@ -25,7 +25,7 @@ TOKENS: Mapping[int, tuple[str, str]] = {
 }
 _ARTEFACT = Path(__file__).parents[3] / "sim" / "base" / "contracts" / "FiatToken.json"
 _DECIMALS = 6
-# Anvil plays any account, so the token's minter is an address whose key nobody has.
+# Anvil plays any account, so the token's minter is an address without a known key.
 _MINTER = str(to_checksum_address(keccak(b"weldproof localnet minter")[12:]))
 _ENOUGH_WEI = 10**24
 _MOST_WEI, _MOST_UNITS = 2**128, 2**64
@@ -37,7 +37,7 @@ def executable() -> str:
     """Return the path of Anvil: $ANVIL, the PATH, else the pinned npm package.
 
     Raises:
-        Missing: There is none, and npm cannot install it.
+        Missing: Anvil is not installed, and npm cannot install it.
     """
     return os.environ.get("ANVIL") or shutil.which("anvil") or str(_npm_path())
 

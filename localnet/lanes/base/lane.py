@@ -44,7 +44,7 @@ class Base(Lane):
     settings = ("WP_EVM_CONFIRMATIONS", "WP_EVM_SUFFIX_BIND", "WP_RAIL_SETTLER_KEY_FILE")
 
     def account(self, path: Path) -> str:
-        """Return the address whose key a file holds, 64 hex digits, writing a new one where there is none."""
+        """Return the address whose key a file holds, 64 hex digits, writing a new one if the file is missing."""
         from coincurve import PrivateKey  # noqa: PLC0415 - SDKs are imported when a lane needs them
         from eth_utils.address import to_checksum_address  # noqa: PLC0415 - as above
         from eth_utils.crypto import keccak  # noqa: PLC0415 - as above
@@ -121,7 +121,7 @@ class Base(Lane):
                 await processes.ready(child, url, "eth_chainId", READY_SECONDS)
                 break
             except ChildFault:
-                # A port that was free a moment ago may be somebody else's now.
+                # A port that was free a moment ago may belong to another program now.
                 if not tries_left:
                     raise
                 processes.children.remove(child)

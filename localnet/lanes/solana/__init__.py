@@ -1,1 +1,1 @@
-"""Solana in a stack: its simulator, its real node, and what services are told of it."""
+"""Solana in a stack: its simulator, its real node, and what services are given about it."""

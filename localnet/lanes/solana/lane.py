@@ -48,7 +48,7 @@ class Solana(Lane):
     settings = ("WP_SOLANA_COMMITMENT",)
 
     def account(self, path: Path) -> str:
-        """Return the address whose keypair a file holds, a JSON array of 64 numbers; a new one if there is none."""
+        """Return the address whose keypair a file holds, a JSON array of 64 numbers, or a new one."""
         from solders.keypair import Keypair  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
         if not path.exists():

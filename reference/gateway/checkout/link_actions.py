@@ -111,7 +111,7 @@ class LinkActions:
             if fault.reason == "self_payment":
                 raise refusals.self_payment_blocked() from fault
             if link_payment.may_be_on_its_way(transaction, self._settlement.build_terms(link)):
-                # Nodes of Base and Solana list nothing that waits for a block. Without this row, the payer could
+                # Nodes of some lanes list nothing that waits for a block. Without this row, the payer could
                 # abandon the link a moment later, and the money would come to a cancelled link (P-CK-07, decision
                 # 0061).
                 await self._settlement.payments.show(link.id, tx_id)
