@@ -50,7 +50,7 @@ def go_on(payer: Payer, *words: str, resume: bool) -> None:
     """Go on by the file, if there is a payment that was signed, or by the same command; it is served."""
     files = payer.open_files()
     assert len(files) <= 1
-    result = payer.run_command("--resume", str(files[0])) if files and resume else payer.run(*words)
+    result = payer.run_command("--resume", str(files[0])) if files and resume else payer.run_command(*words)
     assert result.returncode == 0, (payer.records(), result.stdout, result.stderr)
 
 
