@@ -133,5 +133,5 @@ def test_an_address_alone_is_paid_on_the_nodes_of_the_runs_own_target() -> None:
     plan = Plan(load().select(["RAIL-KEY-03"]), (), seed=1)
     for other, node in ((bare_profile(["rail=http://127.0.0.1:3"]), ours), (with_nodes, with_nodes)):
         step: Any = _post_run_steps(other, plan, ours)["beside"]
-        assert (step.other.chains, step.surfaces) == (node.chains, {"rail"})
+        assert (step.other_target.chains, step.surfaces) == (node.chains, {"rail"})
     assert _post_run_steps(None, plan, ours) == {}

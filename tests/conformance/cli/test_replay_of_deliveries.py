@@ -73,7 +73,7 @@ def again_after(
             assert profile.claims.lanes == ("algorand",)
             self._log = log
 
-        async def whole(self) -> None:
+        async def execute_whole(self) -> None:
             after(self._log)
 
     @asynccontextmanager

@@ -85,7 +85,7 @@ def run_replay(
             self._log = log
             ran.append({one.id for one in plan.checks})
 
-        async def whole(self) -> None:
+        async def execute_whole(self) -> None:
             if ran[-1] > {CHECK}:
                 record(self._log, *before)
             else:

@@ -33,7 +33,10 @@ def test_the_nearest_name_is_said(words: list[str], says: str) -> None:
 @pytest.mark.parametrize("words", [["RAIL", "--surface", "agent"], ["AGENT", "--lane", "base", "--level", "MAY"]])
 def test_a_selection_that_matches_nothing_is_a_usage_error(words: list[str]) -> None:
     result = CliRunner().invoke(main, ["run", *words, "--reference"])
-    assert (result.exit_code, "no requirement has all that" in result.output) == (2, True), result.output
+    assert (
+        result.exit_code,
+        "no requirement matches the ids, --surface, --lane and --level together" in result.output,
+    ) == (2, True), result.output
 
 
 def test_a_lane_that_the_profile_does_not_claim_is_a_usage_error(tmp_path: Path) -> None:

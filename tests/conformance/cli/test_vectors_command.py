@@ -85,7 +85,7 @@ def test_check_says_whole_and_what_is_wrong(tmp_path: Path) -> None:
     path = next((folder / "receipts").glob("*.json"))
     path.write_bytes(path.read_bytes().replace(b'"why"', b'"wyh"', 1))
     code, told = run_command("check", folder)
-    assert (code, f"receipts/{path.name} is not what the manifest says" in told) == (1, True)
+    assert (code, f"receipts/{path.name} is not the file of the manifest" in told) == (1, True)
     assert json.loads(run_command("check", folder, "--json")[1])["whole"] is False
     manifest = json.loads((folder / "manifest.json").read_text("ascii"))
     manifest["files"][f"receipts/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()

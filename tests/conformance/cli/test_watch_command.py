@@ -96,7 +96,7 @@ def test_what_failed_is_tried_again_and_then_everything(tmp_path: Path) -> None:
     assert first.startswith(f"1: {len(ROWS)} requirements")
     assert "Next: RAIL-402-03." in first
     assert second.startswith("2: 1 requirement, 2 checks")
-    assert "Next: all requirements, since no failure is left" in second
+    assert "Next: all requirements, because no failure is left" in second
     assert third.startswith(f"3: {len(ROWS)} requirements")
     assert "has restarted" in first
     assert "has restarted" in second

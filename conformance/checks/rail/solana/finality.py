@@ -97,12 +97,12 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
         return
     await require_honest_payment_served(case, operation)
     replaced_quote = await Quoted.ask(case, operation)
-    tx_id = await replaced_quote.send(how={"wait": CONFIRMED})
+    tx_id = await replaced_quote.send(send_arguments={"wait": CONFIRMED})
     await replace_slots(payer, tx_id)
     await replaced_quote.judge_buys_nothing("RAIL-PAY-07", tx_id, "taken back by a reorganisation")
     await require_honest_payment_served(case, operation)
     confirmed_quote = await Quoted.ask(case, operation)
-    tx_id = await confirmed_quote.send(how={"wait": CONFIRMED})
+    tx_id = await confirmed_quote.send(send_arguments={"wait": CONFIRMED})
     presentation = asyncio.create_task(confirmed_quote.present(tx_id))
     try:
         await asyncio.sleep(_WHILE_CONFIRMED_SECONDS)
@@ -133,7 +133,7 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
     quote = await Quoted.ask(case, operation)
     # The count exceeds the calls that the rail makes meanwhile, so that the node lies until the fault is switched off.
     async with payer.fault("early_finality", count=10_000):
-        tx_id = await quote.send(how={"wait": CONFIRMED})
+        tx_id = await quote.send(send_arguments={"wait": CONFIRMED})
         first = await quote.present(tx_id)
         await replace_slots(payer, tx_id)
     if first.status != 200:

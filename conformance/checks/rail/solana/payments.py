@@ -179,7 +179,7 @@ def list_other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Ca
         ]
 
     async def pay_by_other_account(quote: Quoted) -> str:
-        return await quote.send(how={"sender": await payer.new_account(), "signers": [payer.main]})
+        return await quote.send(send_arguments={"sender": await payer.new_account(), "signers": [payer.main]})
 
     return {
         # SPL Token has two instructions: Transfer, and TransferChecked, which names mint and decimals. Both move the

@@ -234,7 +234,7 @@ async def failed_solana_transaction(case: Case) -> None:
 
     async def present_undone() -> None:
         quote = await Quoted.ask(case, operation)
-        tx_id = await _send_failing(quote.send(add_failing_transfer, how={"skip_preflight": True}))
+        tx_id = await _send_failing(quote.send(add_failing_transfer, send_arguments={"skip_preflight": True}))
         await quote.judge_buys_nothing("RAIL-PAY-11", tx_id, "undone by a later instruction")
 
     await run_concurrently((_pay_from_empty_account(case, payer, operation), present_undone()))
@@ -271,7 +271,7 @@ async def _pay_from_empty_account(case: Case, payer: SolanaPayer, operation: Ope
         quote = await Quoted.ask(case, operation)
         source = await payer.ensure_associated_account(empty_account.key, quote.order.mint)
         how = {"sender": empty_account, "skip_preflight": skip}
-        tx_id = await _send_failing(quote.send(source=source, owner=empty_account.key, how=how))
+        tx_id = await _send_failing(quote.send(source=source, owner=empty_account.key, send_arguments=how))
         await quote.judge_buys_nothing("RAIL-PAY-11", tx_id, description)
 
 
