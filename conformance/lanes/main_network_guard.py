@@ -14,14 +14,14 @@ from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import Network, is_main, network_named
 
 # Theory: the node is asked for its network, which is never guessed from its address, since a forwarded port makes any
-# node local. Most nodes report the hash of their genesis, which no simulator shares. EVM nodes report a chain id
+# node local. Most nodes report the hash of their genesis, which no simulator shares. Other nodes report a chain id
 # instead, and simulators use those of main networks, so the hash of block 0 decides as well. With a key of the
 # operator, the chain id alone decides: a transaction that is signed for it is valid on the main network, too, and any
 # program that sees it can send it there.
 _FIRST_BLOCKS: Final = {lane.main.caip2: lane.first_block for lane in FACTS.values() if lane.first_block is not None}
 _FURTHER_MAIN: Final = frozenset[str]().union(*(lane.further_main for lane in FACTS.values()))
 _DEVELOPMENT: Final = frozenset[str]().union(*(lane.development for lane in FACTS.values()))
-# Namespaces whose ids are chosen freely (EVM chain ids); in other namespaces they are hashes.
+# Namespaces whose ids are chosen freely; in other namespaces they are hashes.
 _CHOSEN_NAMESPACES: Final = frozenset(name.partition(":")[0] for name in _DEVELOPMENT)
 
 

@@ -26,7 +26,7 @@ _CLAIMS_OPEN: Final = "the interface leaves a receipt's other claims open"
 _TX_ID: Final = re.compile(r"(?:0x)?[0-9a-fA-F]{64}")
 # Seconds. The suite's node may be behind the rail's, so it is queried again for four seconds, twice a second.
 _BEHIND_SECONDS, _PAUSE_SECONDS = 4.0, 0.5
-# The forms of assets and addresses: of EVM, a number, of Algorand, of Solana. Texts of different forms are not
+# The forms of assets and addresses of the known families of chains. Texts of different forms are not
 # compared.
 _FORMS: Final = tuple(
     map(re.compile, (r"0x[0-9a-fA-F]{40}", r"[0-9]{1,20}", r"[A-Z2-7]{58}", r"[1-9A-HJ-NP-Za-km-z]{32,44}"))
