@@ -162,7 +162,7 @@ for extra in filter(None, wanted):
     if extra in lanes:
         for part in ("payer", "checkout", "node", "funds"):
             import_module(f"conformance.lanes.{extra}.{part}")
-standing_in = {one.lane for one in load_checks() if one.run.__code__.co_name == "not_installed"}
+standing_in = {one.lane for one in load_checks() if one.function.__code__.co_name == "not_installed"}
 assert standing_in == {*lanes} - {*wanted}, standing_in
 if "reference" in wanted:
     for module in ("reference.rail.__main__", "reference.gateway.__main__", "sim.base.__main__", "localnet.serving"):
