@@ -272,7 +272,7 @@ BROKEN: Mapping[str, Broken] = {
         "anothers-proof",
     ),
     "undecided-is-refused": Broken(
-        ((a2a_x402, "undecided", _undecided_is_refused),), Scenario(1, 20, kinds=("a2a",)), "honest-refused"
+        ((a2a_x402, "keep_undecided", _undecided_is_refused),), Scenario(1, 20, kinds=("a2a",)), "honest-refused"
     ),
     "tasks-keep-no-answer": Broken(
         ((A2aServer, "_store_outcome", _carry_on_unkept),), Scenario(1, 20, kinds=("a2a",)), "answer-lost"
