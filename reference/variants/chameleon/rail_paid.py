@@ -63,7 +63,7 @@ def _wrap_redeem(redeem: Callable[..., Any], shape: Shape) -> Callable[..., Any]
     async def redeem_in_variant(self: PaidEndpoint, request: Request, service: Service) -> Any:
         try:
             served_answer = await redeem(self, request, service)
-            if served_answer.replayed and shape.replay == "refused":
+            if served_answer.is_replay and shape.replay == "refused":
                 raise Refused(409, "payment_already_spent", "this payment already bought something")
         except Refused as refusal:
             if by_code.get(refusal.code) == 402:
