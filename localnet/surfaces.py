@@ -253,31 +253,38 @@ class Surfaces:
         """
         listener = self.sockets[name]
         # What a variant states about itself, as its operator's profile would: a chameleon's names, a mutant's commands.
-        told_of = self.plan.data_dir / f"variant_{name}.json"
-        told_of.unlink(missing_ok=True)
+        statement_file = self.plan.data_dir / f"variant_{name}.json"
+        statement_file.unlink(missing_ok=True)
         own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
         words, log = self._words(surface), self.plan.data_dir / "logs" / f"{name}.log"
-        told = {
+        service_environment = {
             **own,
             **_nodes(self.facts),
             "WP_MODE": "test",
             "WP_CLOCK_OFFSET_FILE": str(self.facts.clock_file),
             fd or f"WP_{surface.upper()}_FD": str(listener.fileno()),
-            **({"WP_VARIANT_FILE": str(told_of)} if self.plan.chameleon is not None or self.plan.mutant else {}),
+            **({"WP_VARIANT_FILE": str(statement_file)} if self.plan.chameleon is not None or self.plan.mutant else {}),
             **environment,
             **self.plan.settings,
         }
         if apart:
-            anew = [*apart, sys.executable, "-m", *words]
-            child = await Child.start_program(TITLES[name], anew, log=log, environment=told, sockets=[listener])
+            command = [*apart, sys.executable, "-m", *words]
+            child = await Child.start_program(
+                TITLES[name], command, log=log, environment=service_environment, sockets=[listener]
+            )
         else:
             child = await Child.start(
-                TITLES[name], words, log=log, environment=told, sockets=[listener], fork_server=self.fork_server
+                TITLES[name],
+                words,
+                log=log,
+                environment=service_environment,
+                sockets=[listener],
+                fork_server=self.fork_server,
             )
         self.children.append(child)
         await self._healthy(f"{url}/health", child)
-        if told_of.exists():
-            self.facts.bindings |= json.loads(told_of.read_bytes())["bindings"]
+        if statement_file.exists():
+            self.facts.bindings |= json.loads(statement_file.read_bytes())["bindings"]
         return child
 
     def _words(self, surface: str) -> list[str]:

@@ -71,9 +71,9 @@ class State:
 
     def account(self, key: bytes) -> Account:
         """Return an account; one that was never used is empty."""
-        account_ = self._accounts.get(key)
-        if account_ is not None:
-            return account_
+        stored_account = self._accounts.get(key)
+        if stored_account is not None:
+            return stored_account
         return Account() if self._parent is None else self._parent.account(key)
 
     def put(self, key: bytes, account: Account) -> None:

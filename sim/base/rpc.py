@@ -131,8 +131,8 @@ class Rpc:
             tag = tag.get("blockNumber")
         if tag is None or (isinstance(tag, str) and tag in _DEPTHS):
             return chain.blocks[max(0, chain.head.number - _DEPTHS[tag or "latest"])]
-        number_ = 0 if tag == "earliest" else quantity_of(tag)
-        return chain.blocks[number_] if number_ < len(chain.blocks) else None
+        block_number = 0 if tag == "earliest" else quantity_of(tag)
+        return chain.blocks[block_number] if block_number < len(chain.blocks) else None
 
     def _known_block(self, tag: Any) -> Block:
         block = self._block(tag)

@@ -226,7 +226,7 @@ def with_meta(entry: Landed, encoding: str, newest_version: Any) -> dict[str, An
 
 
 def _meta(entry: Landed, encoding: str) -> dict[str, Any]:
-    outcome, transaction_ = entry.outcome, entry.sent
+    outcome, sent_transaction = entry.outcome, entry.sent
     meta = {
         "err": outcome.err,
         "status": _status(outcome.err),
@@ -235,13 +235,16 @@ def _meta(entry: Landed, encoding: str) -> dict[str, Any]:
         "postBalances": list(entry.after.lamports),
         "preTokenBalances": list(entry.before.tokens),
         "postTokenBalances": list(entry.after.tokens),
-        "innerInstructions": _inner_parsed(transaction_, outcome) if encoding == "jsonParsed" else inner(outcome),
+        "innerInstructions": _inner_parsed(sent_transaction, outcome) if encoding == "jsonParsed" else inner(outcome),
         "logMessages": list(outcome.logs),
         "rewards": [],
         "computeUnitsConsumed": outcome.units,
     }
     if encoding != "jsonParsed":
-        meta["loadedAddresses"] = {"writable": _texts(transaction_.writable), "readonly": _texts(transaction_.readonly)}
+        meta["loadedAddresses"] = {
+            "writable": _texts(sent_transaction.writable),
+            "readonly": _texts(sent_transaction.readonly),
+        }
     return_data = _return_data(outcome)
     return meta if return_data is None else {**meta, "returnData": return_data}
 
@@ -250,20 +253,20 @@ def _texts(keys: Sequence[Pubkey]) -> list[str]:
     return [str(key) for key in keys]
 
 
-def _transaction(transaction_: Sent, encoding: str) -> Any:
+def _transaction(sent_transaction: Sent, encoding: str) -> Any:
     if encoding == "base64":
-        return [base64.b64encode(bytes(transaction_.raw)).decode(), "base64"]
+        return [base64.b64encode(bytes(sent_transaction.raw)).decode(), "base64"]
     if encoding in ("base58", "binary"):
-        text = base58.b58encode(bytes(transaction_.raw)).decode()
+        text = base58.b58encode(bytes(sent_transaction.raw)).decode()
         return text if encoding == "binary" else [text, "base58"]
     if encoding not in ("json", "jsonParsed"):
         raise invalid(f"Invalid params: unknown encoding {encoding[:40]!r}.")
-    message = _message_parsed(transaction_) if encoding == "jsonParsed" else _message(transaction_)
-    return {"signatures": [str(one) for one in transaction_.raw.signatures], "message": message}
+    message = _message_parsed(sent_transaction) if encoding == "jsonParsed" else _message(sent_transaction)
+    return {"signatures": [str(one) for one in sent_transaction.raw.signatures], "message": message}
 
 
-def _message(transaction_: Sent) -> dict[str, Any]:
-    message, header = transaction_.raw.message, transaction_.raw.message.header
+def _message(sent_transaction: Sent) -> dict[str, Any]:
+    message, header = sent_transaction.raw.message, sent_transaction.raw.message.header
     view: dict[str, Any] = {
         "accountKeys": _texts(message.account_keys),
         "header": {
@@ -272,13 +275,13 @@ def _message(transaction_: Sent) -> dict[str, Any]:
             "numReadonlyUnsignedAccounts": header.num_readonly_unsigned_accounts,
         },
         "recentBlockhash": str(message.recent_blockhash),
-        "instructions": [_compiled_instruction(one, _TOP_LEVEL) for one in transaction_.instructions()],
+        "instructions": [_compiled_instruction(one, _TOP_LEVEL) for one in sent_transaction.instructions()],
     }
-    return view | _lookups(transaction_)
+    return view | _lookups(sent_transaction)
 
 
-def _lookups(transaction_: Sent) -> dict[str, Any]:
-    message = transaction_.raw.message
+def _lookups(sent_transaction: Sent) -> dict[str, Any]:
+    message = sent_transaction.raw.message
     if not isinstance(message, MessageV0):
         return {}
     return {
@@ -293,20 +296,20 @@ def _lookups(transaction_: Sent) -> dict[str, Any]:
     }
 
 
-def _message_parsed(transaction_: Sent) -> dict[str, Any]:
-    message, keys = transaction_.raw.message, transaction_.keys
+def _message_parsed(sent_transaction: Sent) -> dict[str, Any]:
+    message, keys = sent_transaction.raw.message, sent_transaction.keys
     own, signers = len(message.account_keys), message.header.num_required_signatures
     view: dict[str, Any] = {
         "accountKeys": [
             {
                 "pubkey": str(key),
                 "signer": place < signers,
-                "writable": transaction_.may_write(place),
+                "writable": sent_transaction.may_write(place),
                 "source": "transaction" if place < own else "lookupTable",
             }
             for place, key in enumerate(keys)
         ],
         "recentBlockhash": str(message.recent_blockhash),
-        "instructions": [parsed.instruction(one, keys, _TOP_LEVEL) for one in transaction_.instructions()],
+        "instructions": [parsed.instruction(one, keys, _TOP_LEVEL) for one in sent_transaction.instructions()],
     }
-    return view | _lookups(transaction_)
+    return view | _lookups(sent_transaction)

@@ -259,11 +259,13 @@ async def explanations_recompute_the_digest(case: Case) -> None:
         expected_digests = (
             digests[1:] if "sha-512" in message_name else digests if not agent.is_reference else digests[:1]
         )
-        found = _digest_of(agent, answer, expected_digests)
-        holds = found in expected_digests
-        told, found = " or ".join(expected_digests), f"{answer.status}, {found or 'no digest'}"
+        digest = _digest_of(agent, answer, expected_digests)
+        holds = digest in expected_digests
+        expectation, finding = " or ".join(expected_digests), f"{answer.status}, {digest or 'no digest'}"
         hint = None if agent.is_reference else binding_hints.of_content()
-        case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=answer, where={"message": message_name}, hint=hint)
+        case.expect(
+            "AGENT-EXPLAIN-05", holds, expectation, finding, exchange=answer, where={"message": message_name}, hint=hint
+        )
 
 
 def _digest_of(agent: Agent, answer: Answer, expected_digests: list[str]) -> str | None:

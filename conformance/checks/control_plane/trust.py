@@ -125,15 +125,15 @@ async def a_tag_stands_for_one_trust_set(case: Case) -> None:
     rekeyed_issuer = Issuer(issuer.did, hub.new_key("tagged"))
     answers = {path: await hub.call("GET", path) for path in (PKS, ATB_KEYS)}
     async with hub.registered_issuer(issuer):
-        answers = await _read_again(hub, "CP-ISSUER-02", answers, "registered", lambda told: issuer.key in told)
+        answers = await _read_again(hub, "CP-ISSUER-02", answers, "registered", lambda keys: issuer.key in keys)
         if (
             is_success(await hub.register(rekeyed_issuer))
             and (await hub.trust_set()).get(issuer.did) == rekeyed_issuer.key
         ):
             answers = await _read_again(
-                hub, "CP-ISSUER-02", answers, "with another key", lambda told: rekeyed_issuer.key in told
+                hub, "CP-ISSUER-02", answers, "with another key", lambda keys: rekeyed_issuer.key in keys
             )
-    await _read_again(hub, "CP-ISSUER-03", answers, "revoked", lambda told: not {issuer.key, rekeyed_issuer.key} & told)
+    await _read_again(hub, "CP-ISSUER-03", answers, "revoked", lambda keys: not {issuer.key, rekeyed_issuer.key} & keys)
 
 
 async def _read_again(

@@ -80,9 +80,9 @@ class Solana(Lane):
 
     def examine(self) -> Found:
         """Look for surfpool from npm, then for a test validator on the PATH."""
-        finding_ = from_npm(self.name, "surfpool")
+        npm_finding = from_npm(self.name, "surfpool")
         validator = shutil.which("solana-test-validator")
-        return Found(self.name, ready=True, how=validator) if validator and not finding_.ready else finding_
+        return Found(self.name, ready=True, how=validator) if validator and not npm_finding.ready else npm_finding
 
     def look(self, data_dir: Path) -> object:
         """Return the words that start a node: surfpool from npm, else a test validator that is on the PATH."""
