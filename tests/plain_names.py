@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parent.parent
+from tests.plain_english import ROOT, folder
+
 PACKAGES: Final = ("reference", "sim", "conformance", "localnet", "programs")
 _POINTING: Final = """
 all another any both each here it none one ones other others rest same some that there these they thing things this
@@ -71,8 +71,7 @@ def names() -> dict[str, Names]:
     for top in PACKAGES:
         for path in sorted((ROOT / top).rglob("*.py")):
             file = path.relative_to(ROOT).as_posix()
-            parts = file.split("/")
-            package = packages["/".join(parts[: 2 if len(parts) > 2 else 1])]
+            package = packages[folder(file)]
             for node, name in _stored(ast.parse(path.read_text("utf-8"))):
                 place = [f"{file}:{node.lineno}: {name}"] if is_bare(name) else []
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
