@@ -90,7 +90,7 @@ class LaneTools:
 
     Attributes:
         node: Opens the node that the lane's table in a profile gives.
-        payer: Opens a payer there with a funded account; raises `Inconclusive` as `payer_for` does.
+        payer: Opens a payer there with a funded account; raises `Inconclusive` as `open_payer` does.
         checkout: Returns the payer of checkout links that uses the account of such a payer.
         sender: Opens the sender of signed payments on the node.
         take_back: Returns the asset and the native coin in the account of a wallet's label to the funder;

@@ -1,6 +1,6 @@
 """Encodings of JSON that are mistaken for RFC 8785: each differs from it only where a text, name or number is unusual.
 
-A hash that fits one of them shows what a signer does instead; `hashing` has the canonical form itself.
+A hash that fits one of them shows what a signer does instead; `hash_recipes` has the canonical form itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Shutdown of this process: waits are cut short, and every call is answered.
 
-At SIGTERM or SIGINT waits for a chain or another worker end at once (`pause`, `waking`). A call may still wait for
+At SIGTERM or SIGINT waits for a chain or another worker end at once (`pause`, `wake`). A call may still wait for
 something that no wait of ours covers, such as a slow node. `ANSWER_SECONDS` later, which is before the server's own
 grace period is over, every such call is interrupted, and the envelope answers it 503 (P-CV-22). Without that the server
 would cancel it and send a bare 500.

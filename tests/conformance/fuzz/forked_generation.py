@@ -11,7 +11,7 @@ from tests import prepared
 
 
 class Forked:
-    """What `driving` uses of an `asyncio.subprocess.Process`."""
+    """What `generator_process` uses of an `asyncio.subprocess.Process`."""
 
     def __init__(
         self,
