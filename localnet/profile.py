@@ -223,7 +223,7 @@ def _options(facts: StackFacts) -> list[str]:
     # Services in another look are free where the interface is, and so claim nothing beyond it.
     looks_alike = not facts.bindings
     rail = ["rail.a2a", "rail.agent_card"] if "rail" in facts.surfaces else []
-    rail += ["rail.payment_response"] if rail and looks_alike else []
+    rail += ["rail.payment_response", "rail.short_headers"] if rail and looks_alike else []
     beyond = facts.sells is not None and looks_alike
     return [*rail, "gateway.records", "gateway.checkout", "gateway.tenants"] if beyond else rail
 

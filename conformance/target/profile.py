@@ -65,7 +65,8 @@ class Claims(Table):
         surfaces: `rail`, `gateway`, `agent`, `control_plane`, `webhooks`.
         lanes: `algorand`, `base`, `solana`.
         options: `rail.a2a`, `rail.agent_card`; `rail.payment_response` of a rail whose refusals carry x402's
-            `PAYMENT-RESPONSE` (P-ER-01); `gateway.receipts_only` of a gateway that verifies receipts and has no links,
+            `PAYMENT-RESPONSE` (P-ER-01); `rail.short_headers` of a rail whose 402 fits stock proxies
+            (P-CH-02); `gateway.receipts_only` of a gateway that verifies receipts and has no links,
             resources or screening; and of one that follows the specification where the interface leaves it free:
             `gateway.records` (members of links and resources, 3.4 and 3.8), `gateway.checkout` (calls and end of a
             checkout, 3.5) and `gateway.tenants` (administration and trial, 3.9 and 3.10).

@@ -19,4 +19,9 @@ CHECKOUT: Final = "gateway.checkout"
 TENANTS: Final = "gateway.tenants"
 # The settlement response of a refused payment, which x402 version 2 defines and the interface leaves open (P-ER-01).
 PAYMENT_RESPONSE: Final = "rail.payment_response"
-OPTIONS: Final = ("rail.a2a", "rail.agent_card", PAYMENT_RESPONSE, RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS)
+# A 402 whose header fields fit into the buffer of a stock proxy (P-CH-02).
+SHORT_HEADERS: Final = "rail.short_headers"
+OPTIONS: Final = (
+    *("rail.a2a", "rail.agent_card", PAYMENT_RESPONSE, SHORT_HEADERS),
+    *(RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS),
+)

@@ -24,8 +24,18 @@ from reference.web.errors import Refused
 
 # The marks stand in the prepared document where a challenge differs. No value of a service contains an `@` mark.
 _ERROR, _HASH = "@error@", "@request_hash@"
-# A member that most challenges do not have.
+# Members that not every challenge has.
 _FAULTS = '"error_detail":"@error_detail@",'
+_EXTENSIONS = '"extensions":"@extensions@",'
+# The JSON Schema of the extension's `info`. Each 402 carries it in a header field, so it is as short as it can be; the
+# schemas of requests and answers are in the OpenAPI document.
+_BAZAAR_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "input": {"properties": {"body": {"type": "object"}}},
+        "output": {"properties": {"example": {"type": "object"}}},
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +78,22 @@ class Call:
 
 @record
 class Challenge:
-    """A 402's body and the header that repeats it."""
+    """A 402's body and the header that repeats it.
+
+    Attributes:
+        body: The JSON document.
+        faults: The member `error_detail` as it is in `body`, with its comma; empty if `body` has no such member.
+    """
 
     body: bytes
+    faults: bytes = b""
 
     @property
     def headers(self) -> dict[str, str]:
-        """`PAYMENT-REQUIRED`: standard base64 of exactly the body (P-CH-02), and no caching (P-CH-09)."""
-        return {"PAYMENT-REQUIRED": b64encode_as_string(self.body), "Cache-Control": "no-store"}
+        """`PAYMENT-REQUIRED`: base64 of the body without `error_detail` (P-CH-02), and no caching (P-CH-09)."""
+        # x402 does not know `error_detail`, and proxies with 4,096 bytes for all fields could not pass it on.
+        repeated = self.body.replace(self.faults, b"", 1) if self.faults else self.body
+        return {"PAYMENT-REQUIRED": b64encode_as_string(repeated), "Cache-Control": "no-store"}
 
 
 class Challenges:
@@ -108,7 +126,7 @@ class Challenges:
         entries = [
             build_entry(offer, service, scheme=self._scheme, ttl=self._ttl, place=n) for n, offer in enumerate(offers)
         ]
-        marks = [_ERROR, _FAULTS, _HASH]
+        marks = [_ERROR, _FAULTS, _EXTENSIONS, _HASH]
         for place, offer in enumerate(offers):
             marks += [_token_mark(place), *(_extra_mark(place, name) for name in offer.lane.build_live_members(""))]
         document = {
@@ -120,9 +138,10 @@ class Challenges:
                 "description": service.description,
                 "mimeType": "application/json",
             },
+            "extensions": "@extensions@",
             "accepts": entries,
-            "extensions": {"bazaar": build_bazaar(service)},
         }
+        self._extensions = f'"extensions":{orjson.dumps({"bazaar": build_bazaar(service)}).decode()},'
         self._parts, self._holes = _split_at_marks(orjson.dumps(document), marks)
 
     def issue(self, call: Call, *, error: str, unix: int, faults: Sequence[Mapping[str, Any]] = ()) -> Challenge:
@@ -139,7 +158,9 @@ class Challenges:
         """
         self._follow_lanes()
         detail = f'"error_detail":{orjson.dumps(faults).decode()},' if faults else ""
-        values = [error, detail, call.request_hash]  # in the order of the marks
+        # A refusal also carries PAYMENT-RESPONSE, and its client knows how the service is called (P-CH-08).
+        extensions = self._extensions if error == "payment_required" else ""
+        values = [error, detail, extensions, call.request_hash]  # in the order of the marks
         # One draw for all lanes: each draw is a system call, and a 402 is the most frequent answer of a rail (decision
         # 0062).
         nonces = secrets.token_bytes(NONCE_BYTES * len(self._offered))
@@ -157,7 +178,7 @@ class Challenges:
         parts = self._parts.copy()
         for index, number in self._holes:
             parts[index] = values[number]
-        return Challenge("".join(parts).encode())
+        return Challenge("".join(parts).encode(), detail.encode())
 
     def network_of(self, network: str) -> str:
         """Return the network that a refusal names: that of the payment if it is offered, else the first offer's."""
@@ -221,39 +242,7 @@ def build_bazaar(service: Service) -> dict[str, Any]:
     """Return the discovery extension: how the service is called (P-CH-08)."""
     example_input = {"type": "http", "method": "POST", "bodyType": "json", "body": dict(service.example)}
     example_output = {"type": "json", "example": {"service_id": service.id, "result": dict(service.example_result)}}
-    return {"info": {"input": example_input, "output": example_output}, "schema": _build_bazaar_schema(service)}
-
-
-def _build_bazaar_schema(service: Service) -> Mapping[str, Any]:
-    """Return the JSON Schema of `info`, from which clients learn the form of request and answer."""
-    names = list(service.example)
-    answer = {
-        "type": "object",
-        "properties": {"service_id": {"const": service.id}, "result": {"type": "object"}},
-        "required": ["service_id", "result"],
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": {
-            "input": {
-                "type": "object",
-                "properties": {
-                    "type": {"const": "http"},
-                    "method": {"const": "POST"},
-                    "bodyType": {"const": "json"},
-                    "body": {"type": "object", "required": names},
-                },
-                "required": ["type", "method", "bodyType", "body"],
-            },
-            "output": {
-                "type": "object",
-                "properties": {"type": {"const": "json"}, "example": answer},
-                "required": ["type"],
-            },
-        },
-        "required": ["input"],
-    }
+    return {"info": {"input": example_input, "output": example_output}, "schema": _BAZAAR_SCHEMA}
 
 
 def _token_mark(place: int) -> str:

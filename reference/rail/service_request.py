@@ -17,7 +17,7 @@ from reference.web.errors import Refused, Unprocessable
 from reference.web.http.exchange import Request
 
 Faults = Sequence[Mapping[str, Any]]
-# A challenge is also sent in a header of at most 7,168 bytes (P-CH-02), so its faults stay short for any body.
+# Over A2A a challenge is kept with its task, so its faults stay short for any body (P-CH-11).
 _MOST_FAULTS = 3
 _LONGEST_PLACE = 6
 _LONGEST_NAME = 40

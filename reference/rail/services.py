@@ -48,7 +48,7 @@ class Service:
     Attributes:
         id: Its `service_id`.
         path: Its path.
-        description: What it does, in a sentence.
+        description: What it does, in a short sentence: each 402 carries it in a header field.
         model: Its request model.
         example: Its published example request.
         example_result: What an answer to it looks like, in part.
@@ -127,7 +127,7 @@ SERVICES: Mapping[str, Service] = {
         Service(
             "receipt-verify",
             "/pay/v1/verify/receipt",
-            "Verifies a compact JWS receipt and answers with a structured pass or fail report.",
+            "Verifies a signed receipt, with a report.",
             receipt_verification.ClosedReceiptVerifyRequest,
             {"jws": "e30.e30.AA"},
             {"verified": False, "error_code": "UNSUPPORTED_ALG"},
@@ -136,7 +136,7 @@ SERVICES: Mapping[str, Service] = {
         Service(
             "rfc9421-verify",
             "/pay/v1/verify/rfc9421",
-            "Verifies an RFC 9421 signed HTTP message against the expected signer's key.",
+            "Verifies a message signed by RFC 9421.",
             message_signatures.ClosedMessageVerifyRequest,
             {
                 "method": "GET",
@@ -151,7 +151,7 @@ SERVICES: Mapping[str, Service] = {
         Service(
             "compliance-receipt",
             "/pay/v1/compliance/receipt",
-            "Screens a recipient and answers with a signed compliance receipt: ALLOW, REFER or DENY.",
+            "Screens a recipient: ALLOW, REFER or DENY.",
             screening.ClosedScreeningRequest,
             {"recipient_address": "screen-allow", "network": EXAMPLE},
             {"verdict": "ALLOW", "network_normalised": EXAMPLE},

@@ -74,7 +74,6 @@ def test_the_402_is_the_document_of_the_profile(rail: Rail, path: str) -> None:
     )
     header = answer.headers["PAYMENT-REQUIRED"]
     assert base64.b64decode(header, validate=True) == answer.content
-    assert len(header) <= 7_168
     assert answer.headers["Cache-Control"] == "no-store"
 
 
@@ -86,10 +85,10 @@ def test_the_discovery_extension_has_schemas_that_hold_for_it(rail: Rail, path: 
     assert (
         report["input"]["properties"]["body"]["type"] == report["output"]["properties"]["example"]["type"] == "object"
     )
-    held = jsonschema_rs.validator_for(bazaar["schema"])
-    assert held.is_valid(bazaar["info"])
-    for part in ("input", "output"):
-        assert not held.is_valid({**bazaar["info"], part: {}})
+    validator = jsonschema_rs.validator_for(bazaar["schema"])
+    assert validator.is_valid(bazaar["info"])
+    for part, name in (("input", "body"), ("output", "example")):
+        assert not validator.is_valid({**bazaar["info"], part: {name: "text"}})
 
 
 def test_a_stock_client_can_read_the_402(rail: Rail) -> None:
