@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import cast
 
 from reference.control_plane.app import Routes, build_app, list_operations
@@ -20,7 +21,7 @@ from reference.control_plane.service_health import HealthBoard, Posture
 from reference.control_plane.services import ServiceRegister
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.store.audit_log import Audit
-from reference.store.database import DatabaseUnavailable
+from reference.store.database import DatabaseUnavailable, ping
 from reference.store.database_url import open_database
 from reference.store.issuers import Issuers
 from reference.store.services import Services
@@ -33,6 +34,7 @@ from reference.web.http.bearer_token import BearerToken
 from reference.web.http.detail_faults import render_refusal
 from reference.web.http.rate import AddressLimit
 from reference.web.keyring import refuse_lost
+from reference.web.process.readiness import READINESS
 from reference.web.settings import Misconfigured, name_setting
 
 
@@ -48,6 +50,7 @@ async def open_control_plane(settings: ControlPlaneSettings) -> AsyncIterator[As
             settings.data_dir.mkdir(parents=True, exist_ok=True)
         database = open_database(settings.dsn)
         exits.push_async_callback(database.close)
+        exits.enter_context(READINESS.require("database", partial(ping, database)))
         clock = WpClock(settings.clock_offset_file)
         token, key = await _open_secrets(settings, UsedKeyIds(database), clock)
         # The age of the key file dates the empty trust set, so that its document is the same after each restart.

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, cast
 
 import aiohttp
@@ -41,7 +42,7 @@ from reference.protocol.jws import sign_compact
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
 from reference.store.attestations import Attestations
-from reference.store.database import Database, DatabaseUnavailable
+from reference.store.database import Database, DatabaseUnavailable, ping
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.deliveries import Deliveries
 from reference.store.destinations import Destinations
@@ -63,6 +64,7 @@ from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.metrics import add_metrics
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
 from reference.web.logs import get_logger
+from reference.web.process.readiness import READINESS
 from reference.web.reloaded_file import ReloadedFile
 from reference.web.sealing import Seal
 from reference.web.settings import Misconfigured, name_setting
@@ -189,6 +191,7 @@ async def _open_dependencies(
     """Open the database, and create the keys and the first administrator at a first start."""
     database = open_database(database_dsn(settings))
     exits.push_async_callback(database.close)
+    exits.enter_context(READINESS.require("database", partial(ping, database)))
     clock = WpClock(settings.clock_offset_file)
     chain_time = ChainTime(
         clock, lambda: build_newest_block_readers(lanes), SharedFacts(database, facts), strict=settings.mode == "live"

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -44,7 +45,7 @@ from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
 from reference.rail.settlement.settler import SettlingPaymentSource
 from reference.store.a2a_tasks import Tasks
-from reference.store.database import Database, DatabaseUnavailable
+from reference.store.database import Database, DatabaseUnavailable, ping
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.outages import Outages
 from reference.store.rail_tables import facts
@@ -63,6 +64,7 @@ from reference.web.http.metrics import add_metrics
 from reference.web.http.rate import AddressLimit
 from reference.web.keyring import secret_bytes
 from reference.web.logs import get_logger
+from reference.web.process.readiness import READINESS
 from reference.web.settings import Misconfigured, name_setting
 
 Duty = Callable[[], Awaitable[None]]
@@ -195,6 +197,7 @@ async def _open_dependencies(settings: RailSettings, lanes: Mapping[str, Lane], 
     database = open_database(locate_ledger(settings))
     # Opened first and so closed last: everything else may write until it has ended.
     exits.push_async_callback(database.close)
+    exits.enter_context(READINESS.require("database", partial(ping, database)))
     clock = WpClock(settings.clock_offset_file)
     ledger, generations, known_keys = Redemptions(database), Generations(database), UsedKeyIds(database)
     shared_facts = SharedFacts(database, facts)

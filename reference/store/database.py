@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
-from sqlalchemy import MetaData, Select, Update
+from sqlalchemy import MetaData, Select, Update, select
 from sqlalchemy.sql.base import Executable
 
 from reference.fast_records import record
 
 Row: TypeAlias = Sequence[Any]
+_ALIVE = select(1)
 
 
 class DuplicateKey(Exception):
@@ -97,3 +98,12 @@ class Database(Protocol):
 
     async def close(self) -> None:
         """Close all connections after carrying out everything that was submitted before."""
+
+
+async def ping(database: Database) -> None:
+    """Ask a database for a constant.
+
+    Raises:
+        DatabaseUnavailable: It does not answer.
+    """
+    await database.rows(_ALIVE)

@@ -14,7 +14,7 @@ from sqlalchemy import String, and_, bindparam, cast, delete, exists, insert, li
 from reference.protocol.redemption import RedemptionEvent
 from reference.protocol.weld import Payment
 from reference.store import kept_requests, used_transfers
-from reference.store.database import Change, Database, DuplicateKey, RowNotFound
+from reference.store.database import Change, Database, DuplicateKey, RowNotFound, ping
 from reference.store.rail_tables import METADATA, kept_claims, redemptions, settlements, unfetched_answers
 from reference.store.redemption_moves import IS_IT, IS_UNPAID, build_drop, build_move, build_stay
 from reference.store.redemption_rows import MARKS, SELECT, Answer, NewClaim, Redemption
@@ -49,7 +49,7 @@ _EARLIER_SALES = select(
     used_transfers.is_unlisted(_ROW.network, _ROW.tx_id, cast(_ROW.id, String(36))),
 )
 
-_ALIVE = select(1)
+
 _OF_TOKEN_OR_PAYMENT = SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
 _GET = SELECT.where(IS_IT)
 _UNPAID_CLAIMS = SELECT.where(_ROW.token == bindparam("token"), IS_UNPAID).order_by(_ROW.claim_order)
@@ -152,7 +152,7 @@ class Redemptions:
         Raises:
             DatabaseUnavailable: It does not answer.
         """
-        await self._database.rows(_ALIVE)
+        await ping(self._database)
 
     async def find_involved(self, token: str, payment_key: str) -> list[Redemption]:
         """Return every row with this token or this payment."""

@@ -81,7 +81,15 @@ class CommonSettings(BaseSettings):
     rate_limits: Switch = True
     body_limit: int = Field(default=65536, ge=1)
     server: str = HYPERCORN
+    drain_seconds: float | None = Field(default=None, ge=0, le=600)
     local_networks: Path | None = None
+
+    @property
+    def effective_drain_seconds(self) -> float:
+        """How long calls are served after the signal to end: by default 1 s, and in test mode not at all."""
+        if self.drain_seconds is not None:
+            return self.drain_seconds
+        return 1.0 if self.mode == "live" else 0.0
 
     @field_validator("local_networks")
     @classmethod

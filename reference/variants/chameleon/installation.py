@@ -35,7 +35,7 @@ def install(shape: Shape, surface: str) -> None:
 
     # A variant writes `Date` itself. So it always runs on the server whose date header can be switched off.
     Config.include_date_header = False
-    replace(serving, "run_server", lambda run: lambda build, fd, _: run(wrap_build(build), fd))
+    replace(serving, "run_server", lambda run: lambda build, fd, *_: run(wrap_build(build), fd))
 
 
 def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:

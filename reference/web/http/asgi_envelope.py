@@ -17,6 +17,7 @@ import orjson
 from reference.deadlines import Deadlines
 from reference.web.errors import Refused
 from reference.web.process import file_descriptors
+from reference.web.process.readiness import READINESS, Readiness
 from reference.web.process.shutdown import SHUTDOWN, CutShort, Interruptible, Shutdown
 
 Scope = MutableMapping[str, Any]
@@ -38,6 +39,8 @@ FRAMING = "weldproof.framing"
 _STATUS_SENT = "weldproof.begun"
 _REQUEST_ID_HEADER = b"x-request-id"
 _CLOSE = (b"connection", b"close")
+_READY_PATH = "/health/ready"
+_PROBES = {"/health/live": b'{"status":"live"}', _READY_PATH: b'{"status":"ready"}'}
 _LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
 Gate = Callable[[Scope], None]
 # Returns headers and body of a refusal, None where the usual JSON is right.
@@ -59,6 +62,7 @@ class Envelope:
         context: Whether a refusal's body contains its context.
         render_refusal: Renders a refusal as a page for people.
         shutdown: The end of the process, at which a call that is not answered yet gets 503 (P-CV-22).
+        readiness: What must hold for `/health/ready` to answer 200 (P-CV-24).
     """
 
     app: AsgiApp
@@ -70,6 +74,7 @@ class Envelope:
     context: bool = False
     render_refusal: RefusalRenderer | None = None
     shutdown: Shutdown = field(default=SHUTDOWN, repr=False, compare=False)
+    readiness: Readiness = field(default=READINESS, repr=False, compare=False)
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
     _deadlines: Deadlines = field(init=False, repr=False, compare=False)
 
@@ -102,6 +107,10 @@ class Envelope:
 
     async def _respond(self, scope: Scope, receive: Receive, answer: Send) -> None:
         try:
+            # Before every limit: a probe that is refused for its rate would take a process out that works.
+            if scope["method"] in {"GET", "HEAD"} and scope["path"] in _PROBES:
+                await self._answer_probe(scope, answer)
+                return
             self._judge(scope)
         except Refused as refusal:
             await self._refuse(scope, answer, refusal)
@@ -110,6 +119,21 @@ class Envelope:
             await _send(answer, 204, self.preflight.items(), b"")
         else:
             await self._serve(scope, receive, answer)
+
+    async def _answer_probe(self, scope: Scope, answer: Send) -> None:
+        """Answer a probe of liveness or readiness (P-CV-24).
+
+        Raises:
+            Refused: 503; the process is alive and not ready.
+        """
+        _refuse_framing(scope)
+        if scope["path"] == _READY_PATH:
+            file_descriptors.refuse_health()
+            fault = await self.readiness.find_fault()
+            if fault is not None:
+                raise Refused(503, "not_ready", f"not ready: {fault}", {"Retry-After": RETRY_SECONDS})
+        fields = {"content-type": "application/json", "cache-control": "no-store"}
+        await _send(answer, 200, fields.items(), _PROBES[scope["path"]])
 
     def _judge(self, scope: Scope) -> None:
         _refuse_framing(scope)
@@ -198,7 +222,7 @@ class Envelope:
         answer_headers = scope.get(ANSWER_HEADERS, {}).items()
         further = [(name.lower().encode(), value.encode()) for name, value in answer_headers]
         # A process that ends closes its connections. A client that does not know would lose its next call.
-        close_header = (_CLOSE,) if self.shutdown.is_signalled else ()
+        close_header = (_CLOSE,) if self.shutdown.is_draining else ()
         return [
             *headers,
             *[header for header in (own, *self._extra, *further, *close_header) if header[0] not in present],

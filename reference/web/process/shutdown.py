@@ -1,9 +1,11 @@
-"""Shutdown of this process: waits are cut short, and every call is answered.
+"""Shutdown of this process: it drains, then waits are cut short, and every call is answered.
 
-At SIGTERM or SIGINT waits for a chain or another worker end at once (`pause`, `wake`). A call may still wait for
-something that no wait of ours covers, such as a slow node. `ANSWER_SECONDS` later, which is before the server's own
-grace period is over, every such call is interrupted, and the envelope answers it 503 (P-CV-22). Without that the server
-would cancel it and send a bare 500.
+At SIGTERM or SIGINT a process first drains: it is not ready any more, serves calls as before, and each answer ends its
+connection, so that load balancers and clients with open connections choose another process. Then it takes no new
+connections, and waits for a chain or another worker end at once (`pause`, `wake`). A call may still wait for something
+else, such as a slow node. `ANSWER_SECONDS` later, which is before the server's own grace period is over, every such
+call is interrupted, and the envelope answers it 503 (P-CV-22). Without that the server would cancel it and send a bare
+500.
 """
 
 from __future__ import annotations
@@ -30,17 +32,22 @@ class Shutdown:
         Args:
             answer_seconds: How long a call may go on after the signal.
         """
+        self.is_draining = False
         self.is_signalled = False
         self.is_over = False
         self._answer_seconds = answer_seconds
         self._woken = set[asyncio.Event]()
         self._calls = set[Interruptible]()
 
+    def drain(self) -> None:
+        """Begin to drain: answers end their connections from now on."""
+        self.is_draining = True
+
     def begin(self) -> None:
         """Begin the end: wake what waits, and interrupt the calls that are not answered after a while."""
         if self.is_signalled:
             return
-        self.is_signalled = True
+        self.is_draining = self.is_signalled = True
         for event in self._woken:
             event.set()
         # Before the server's own grace period ends, which cancels calls and sends a bare 500 (P-CV-22).

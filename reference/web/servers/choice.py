@@ -27,7 +27,7 @@ CONNECTION_REQUESTS = 1_000_000
 _GRACE_SECONDS = 3
 
 
-async def serve_on_hypercorn(app: AsgiApp, fd: int) -> None:
+async def serve_on_hypercorn(app: AsgiApp, fd: int, drain_seconds: float) -> None:
     """Serve on Hypercorn until SIGTERM or SIGINT."""
     config = Config()
     # A socket that listens already, so both servers start in the same way.
@@ -42,15 +42,16 @@ async def serve_on_hypercorn(app: AsgiApp, fd: int) -> None:
     # Before the first connection: Hypercorn has no setting for the class that serves one.
     hypercorn_http1.install_http1()
     stop = asyncio.Event()
-    _handle_signals(stop.set)
+    _handle_signals(stop.set, drain_seconds)
 
     async def wait_for_stop() -> None:
         await stop.wait()
 
     await serve(app, config, shutdown_trigger=wait_for_stop)  # type: ignore[arg-type]
+    await hypercorn_http1.Connection.finish()
 
 
-async def serve_on_uvicorn(app: AsgiApp, fd: int) -> None:
+async def serve_on_uvicorn(app: AsgiApp, fd: int, drain_seconds: float) -> None:
     """Serve on uvicorn with httptools until SIGTERM or SIGINT."""
     # Only services on uvicorn need it.
     import uvicorn  # noqa: PLC0415
@@ -62,7 +63,7 @@ async def serve_on_uvicorn(app: AsgiApp, fd: int) -> None:
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
-            _handle_signals(self.stop)
+            _handle_signals(self.stop, drain_seconds)
             yield
 
         def stop(self) -> None:
@@ -83,17 +84,27 @@ async def serve_on_uvicorn(app: AsgiApp, fd: int) -> None:
     await Server(config).serve([socket.socket(fileno=fd)])
 
 
-SERVERS: Mapping[str, Callable[[AsgiApp, int], Awaitable[None]]] = {
+SERVERS: Mapping[str, Callable[[AsgiApp, int, float], Awaitable[None]]] = {
     HYPERCORN: serve_on_hypercorn,
     UVICORN: serve_on_uvicorn,
 }
 """The functions that serve an app on a listening socket, by name."""
 
 
-def _handle_signals(stop: Callable[[], None]) -> None:
-    def handle_signal() -> None:
+def _handle_signals(stop: Callable[[], None], drain_seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
         stop()
         SHUTDOWN.begin()
 
+    def handle_signal() -> None:
+        # A second signal does not wait.
+        if SHUTDOWN.is_draining or not drain_seconds:
+            end()
+            return
+        SHUTDOWN.drain()
+        loop.call_later(drain_seconds, end)
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, handle_signal)
+        loop.add_signal_handler(number, handle_signal)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import h11
 from h11._receivebuffer import ReceiveBuffer
-from hypercorn.asyncio import tcp_server
+from hypercorn.asyncio import run, tcp_server
 from hypercorn.protocol.events import EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
@@ -22,21 +22,63 @@ from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ConnectionState
 
 from reference.web.http.asgi_envelope import FRAMING
-from reference.web.servers.framing import CODING_UNKNOWN, HEAD_TOO_LARGE, NOT_FRAMED, Head, judge_head
+from reference.web.servers.framing import (
+    CODING_UNKNOWN,
+    FIRST_REQUEST_SECONDS,
+    HEAD_TOO_LARGE,
+    NOT_FRAMED,
+    Head,
+    judge_head,
+)
 
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 _FAULTS = {431: HEAD_TOO_LARGE, 501: CODING_UNKNOWN}
 
 
 def install_http1() -> None:
-    """Make Hypercorn serve every connection of this process with `Http1`."""
+    """Make Hypercorn serve every connection of this process with `Http1`, and end it as `Connection` does."""
     tcp_server.ProtocolWrapper = _open_connection  # type: ignore[attr-defined,assignment]
+    run.TCPServer = Connection  # type: ignore[attr-defined]
 
 
 def _open_connection(*words: Any) -> Http1:
     *arguments, alpn_protocol = words
     del alpn_protocol
     return Http1(*arguments)
+
+
+class Connection(tcp_server.TCPServer):
+    """One connection; at the end of the process, one without a request waits for its first one for a short time."""
+
+    running: ClassVar[set[asyncio.Task[Any]]] = set()
+
+    async def run(self) -> None:
+        """Serve the connection until it is closed."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - Hypercorn makes one for each connection
+        self.running.add(task)
+        task.add_done_callback(self.running.discard)
+        await super().run()
+
+    @classmethod
+    async def finish(cls) -> None:
+        """Wait for the connections that Hypercorn does not: it accepted them when it was about to end."""
+        await asyncio.sleep(0)  # their tasks begin
+        if cls.running:
+            await asyncio.wait(cls.running, timeout=FIRST_REQUEST_SECONDS * 2)
+
+    async def _idle_timeout(self) -> None:
+        # Not `wait_for`: it swallows a cancellation that comes when the event is set, and would end a call that begins.
+        try:
+            async with asyncio.timeout(self.config.keep_alive_timeout):
+                await self.context.terminated.wait()
+        except TimeoutError:
+            pass
+        else:
+            # A proxy that has just connected has sent its request already. To end the connection would lose the call.
+            if isinstance(self.protocol, Http1) and not self.protocol.keep_alive_requests:
+                await asyncio.sleep(FIRST_REQUEST_SECONDS)
+        await asyncio.shield(self._initiate_server_close())
 
 
 class StrictLines(ReceiveBuffer):

@@ -46,7 +46,7 @@ def serve_surface(
     try:
         _refuse_without_mode(settings)
         descriptor = _open_listener(name, host, settings.bind, port) if fd is None else _prepare_inherited(name, fd)
-        run_server(build, descriptor, settings.server)
+        run_server(build, descriptor, settings.server, settings.effective_drain_seconds)
     except (Misconfigured, ValueError) as fault:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)
@@ -65,11 +65,16 @@ def _refuse_without_mode(settings: CommonSettings) -> None:
         )
 
 
-def run_server(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int, server: str = HYPERCORN) -> None:
+def run_server(
+    build: Callable[[], AbstractAsyncContextManager[AsgiApp]],
+    fd: int,
+    server: str = HYPERCORN,
+    drain_seconds: float = 0.0,
+) -> None:
     """Serve the app that `build` opens until SIGTERM or SIGINT, on a socket that listens; it is closed at the end."""
     import uvloop  # noqa: PLC0415 - only a server needs it
 
-    uvloop.run(_serve(build, fd, server))
+    uvloop.run(_serve(build, fd, server, drain_seconds))
 
 
 def _open_listener(name: str, setting: str, host: str, port: int) -> int:
@@ -113,13 +118,15 @@ def _prepare_inherited(name: str, fd: int) -> int:
     return fd
 
 
-async def _serve(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int, server: str) -> None:
+async def _serve(
+    build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int, server: str, drain_seconds: float
+) -> None:
     async with build() as app:
         # The objects that exist now stay until the end, so the garbage collector need not examine them.
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         watch = asyncio.create_task(file_descriptors.WATCH.watch())
         try:
-            await SERVERS[server](app, fd)
+            await SERVERS[server](app, fd, drain_seconds)
         finally:
             watch.cancel()

@@ -20,6 +20,7 @@ from reference.web.errors import Refused
 from reference.web.http.asgi_envelope import FRAMING
 from reference.web.servers.framing import (
     CODING_UNKNOWN,
+    FIRST_REQUEST_SECONDS,
     HEAD_LIMIT,
     HEAD_TOO_LARGE,
     NOT_FRAMED,
@@ -61,6 +62,7 @@ class FastHttp1(HttpToolsProtocol):
         super().__init__(*arguments, **keywords)
         self._place = _Place.BETWEEN
         self._method = b""  # the one that the parser did not know, empty for one that it does
+        self._has_request = False
         self._messages_begun = 0
         self._unfinished = 0  # bytes since something was whole
         self._after_cr = False  # between two messages, whether a CR came last
@@ -71,6 +73,12 @@ class FastHttp1(HttpToolsProtocol):
         """Begin; every head must arrive in time, also the first one."""
         super().connection_made(transport)
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def shutdown(self) -> None:
+        """End the connection with the process; one without a request waits for its first one for a short time."""
+        # A proxy that has just connected has sent its request already. To end the connection would lose the call.
+        seconds = 0.0 if self._has_request else FIRST_REQUEST_SECONDS
+        self.loop.call_later(seconds, super().shutdown)
 
     def data_received(self, data: bytes) -> None:
         """Read received bytes."""
@@ -124,6 +132,7 @@ class FastHttp1(HttpToolsProtocol):
             raise _Ended
         super().on_message_begin()
         self._messages_begun += 1
+        self._has_request = True
         self._place = _Place.HEAD
 
     def on_header(self, name: bytes, value: bytes) -> None:

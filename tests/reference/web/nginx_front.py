@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -38,6 +38,12 @@ _SERVER = """
     }}
   }}
 """
+_BALANCED = """
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{ proxy_pass http://workers; proxy_set_header Host $host; }}
+  }}
+"""
 
 
 @contextmanager
@@ -58,19 +64,42 @@ def behind_nginx(folder: Path, services: Mapping[str, int]) -> Iterator[dict[str
     folder.mkdir(parents=True)
     with ExitStack() as exits:
         ports = {name: exits.enter_context(reserved_port()) for name in services}
-        with _run_nginx(program, folder, services, ports):
+        servers = "".join(_SERVER.format(port=ports[name], behind=services[name]) for name in services)
+        with _run_nginx(program, folder, servers, ports.values()):
             yield {name: ("127.0.0.1", port) for name, port in ports.items()}
 
 
 @contextmanager
-def _run_nginx(program: Program, folder: Path, services: Mapping[str, int], ports: Mapping[str, int]) -> Iterator[None]:
-    servers = "".join(_SERVER.format(port=ports[name], behind=services[name]) for name in services)
+def balanced_by_nginx(folder: Path, workers: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """Put one nginx in front of several workers of one service until the block is left.
+
+    Args:
+        folder: Its own.
+        workers: The ports of the workers.
+
+    Yields:
+        The address at which they are reached through it.
+
+    Raises:
+        Missing: There is no nginx here and none could be got.
+    """
+    program = nginx()
+    folder.mkdir(parents=True)
+    servers = "".join(f" server 127.0.0.1:{port};" for port in workers)
+    with reserved_port() as port:
+        block = f"upstream workers {{{servers} }}" + _BALANCED.format(port=port)
+        with _run_nginx(program, folder, block, [port]):
+            yield "127.0.0.1", port
+
+
+@contextmanager
+def _run_nginx(program: Program, folder: Path, servers: str, ports: Iterable[int]) -> Iterator[None]:
     user = "user root;" if os.geteuid() == 0 else ""
     (folder / "conf").write_text(_CONFIGURATION.format(folder=folder, user=user, servers=servers), "utf-8")
     words = [str(program.path), "-p", str(folder), "-c", str(folder / "conf"), "-e", str(folder / "log")]
     process = subprocess.Popen(words)
     try:
-        for port in ports.values():
+        for port in ports:
             _await(port, process, folder / "log")
         yield
     finally:
