@@ -8,16 +8,16 @@ from tools.bench import goals
 from tools.bench.ratios import ratio
 from tools.bench.record import Figures
 
-_KEPT = "## What is not reached, and why"
+_HANDWRITTEN_HEADING = "## What is not reached, and why"
 
 
 def kept_part(before: str) -> str:
     """Return the part of a document that is written by hand, from its heading on."""
-    place = before.find(_KEPT)
+    place = before.find(_HANDWRITTEN_HEADING)
     return before[place:] if place >= 0 else ""
 
 
-def document(figures: Figures, *, kept: str = "") -> str:
+def document(figures: Figures, *, handwritten_part: str = "") -> str:
     """Return the document of a run, in Markdown."""
     parts = [
         _head(figures),
@@ -30,11 +30,11 @@ def document(figures: Figures, *, kept: str = "") -> str:
         _METHOD,
         _versions(figures),
     ]
-    missing = goals.unmeasured(figures.jobs)
-    if missing:
-        names = ", ".join(f"{goal.id} beside {goal.other}" for goal in missing)
+    unmeasured_goals = goals.list_unmeasured(figures.jobs)
+    if unmeasured_goals:
+        names = ", ".join(f"{goal.id} beside {goal.other}" for goal in unmeasured_goals)
         parts.insert(2, f"Not measured in this run: {names}.\n")
-    return "\n".join(filter(None, [*parts, kept]))
+    return "\n".join(filter(None, [*parts, handwritten_part]))
 
 
 def _head(figures: Figures) -> str:
@@ -50,16 +50,16 @@ def _head(figures: Figures) -> str:
 def _goals(figures: Figures) -> str:
     rows = [
         (
-            one.goal.id,
-            one.goal.job,
-            f"{one.goal.ours}: {_cost(one.ours)}",
-            f"{one.goal.other}: {_cost(one.other)}",
-            f"{one.ratio.median:.2f}x",
-            f"{one.ratio.low:.2f} to {one.ratio.high:.2f}",
-            f"{one.goal.at_least:.2f}x",
-            one.verdict,
+            standing.goal.id,
+            standing.goal.job,
+            f"{standing.goal.ours}: {_cost(standing.ours)}",
+            f"{standing.goal.other}: {_cost(standing.other)}",
+            f"{standing.ratio.median:.2f}x",
+            f"{standing.ratio.low:.2f} to {standing.ratio.high:.2f}",
+            f"{standing.goal.at_least:.2f}x",
+            standing.verdict,
         )
-        for one in goals.standings(figures.jobs)
+        for standing in goals.standings(figures.jobs)
     ]
     head = ("Goal", "Job", "Ours (us)", "Beside (us)", "Ratio", "Spread", "At least", "")
     return "## Goals\n\nA ratio above 1 means that Weldproof costs less.\n\n" + _table(head, rows)
@@ -67,8 +67,14 @@ def _goals(figures: Figures) -> str:
 
 def _limits(figures: Figures) -> str:
     rows = [
-        (one.job, one.ours, _cost(one.cost), _cost(one.limit), "reached" if one.reached else "not reached")
-        for one in (*goals.holdings(figures.jobs), *goals.lane_holdings(figures.lanes))
+        (
+            holding.job,
+            holding.ours,
+            _cost(holding.cost),
+            _cost(holding.limit),
+            "reached" if holding.is_reached else "not reached",
+        )
+        for holding in (*goals.holdings(figures.jobs), *goals.lane_holdings(figures.lanes))
     ]
     return "## Limits\n\n" + _table(("Job", "Ours", "CPU us", "At most", ""), rows) if rows else ""
 
@@ -78,16 +84,16 @@ def _jobs(figures: Figures) -> str:
     for job in figures.jobs:
         first = job.contenders[0]
         rows = []
-        for one in job.contenders:
-            found = ratio(first.rounds, one.rounds)
-            beside = "" if one is first else f"{found.median:.3g}x"
-            spread = "" if one is first else f"{found.low:.3g} to {found.high:.3g}"
-            rate = (f"{one.per_second:,.0f}",) if job.name in goals.COUNTED else ()
-            rows.append((one.name, one.role, _cost(one.cost), *rate, beside, spread))
-        said = goals.JOBS.get(job.name, "")
-        counted = (f"{goals.COUNTED[job.name]} a second and core",) if job.name in goals.COUNTED else ()
-        head = ("Contender", "", "CPU us", *counted, f"{first.name} is", "Spread")
-        parts.append(f"### {job.name}: {said}\n\n{_table(head, rows)}")
+        for contender in job.contenders:
+            quotient = ratio(first.rounds, contender.rounds)
+            beside = "" if contender is first else f"{quotient.median:.3g}x"
+            spread = "" if contender is first else f"{quotient.low:.3g} to {quotient.high:.3g}"
+            rate = (f"{contender.per_second:,.0f}",) if job.name in goals.RATE_UNITS else ()
+            rows.append((contender.name, contender.role, _cost(contender.cost), *rate, beside, spread))
+        sentence = goals.JOBS.get(job.name, "")
+        rate_column = (f"{goals.RATE_UNITS[job.name]} a second and core",) if job.name in goals.RATE_UNITS else ()
+        head = ("Contender", "", "CPU us", *rate_column, f"{first.name} is", "Spread")
+        parts.append(f"### {job.name}: {sentence}\n\n{_table(head, rows)}")
     return "\n".join(parts)
 
 
@@ -121,15 +127,15 @@ def _lanes(figures: Figures) -> str:
 def _suite(figures: Figures) -> str:
     if figures.suite is None:
         return ""
-    told = figures.suite
+    run = figures.suite
     rows = [
-        (one["check"], f"{one['seconds']:.2f}", str(one["exchanges"]), f"{one['exchange_seconds']:.2f}")
-        for one in told["checks"][:15]
+        (check["check"], f"{check['seconds']:.2f}", str(check["exchanges"]), f"{check['exchange_seconds']:.2f}")
+        for check in run["checks"][:15]
     ]
-    whole = f"{told['seconds']:.1f}" if told["seconds"] is not None else "unknown"
+    whole = f"{run['seconds']:.1f}" if run["seconds"] is not None else "unknown"
     return (
         "## The suite's own run\n\n"
-        f"The run took {whole} s; its {len(told['checks'])} checks took {told['check_seconds']:.1f} s in all, for they "
+        f"The run took {whole} s; its {len(run['checks'])} checks took {run['check_seconds']:.1f} s in all, for they "
         "run side by side. The slowest (`weldproof bench --suite report` shows all of any run):\n\n"
         + _table(("Check", "Seconds", "Exchanges", "their seconds, added up"), rows)
     )
@@ -172,8 +178,8 @@ _METHOD = """## Method
 
 
 def _versions(figures: Figures) -> str:
-    told = ", ".join(f"{name} {version}" for name, version in figures.versions.items())
-    return f"## Versions\n\n{told}.\n"
+    versions = ", ".join(f"{name} {version}" for name, version in figures.versions.items())
+    return f"## Versions\n\n{versions}.\n"
 
 
 def _cost(cost: float) -> str:

@@ -43,7 +43,7 @@ waits for a socket, a thread or a disk, as a paid call does, costs more there, a
 IN_TURNS = ("receipt-peers", "receipt-offline", "message-peers")
 """Those of programs that are asked for one round at a time."""
 
-COUNTED: Mapping[str, str] = {name: "receipts" for name in JOBS if name.startswith("receipt")}
+RATE_UNITS: Mapping[str, str] = {name: "receipts" for name in JOBS if name.startswith("receipt")}
 """Jobs that are also reported per second and core: a million divided by the CPU microseconds of one."""
 
 WITHIN: Mapping[str, float] = {"challenge": 40e-6, "paid-call": 400e-6, "zk-issue": 0.5, "zk-verify": 0.3}
@@ -121,7 +121,7 @@ class Standing:
     ratio: Ratio
 
     @property
-    def reached(self) -> bool:
+    def is_reached(self) -> bool:
         """Whether the median reaches the goal."""
         return self.ratio.median >= self.goal.at_least
 
@@ -129,19 +129,19 @@ class Standing:
     def verdict(self) -> str:
         """`reached`, or `not reached` with the argument where there is one."""
         argument = ARGUMENTS.get((self.goal.id, self.goal.other))
-        return "reached" if self.reached else ": ".join(filter(None, ("not reached", argument)))
+        return "reached" if self.is_reached else ": ".join(filter(None, ("not reached", argument)))
 
 
 def standings(jobs: Sequence[Job]) -> list[Standing]:
     """Return every goal whose two contenders were measured."""
     by_name = {job.name: job for job in jobs}
-    found = []
+    list_of_standings = []
     for goal in GOALS:
         job = by_name.get(goal.job)
-        ours, other = (job.find(goal.ours), job.find(goal.other)) if job is not None else (None, None)
-        if ours is not None and other is not None:
-            found.append(Standing(goal, ours.cost, other.cost, ratio(ours.rounds, other.rounds)))
-    return found
+        ours, peer = (job.find(goal.ours), job.find(goal.other)) if job is not None else (None, None)
+        if ours is not None and peer is not None:
+            list_of_standings.append(Standing(goal, ours.cost, peer.cost, ratio(ours.rounds, peer.rounds)))
+    return list_of_standings
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Holding:
     limit: float
 
     @property
-    def reached(self) -> bool:
+    def is_reached(self) -> bool:
         """Whether it does."""
         return self.cost <= self.limit
 
@@ -162,11 +162,11 @@ class Holding:
 def holdings(jobs: Sequence[Job]) -> list[Holding]:
     """Return how ours stand beside the limits of the jobs that were measured."""
     return [
-        Holding(job.name, one.name, one.cost, WITHIN[job.name] * 1_000_000)
+        Holding(job.name, contender.name, contender.cost, WITHIN[job.name] * 1_000_000)
         for job in jobs
         if job.name in WITHIN
-        for one in job.of_ours()
-        if one.name != QUART
+        for contender in job.of_ours()
+        if contender.name != QUART
     ]
 
 
@@ -175,7 +175,7 @@ def lane_holdings(lanes: Mapping[str, float]) -> list[Holding]:
     return [Holding("lanes", lane, cost, LANES[lane] * 1_000_000) for lane, cost in lanes.items() if lane in LANES]
 
 
-def unmeasured(jobs: Sequence[Job]) -> list[Goal]:
+def list_unmeasured(jobs: Sequence[Job]) -> list[Goal]:
     """Return the goals that this run says nothing about."""
-    measured = {standing.goal for standing in standings(jobs)}
-    return [goal for goal in GOALS if goal not in measured]
+    goals_with_figures = {standing.goal for standing in standings(jobs)}
+    return [goal for goal in GOALS if goal not in goals_with_figures]

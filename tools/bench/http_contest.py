@@ -20,7 +20,7 @@ from programs.missing import Missing
 from programs.node import node
 from tools.bench import goals, load, peer_home, servers
 from tools.bench.peer_home import PEERS
-from tools.bench.processor import pinned, server_and_client
+from tools.bench.processor import pin_to, server_and_client
 from tools.bench.ratios import Contender, Job
 from tools.bench.servers import Server
 
@@ -71,14 +71,14 @@ class Entrant:
 
     def _cost(self) -> float:
         before = self.server.seconds()
-        asked = itertools.islice(self.requests, self.count)
+        requests = itertools.islice(self.requests, self.count)
         try:
-            answered = asyncio.run(load.send_all(self.server.port, asked, self.status))
+            answer_count = asyncio.run(load.send_all(self.server.port, requests, self.status))
         except (load.LoadFault, OSError) as fault:
             raise load.LoadFault(f"{self.name}: {fault}") from fault
-        if answered != self.count:
-            raise load.LoadFault(f"{self.name}: {answered} of {self.count} requests were answered")
-        return (self.server.seconds() - before) / answered * _MICRO
+        if answer_count != self.count:
+            raise load.LoadFault(f"{self.name}: {answer_count} of {self.count} requests were answered")
+        return (self.server.seconds() - before) / answer_count * _MICRO
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class Arena:
 
     def _path(self) -> str:
         """Return the module path that adds granian to our own environment."""
-        added = str(peer_home.python_home(self.plan.say).servers)
-        return os.pathsep.join(filter(None, (added, os.environ.get("PYTHONPATH", ""))))
+        servers_path = str(peer_home.python_home(self.plan.say).servers)
+        return os.pathsep.join(filter(None, (servers_path, os.environ.get("PYTHONPATH", ""))))
 
     def x402(self, server: str) -> Server:
         """Start the x402 middleware for FastAPI."""
@@ -131,8 +131,8 @@ class Arena:
         return self._start([str(node().path), str(home / "x402_hono.mjs"), "{fd}"], self.plan.folder / "hono", {})
 
     def _start(self, words: Sequence[str], folder: Path, environment: dict[str, str]) -> Server:
-        started = servers.running(words, folder=folder, processors=self._processors, environment=environment)
-        server = self._exits.enter_context(started)
+        program = servers.run_server(words, folder=folder, processors=self._processors, environment=environment)
+        server = self._exits.enter_context(program)
         servers.await_ready(server)
         return server
 
@@ -144,25 +144,25 @@ def challenges() -> list[Entry]:
     """Return who answers unpaid calls."""
 
     def ours(arena: Arena, server: str, name: str, quart_name: str = "") -> list[Entrant]:
-        running, _ = arena.ours(server)
+        process, _ = arena.ours(server)
         through = load.request("POST", PATH, _UNPAID, {"PAYMENT-SIGNATURE": "e30="})
-        unpaid = Entrant(name, "ours", running, 402, itertools.repeat(load.request("POST", PATH, _UNPAID)))
-        return [unpaid, *([Entrant(quart_name, "ours", running, 402, itertools.repeat(through))] if quart_name else [])]
+        unpaid = Entrant(name, "ours", process, 402, itertools.repeat(load.request("POST", PATH, _UNPAID)))
+        return [unpaid, *([Entrant(quart_name, "ours", process, 402, itertools.repeat(through))] if quart_name else [])]
 
     def peer(name: str, start: Callable[[Arena], Server]) -> Entry:
         unpaid = load.request("POST", PATH, _UNPAID)
         return lambda arena: [Entrant(name, "peer", start(arena), 402, itertools.repeat(unpaid))]
 
-    def prepared(server: str, name: str) -> Entry:
+    def enter_prepared_answer(server: str, name: str) -> Entry:
         def start(arena: Arena) -> list[Entrant]:
-            running, _ = arena.ours(server, app="prepared")
-            return [Entrant(name, "floor", running, 402, itertools.repeat(load.request("POST", PATH, _UNPAID)))]
+            process, _ = arena.ours(server, app="prepared")
+            return [Entrant(name, "floor", process, 402, itertools.repeat(load.request("POST", PATH, _UNPAID)))]
 
         return start
 
     def hello(arena: Arena) -> list[Entrant]:
-        asked = itertools.repeat(load.request("GET", "/"))
-        return [Entrant(goals.HELLO_HYPERCORN, "floor", arena.ours("hypercorn", app="hello")[0], 200, asked)]
+        requests = itertools.repeat(load.request("GET", "/"))
+        return [Entrant(goals.HELLO_HYPERCORN, "floor", arena.ours("hypercorn", app="hello")[0], 200, requests)]
 
     return [
         lambda arena: ours(arena, "hypercorn", goals.HYPERCORN, "weldproof, through Quart / Hypercorn"),
@@ -171,9 +171,9 @@ def challenges() -> list[Entry]:
         peer(goals.X402_UVICORN, lambda arena: arena.x402("uvicorn")),
         peer(goals.X402_HYPERCORN, lambda arena: arena.x402("hypercorn")),
         peer(goals.HONO, Arena.hono),
-        prepared("hypercorn", "the same bytes, prepared / Hypercorn"),
-        prepared("uvicorn", "the same bytes, prepared / uvicorn"),
-        prepared("granian", "the same bytes, prepared / granian"),
+        enter_prepared_answer("hypercorn", "the same bytes, prepared / Hypercorn"),
+        enter_prepared_answer("uvicorn", "the same bytes, prepared / uvicorn"),
+        enter_prepared_answer("granian", "the same bytes, prepared / granian"),
         hello,
     ]
 
@@ -184,20 +184,20 @@ def paid_calls(plan: Plan) -> list[Entry]:
 
     def ours(server: str, name: str) -> Entry:
         def start(arena: Arena) -> list[Entrant]:
-            running, folder = arena.ours(server, proofs=stock)
+            process, folder = arena.ours(server, proofs=stock)
             body = (folder / "body").read_bytes()
             proofs = (folder / "proofs").read_text("ascii").splitlines()
-            asked = (load.request("POST", PATH, body, {"X-PAYMENT": proof}) for proof in proofs)
-            return [Entrant(name, "ours", running, 200, asked)]
+            requests = (load.request("POST", PATH, body, {"X-PAYMENT": proof}) for proof in proofs)
+            return [Entrant(name, "ours", process, 200, requests)]
 
         return start
 
     def peer(name: str, server: str) -> Entry:
         def start(arena: Arena) -> list[Entrant]:
-            running = arena.x402(server)
-            signed = {"PAYMENT-SIGNATURE": x402_payment(running.port, _AS_LONG_AS_OURS)}
-            asked = load.request("POST", PATH, _AS_LONG_AS_OURS, signed)
-            return [Entrant(name, "peer", running, 200, itertools.repeat(asked))]
+            process = arena.x402(server)
+            payment_header = {"PAYMENT-SIGNATURE": x402_payment(process.port, _AS_LONG_AS_OURS)}
+            request = load.request("POST", PATH, _AS_LONG_AS_OURS, payment_header)
+            return [Entrant(name, "peer", process, 200, itertools.repeat(request))]
 
         return start
 
@@ -217,25 +217,25 @@ def _most(plan: Plan) -> int:
 
 def x402_payment(port: int, body: bytes) -> str:
     """Return a stock x402 payment of what a server asks, with an authorization that only a stub would take."""
-    asked = urllib.request.Request(f"http://127.0.0.1:{port}{PATH}", body, {"Content-Type": "application/json"})
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{PATH}", body, {"Content-Type": "application/json"})
     try:
-        urllib.request.urlopen(asked, timeout=10).close()  # noqa: S310 - same
+        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310 - same
     except urllib.error.HTTPError as answer:
-        required = json.loads(base64.b64decode(answer.headers["PAYMENT-REQUIRED"]))
+        requirements = json.loads(base64.b64decode(answer.headers["PAYMENT-REQUIRED"]))
     else:
         raise load.LoadFault("an unpaid call was served")
-    accepted: dict[str, Any] = required["accepts"][0]
+    offer: dict[str, Any] = requirements["accepts"][0]
     authorization = {
         "from": "0x" + "22" * 20,
-        "to": accepted["payTo"],
-        "value": accepted["amount"],
+        "to": offer["payTo"],
+        "value": offer["amount"],
         "validAfter": "0",
         "validBefore": "9999999999",
         "nonce": "0x" + "44" * 32,
     }
     payload = {"signature": "0x" + "11" * 65, "authorization": authorization}
-    told = {"x402Version": 2, "resource": required.get("resource"), "accepted": accepted, "payload": payload}
-    return base64.b64encode(json.dumps(told).encode()).decode()
+    envelope = {"x402Version": 2, "resource": requirements.get("resource"), "accepted": offer, "payload": payload}
+    return base64.b64encode(json.dumps(envelope).encode()).decode()
 
 
 def contest(job: str, plan: Plan) -> Job:
@@ -246,16 +246,16 @@ def contest(job: str, plan: Plan) -> Job:
     """
     entries = challenges() if job == "challenge-http" else paid_calls(plan)
     most = sys.maxsize if job == "challenge-http" else _most(plan)
-    with ExitStack() as exits, pinned(server_and_client()[1]):
+    with ExitStack() as exits, pin_to(server_and_client()[1]):
         arena = Arena(plan, exits)
         entrants: list[Entrant] = []
-        missed: dict[str, None] = {}
+        missing_peers: dict[str, None] = {}
         for entry in entries:
             try:
                 entrants += entry(arena)
             except Missing as missing:
-                missed[str(missing)] = None
-        for text in missed:
+                missing_peers[str(missing)] = None
+        for text in missing_peers:
             plan.say(f"{job}: some peers are left out: {text}")
         for entrant in entrants:
             entrant.calibrate(plan.seconds, most)

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from tools.bench.ratios import Job, joined, shares
+from tools.bench.ratios import Job, join_parts, shares
 
 
 class BenchFault(Exception):
@@ -28,7 +28,7 @@ def measure(names: Sequence[str], *, rounds: int, seconds: float) -> tuple[tuple
     runs = [_run(["--json", "--rounds", str(share), "--seconds", str(seconds), *only]) for share in shares(rounds)]
     try:
         parts = zip(*([Job.read(job) for job in one["jobs"]] for one in runs), strict=True)
-        return tuple(map(joined, parts)), dict(runs[0]["versions"])
+        return tuple(map(join_parts, parts)), dict(runs[0]["versions"])
     except (KeyError, TypeError, ValueError) as fault:
         raise BenchFault(f"python -m tools.bench.reference printed no figures: {fault}") from fault
 
@@ -39,16 +39,16 @@ def profiles(names: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     Raises:
         BenchFault: The program that profiles did not end well.
     """
-    found: Mapping[str, Sequence[Mapping[str, Any]]] = _run(["profile", *names])
-    return found
+    shares: Mapping[str, Sequence[Mapping[str, Any]]] = _run(["profile", *names])
+    return shares
 
 
 def _run(words: Sequence[str]) -> Any:
     command = [sys.executable, "-m", "tools.bench.reference", *words]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - fixed words
-    if done.returncode != 0:
-        raise BenchFault(f"python -m tools.bench.reference ended with status {done.returncode}")
+    process = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - fixed words
+    if process.returncode != 0:
+        raise BenchFault(f"python -m tools.bench.reference ended with status {process.returncode}")
     try:
-        return orjson.loads(done.stdout)
+        return orjson.loads(process.stdout)
     except orjson.JSONDecodeError as fault:
         raise BenchFault(f"python -m tools.bench.reference printed no figures: {fault}") from fault

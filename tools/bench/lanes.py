@@ -53,14 +53,14 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
             try:
                 await session.open(rehearse=False)
                 operation = session.catalog.find_service(_ROLE)
-                rail, found = service_pid(os.getpid(), _RAIL), {}
+                rail, costs = service_pid(os.getpid(), _RAIL), {}
                 say(f"lanes: the rail takes {await _idle(rail):.0f} us a second while nothing is paid, not taken off")
                 for lane in profile.claims.lanes:
                     say(f"lanes: {payments} payments on {lane}")
-                    found[lane] = await _cost(_case(lane, profile, client, log, session), operation, payments, rail)
+                    costs[lane] = await _cost(_case(lane, profile, client, log, session), operation, payments, rail)
             finally:
                 await session.close()
-    return found
+    return costs
 
 
 def _case(lane: str, profile: Profile, client: Client, log: EventLog, session: Session) -> Case:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 CONNECTIONS = 32
 _LENGTH = b"\r\ncontent-length:"
-_CHUNKED = b"\r\ntransfer-encoding: chunked"
+_CHUNKED_HEADER = b"\r\ntransfer-encoding: chunked"
 
 
 class LoadFault(Exception):
@@ -37,7 +37,7 @@ def answer_end(data: bytes | bytearray) -> int | None:
         text = head[place + len(_LENGTH) :].partition(b"\r\n")[0]
         end = end_of_head + 4 + int(text)
         return end if len(data) >= end else None
-    if _CHUNKED in head:
+    if _CHUNKED_HEADER in head:
         last = data.find(b"0\r\n\r\n", end_of_head + 4)
         return None if last < 0 else last + 5
     raise LoadFault(f"an answer says not how long it is: {head[:200]!r}")
@@ -80,9 +80,9 @@ class _Connection(asyncio.Protocol):
 
     def _next(self) -> None:
         assert self._transport is not None  # noqa: S101 - set when the connection was made
-        given = next(self.requests, None)
-        if given is not None:
-            self._transport.write(given)
+        request = next(self.requests, None)
+        if request is not None:
+            self._transport.write(request)
         elif not self.done.done():
             self.done.set_result(self.answered)
             self._transport.close()
@@ -102,8 +102,10 @@ async def send_all(port: int, requests: Iterator[bytes], status: int, *, connect
     """
     loop = asyncio.get_running_loop()
 
-    def opened() -> _Connection:
+    def make_connection() -> _Connection:
         return _Connection(requests, str(status).encode(), loop.create_future())
 
-    made = [(await loop.create_connection(opened, "127.0.0.1", port))[1] for _ in range(connections)]
-    return sum(await asyncio.gather(*(one.done for one in made)))
+    connections_open = [
+        (await loop.create_connection(make_connection, "127.0.0.1", port))[1] for _ in range(connections)
+    ]
+    return sum(await asyncio.gather(*(one.done for one in connections_open)))

@@ -20,7 +20,7 @@ from conformance.processes.own_stack import StackFault
 from tools.bench import document, goals, http_contest, in_process, peer_home, suite, table, turns
 from tools.bench.in_process import BenchFault
 from tools.bench.load import LoadFault
-from tools.bench.ratios import MARGIN, Job, joined, slowdowns
+from tools.bench.ratios import MARGIN, Job, join_parts, slowdowns
 from tools.bench.record import (
     QUICK_RECORDS,
     RECORD,
@@ -61,12 +61,12 @@ def bench(
     as_json: bool,
 ) -> None:
     """Do what `weldproof bench` says of itself; its options are declared beside its help."""
-    spent = None if log is None else _spent(log)
-    if spent is not None and not record:
+    suite_seconds = None if log is None else _read_suite_seconds(log)
+    if suite_seconds is not None and not record:
         if as_json:
-            click.echo(orjson.dumps(spent.as_json(), option=orjson.OPT_INDENT_2))
+            click.echo(orjson.dumps(suite_seconds.as_json(), option=orjson.OPT_INDENT_2))
         else:
-            table.show_suite(spent)
+            table.show_suite(suite_seconds)
         return
     if record and only:
         raise UsageFault("a record needs every job: leave --only out")
@@ -74,8 +74,10 @@ def bench(
         raise UsageFault("--record writes docs/performance.md: run it in the source tree")
     try:
         if quick:
-            ctx.exit(_recorded(rounds) if record else _quick(tuple(only), rounds, against, as_json=as_json))
-        figures = _measured(_Asked(tuple(only) or (*goals.JOBS, "lanes"), rounds, seconds, not only or "lanes" in only))
+            ctx.exit(_record_quick(rounds) if record else _quick(tuple(only), rounds, against, as_json=as_json))
+        figures = _measure_all(
+            _Asked(tuple(only) or (*goals.JOBS, "lanes"), rounds, seconds, not only or "lanes" in only)
+        )
     except (BenchFault, LoadFault, TurnFault, StackFault, Inconclusive) as fault:
         click.echo(f"weldproof bench: {fault}", err=True)
         ctx.exit(Exit.SUITE_FAULT)
@@ -86,14 +88,14 @@ def bench(
     else:
         table.show(figures)
     if record:
-        suite = None if spent is None else spent.as_json()
+        suite = None if suite_seconds is None else suite_seconds.as_json()
         _write(replace(figures, suite=suite, profiles=in_process.profiles(goals.IN_PROCESS)))
 
 
 def _write(figures: Figures) -> None:
     before = _DOCUMENT.read_text("utf-8") if _DOCUMENT.exists() else ""
     RECORD.write_bytes(orjson.dumps(figures.as_json(), option=orjson.OPT_INDENT_2) + b"\n")
-    _DOCUMENT.write_text(document.document(figures, kept=document.kept_part(before)), "utf-8")
+    _DOCUMENT.write_text(document.document(figures, handwritten_part=document.kept_part(before)), "utf-8")
     _say(f"written: {_DOCUMENT}, {RECORD}")
 
 
@@ -101,41 +103,41 @@ def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _measured(asked: _Asked) -> Figures:
-    inside = [name for name in goals.IN_PROCESS if name in asked.names]
+def _measure_all(request: _Asked) -> Figures:
+    inside = [name for name in goals.IN_PROCESS if name in request.names]
     jobs: list[Job] = []
     versions: dict[str, str] = {"weldproof": version("weldproof")}
     if inside:
-        found, their_versions = in_process.measure(inside, rounds=asked.rounds, seconds=0.1)
-        jobs += found
+        job_figures, their_versions = in_process.measure(inside, rounds=request.rounds, seconds=0.1)
+        jobs += job_figures
         versions |= their_versions
     lanes: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="weldproof-bench-") as folder:
-        for name in asked.names:
+        for name in request.names:
             if name in goals.IN_TURNS:
-                jobs.append(turns.contest(name, rounds=asked.rounds, seconds=0.1, folder=Path(folder), say=_say))
+                jobs.append(turns.contest(name, rounds=request.rounds, seconds=0.1, folder=Path(folder), say=_say))
             elif name.endswith("-http"):
-                plan = http_contest.Plan(asked.rounds, asked.seconds, Path(folder) / name, _say)
+                plan = http_contest.Plan(request.rounds, request.seconds, Path(folder) / name, _say)
                 jobs.append(http_contest.contest(name, plan))
-    if asked.lanes:
+    if request.lanes:
         from tools.bench import lanes as lane_costs  # noqa: PLC0415 - the wallets' SDKs take a second to import
 
         lanes = asyncio.run(make_interruptible(lane_costs.measure(_PAYMENTS, _say)))
-    return Figures(today(), Machine.here(), versions | peer_home.versions(), tuple(jobs), lanes)
+    return Figures(today(), Machine.of_this_machine(), versions | peer_home.versions(), tuple(jobs), lanes)
 
 
 def _quick(only: tuple[str, ...], rounds: int, against: Path | None, *, as_json: bool) -> Exit:
     names = [name for name in goals.QUICK if not only or name in only]
     if not names:
         raise UsageFault(f"--quick measures {', '.join(goals.QUICK)} only")
-    here = Machine.here()
+    machine = Machine.of_this_machine()
     try:
-        before = quick_records().get(here.processor) if against is None else Figures.read(against).quick
+        before = quick_records().get(machine.processor) if against is None else Figures.read(against).quick
     except ValueError as fault:
         raise UsageFault(f"{fault}; `weldproof bench --record` writes them") from fault
     jobs, _ = in_process.measure(names, rounds=rounds, seconds=_QUICK_SECONDS)
-    recorded = () if before is None else before.jobs
-    slower = slowdowns(recorded, jobs)
+    recorded_jobs = () if before is None else before.jobs
+    slower = slowdowns(recorded_jobs, jobs)
     for _ in range(_AGAIN):
         if not slower:
             break
@@ -143,34 +145,34 @@ def _quick(only: tuple[str, ...], rounds: int, against: Path | None, *, as_json:
         again = {one.job for one in slower}
         _say(f"once more: {', '.join(sorted(again))}")
         jobs = _with_more(jobs, [name for name in names if name in again], rounds)
-        slower = slowdowns(recorded, jobs)
+        slower = slowdowns(recorded_jobs, jobs)
     verdict = Exit.FAILED if slower else Exit.PASSED if before is not None else Exit.NO_VERDICT
     if as_json:
-        found = [{"job": one.job, "beside": one.beside, "sentence": one.sentence} for one in slower]
+        slower_jobs = [{"job": one.job, "beside": one.beside, "sentence": one.sentence} for one in slower]
         standings = [standing_as_json(one) for one in goals.standings(jobs)]
-        taken = None if before is None else before.taken
-        click.echo(orjson.dumps({"recorded": taken, "slower": found, "goals": standings}))
+        recorded_on = None if before is None else before.taken
+        click.echo(orjson.dumps({"recorded": recorded_on, "slower": slower_jobs, "goals": standings}))
         return verdict
-    for one in slower:
-        click.echo(f"{click.style('slower', fg='red')}  {one.sentence}")
+    for slowdown in slower:
+        click.echo(f"{click.style('slower', fg='red')}  {slowdown.sentence}")
     if before is None:
         click.echo(
-            f"measured, and compared with nothing: no record is of this processor ({here.processor}). "
+            f"measured, and compared with nothing: no record is of this processor ({machine.processor}). "
             "Add one by `weldproof bench --quick --record`."
         )
     elif not slower:
         click.echo(f"nothing is more than {MARGIN:.0%} slower than recorded on {before.taken}: {', '.join(names)}")
-    if before is not None and here.processor != before.machine.processor:
+    if before is not None and machine.processor != before.machine.processor:
         click.echo(f"the record is of another machine ({before.machine.processor}); its ratios may differ here")
     return verdict
 
 
-def _recorded(rounds: int) -> Exit:
+def _record_quick(rounds: int) -> Exit:
     """Keep what `--quick` measures on this kind of processor, as often as it would measure what seems slower."""
     jobs, _ = in_process.measure(goals.QUICK, rounds=rounds, seconds=_QUICK_SECONDS)
     for _ in range(_AGAIN):
         jobs = _with_more(jobs, goals.QUICK, rounds)
-    keep_quick(QuickRecord(today(), Machine.here(), tuple(jobs)))
+    keep_quick(QuickRecord(today(), Machine.of_this_machine(), tuple(jobs)))
     _say(f"written: {QUICK_RECORDS}")
     return Exit.PASSED
 
@@ -179,12 +181,12 @@ def _with_more(jobs: Sequence[Job], names: Sequence[str], rounds: int) -> tuple[
     """Return jobs with the further rounds of those that are named."""
     more, _ = in_process.measure(names, rounds=rounds, seconds=_QUICK_SECONDS)
     further = {job.name: job for job in more}
-    return tuple(joined([job, further[job.name]]) if job.name in further else job for job in jobs)
+    return tuple(join_parts([job, further[job.name]]) if job.name in further else job for job in jobs)
 
 
-def _spent(log: Path) -> suite.Spent:
+def _read_suite_seconds(log: Path) -> suite.Spent:
     path = events.log_in(log) if log.is_dir() else log
     try:
-        return suite.spent(events.read_log(path))
+        return suite.sum_seconds(events.read_log(path))
     except (OSError, ValueError, KeyError, TypeError) as fault:
         raise UsageFault(f"cannot read the event log {path}: {fault}") from fault

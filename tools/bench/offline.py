@@ -26,24 +26,24 @@ _MICRO = 1_000_000
 Job = Callable[[], object]
 
 
-def _verifier(given: Mapping[str, Any]) -> Job:
-    return lambda: verify_receipt(given["jws"], given["jwks"])
+def _verifier(material: Mapping[str, Any]) -> Job:
+    return lambda: verify_receipt(material["jws"], material["jwks"])
 
 
-def _cryptography(given: Mapping[str, Any]) -> Job:
-    signed, _, signature = given["jws"].rpartition(".")
-    key = Ed25519PublicKey.from_public_bytes(key_of_jwk(given["jwks"]["keys"][0]).raw)
-    message, raw = signed.encode("ascii"), decode_base64url(signature)
+def _cryptography(material: Mapping[str, Any]) -> Job:
+    signing_input, _, signature = material["jws"].rpartition(".")
+    key = Ed25519PublicKey.from_public_bytes(key_of_jwk(material["jwks"]["keys"][0]).raw)
+    message, raw = signing_input.encode("ascii"), decode_base64url(signature)
     return lambda: key.verify(raw, message)
 
 
-WHO: Mapping[str, Callable[[Mapping[str, Any]], Job]] = {"verifier": _verifier, "cryptography": _cryptography}
+VERIFIERS: Mapping[str, Callable[[Mapping[str, Any]], Job]] = {"verifier": _verifier, "cryptography": _cryptography}
 
 
 def main(words: Sequence[str]) -> None:
     """Do the rounds that are asked for."""
-    who, seconds, given = words
-    job = WHO[who](json.loads(Path(given).read_text("utf-8")))
+    name, seconds, material_path = words
+    job = VERIFIERS[name](json.loads(Path(material_path).read_text("utf-8")))
     count = _FIRST_COUNT
     while (cost := _round(job, count)) * count < float(seconds) / 4 * _MICRO:
         count *= 4
@@ -54,10 +54,10 @@ def main(words: Sequence[str]) -> None:
 
 
 def _round(job: Job, count: int) -> float:
-    started = time.process_time()
+    before = time.process_time()
     for _ in range(count):
         job()
-    return (time.process_time() - started) / count * _MICRO
+    return (time.process_time() - before) / count * _MICRO
 
 
 if __name__ == "__main__":

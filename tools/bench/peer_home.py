@@ -16,7 +16,7 @@ from programs import npm_packages, python_packages
 from programs.missing import Missing
 
 PEERS = Path(__file__).parent / "peers"
-_failed: dict[str, Missing] = {}
+_failures: dict[str, Missing] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ def python_home(say: Callable[[str], None]) -> PythonHome:
         Missing: It could not be made.
     """
     pins = PEERS / "requirements.txt"
-    home = _tried("Python", lambda: python_packages.environment("bench", pins, description="the Python peers", say=say))
+    home = _make_once(
+        "Python", lambda: python_packages.environment("bench", pins, description="the Python peers", say=say)
+    )
     servers = home.parent / "servers"
     servers.mkdir(exist_ok=True)
     granian = servers / "granian"
@@ -57,7 +59,7 @@ def node_home(say: Callable[[str], None]) -> Path:
     Raises:
         Missing: Node.js and npm are not to be had, or the packages could not be installed.
     """
-    home = _tried("npm", lambda: npm_packages.node_modules(PEERS, say=say)).parent
+    home = _make_once("npm", lambda: npm_packages.node_modules(PEERS, say=say)).parent
     for script in PEERS.glob("*.mjs"):
         shutil.copyfile(script, home / script.name)
     return home
@@ -65,19 +67,20 @@ def node_home(say: Callable[[str], None]) -> Path:
 
 def versions() -> dict[str, str]:
     """Return the pinned versions of the peers and servers, by name."""
-    pinned = dict(line.split("==") for line in (PEERS / "requirements.txt").read_text("ascii").split())
-    found = {
-        name: pinned[name] for name in ("x402", "fastapi", "uvicorn", "httptools", "granian", "http-message-signatures")
+    requirements = dict(line.split("==") for line in (PEERS / "requirements.txt").read_text("ascii").split())
+    python_versions = {
+        name: requirements[name]
+        for name in ("x402", "fastapi", "uvicorn", "httptools", "granian", "http-message-signatures")
     }
     npm: dict[str, str] = json.loads((PEERS / "package.json").read_bytes())["dependencies"]
-    return found | npm
+    return python_versions | npm
 
 
-def _tried(kind: str, make: Callable[[], Path]) -> Path:
-    if kind in _failed:  # one run does not try twice
-        raise _failed[kind]
+def _make_once(kind: str, make: Callable[[], Path]) -> Path:
+    if kind in _failures:  # one run does not try twice
+        raise _failures[kind]
     try:
         return make()
     except Missing as missing:
-        _failed[kind] = missing
+        _failures[kind] = missing
         raise

@@ -30,10 +30,10 @@ def service_pid(root: int, module: str) -> int:
     below = {root}
     while more := {pid for pid, parent in parents.items() if parent in below} - below:
         below |= more
-    found = [pid for pid in below - {root} if _is_service(pid, module)]
-    if len(found) != 1:
-        raise LookupError(f"{len(found)} processes of {module} where there should be one")
-    return found[0]
+    services = [pid for pid in below - {root} if _is_service(pid, module)]
+    if len(services) != 1:
+        raise LookupError(f"{len(services)} processes of {module} where there should be one")
+    return services[0]
 
 
 def process_seconds(pid: int) -> float:
@@ -64,10 +64,10 @@ def _seconds(stat: list[str]) -> float:
 
 
 def _is_service(pid: int, module: str) -> bool:
-    return f"-m {module} " in f"{_told(pid, 'cmdline')} " or _told(pid, "comm") == process_name(module)
+    return f"-m {module} " in f"{_read_proc(pid, 'cmdline')} " or _read_proc(pid, "comm") == process_name(module)
 
 
-def _told(pid: int, file: str) -> str:
+def _read_proc(pid: int, file: str) -> str:
     try:
         return (_PROC / str(pid) / file).read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
     except OSError:
@@ -81,7 +81,7 @@ def server_and_client() -> tuple[set[int], set[int]]:
 
 
 @contextmanager
-def pinned(processors: set[int]) -> Iterator[None]:
+def pin_to(processors: set[int]) -> Iterator[None]:
     """Keep this process on some processors for a while."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, processors)

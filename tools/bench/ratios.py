@@ -62,8 +62,8 @@ class Job:
         """
         try:
             contenders = tuple(
-                Contender(str(one["name"]), str(one["role"]), tuple(float(cost) for cost in one["rounds"]))
-                for one in members["contenders"]
+                Contender(str(member["name"]), str(member["role"]), tuple(float(cost) for cost in member["rounds"]))
+                for member in members["contenders"]
             )
             job = cls(str(members["job"]), contenders)
         except (KeyError, TypeError) as fault:
@@ -90,7 +90,7 @@ class Job:
         return next((one for one in self.contenders if one.name == name), None)
 
 
-def joined(parts: Sequence[Job]) -> Job:
+def join_parts(parts: Sequence[Job]) -> Job:
     """Return one job with the rounds of several processes that measured it, one after the other.
 
     Raises:
@@ -99,8 +99,8 @@ def joined(parts: Sequence[Job]) -> Job:
     if not parts or len({(part.name, *((one.name, one.role) for one in part.contenders)) for part in parts}) != 1:
         raise ValueError("those are not the parts of one job")
     contenders = (
-        Contender(same[0].name, same[0].role, tuple(cost for one in same for cost in one.rounds))
-        for same in zip(*(part.contenders for part in parts), strict=True)
+        Contender(group[0].name, group[0].role, tuple(cost for one in group for cost in one.rounds))
+        for group in zip(*(part.contenders for part in parts), strict=True)
     )
     return Job(parts[0].name, tuple(contenders))
 
@@ -115,13 +115,13 @@ def shares(rounds: int) -> list[int]:
     return [rounds // processes + (number < rounds % processes) for number in range(processes)]
 
 
-def ratio(ours: Sequence[float], other: Sequence[float]) -> Ratio:
+def ratio(ours: Sequence[float], peer: Sequence[float]) -> Ratio:
     """Return how many times as fast `ours` is as `other`, from costs of the same rounds.
 
     Raises:
         ValueError: There is no round, or not the same number of both.
     """
-    quotients = [theirs / mine for mine, theirs in zip(ours, other, strict=True)]
+    quotients = [theirs / mine for mine, theirs in zip(ours, peer, strict=True)]
     if not quotients:
         raise ValueError("nothing was measured")
     if len(quotients) == 1:
@@ -130,7 +130,7 @@ def ratio(ours: Sequence[float], other: Sequence[float]) -> Ratio:
     return Ratio(median, low, high)
 
 
-def at_best(ours: Sequence[float], other: Sequence[float]) -> float:
+def at_best(ours: Sequence[float], peer: Sequence[float]) -> float:
     """Return how many times as fast `ours` is as `other`, each at its best round.
 
     What else runs on a machine makes a round dearer and never cheaper, so the cheapest of many rounds is what a busy
@@ -139,7 +139,7 @@ def at_best(ours: Sequence[float], other: Sequence[float]) -> float:
     Raises:
         ValueError: There is no round.
     """
-    return min(other) / min(ours)
+    return min(peer) / min(ours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,21 +174,21 @@ class Slowdown:
 
 def slowdowns(before: Sequence[Job], now: Sequence[Job]) -> list[Slowdown]:
     """Return the jobs that lost more than 15 % of a ratio to a floor that both runs measured."""
-    recorded = {job.name: job for job in before}
+    jobs_before = {job.name: job for job in before}
     return [
         Slowdown(job.name, ours.name, floor.name, old, new, (min(mine.rounds), min(ours.rounds)))
         for job in now
-        if job.name in recorded
+        if job.name in jobs_before
         for ours, floor in product(job.of_ours(), job.of_others())
         if floor.role == "floor"
-        for mine, theirs in _recorded(recorded[job.name], ours.name, floor.name)
+        for mine, theirs in _find_pair(jobs_before[job.name], ours.name, floor.name)
         for old in (at_best(mine.rounds, theirs.rounds),)
         for new in (at_best(ours.rounds, floor.rounds),)
         if new < old * (1 - MARGIN)
     ]
 
 
-def _recorded(before: Job, ours: str, other: str) -> list[tuple[Contender, Contender]]:
+def _find_pair(before: Job, ours: str, floor: str) -> list[tuple[Contender, Contender]]:
     """Return the two as they were recorded, or nothing where one was not."""
-    mine, theirs = before.find(ours), before.find(other)
+    mine, theirs = before.find(ours), before.find(floor)
     return [] if mine is None or theirs is None else [(mine, theirs)]

@@ -29,7 +29,7 @@ class Machine:
     system: str
 
     @classmethod
-    def here(cls) -> Machine:
+    def of_this_machine(cls) -> Machine:
         """Return this machine."""
         return cls(processor.model(), os.cpu_count() or 1, f"{platform.system()} {platform.release()}")
 
@@ -115,8 +115,8 @@ def quick_records(figures: Path = RECORD, further: Path = QUICK_RECORDS) -> dict
     Raises:
         ValueError: A file holds something else.
     """
-    kept = sorted([Figures.read(figures).quick, *_read_quick(further)], key=lambda one: one.taken)
-    return {one.machine.processor: one for one in kept}
+    records = sorted([Figures.read(figures).quick, *_read_quick(further)], key=lambda one: one.taken)
+    return {one.machine.processor: one for one in records}
 
 
 def keep_quick(record: QuickRecord, further: Path = QUICK_RECORDS) -> None:
@@ -125,9 +125,9 @@ def keep_quick(record: QuickRecord, further: Path = QUICK_RECORDS) -> None:
     Raises:
         ValueError: The file holds something else.
     """
-    kept = {one.machine.processor: one for one in _read_quick(further)} | {record.machine.processor: record}
-    told = [kept[name].as_json() for name in sorted(kept)]
-    further.write_bytes(orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n")
+    records = {one.machine.processor: one for one in _read_quick(further)} | {record.machine.processor: record}
+    members = [records[name].as_json() for name in sorted(records)]
+    further.write_bytes(orjson.dumps(members, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def _read_quick(path: Path) -> list[QuickRecord]:
@@ -138,8 +138,8 @@ def _read_quick(path: Path) -> list[QuickRecord]:
         if not isinstance(records, list):
             raise TypeError("it is no array")
         return [
-            QuickRecord(one["taken"], Machine(**one["machine"]), tuple(Job.read(job) for job in one["jobs"]))
-            for one in records
+            QuickRecord(record["taken"], Machine(**record["machine"]), tuple(Job.read(job) for job in record["jobs"]))
+            for record in records
         ]
     except (OSError, KeyError, TypeError, ValueError) as fault:
         raise ValueError(f"{path} holds no quick records of the bench: {fault}") from fault
@@ -150,18 +150,18 @@ def today() -> str:
     return dt.datetime.now(dt.UTC).date().isoformat()
 
 
-def standing_as_json(one: goals.Standing) -> dict[str, Any]:
+def standing_as_json(standing: goals.Standing) -> dict[str, Any]:
     """Return a standing as a JSON object."""
     return {
-        "goal": one.goal.id,
-        "job": one.goal.job,
-        "ours": one.goal.ours,
-        "ours_us": round(one.ours, 2),
-        "other": one.goal.other,
-        "other_us": round(one.other, 2),
-        "ratio": round(one.ratio.median, 4),
-        "low": round(one.ratio.low, 4),
-        "high": round(one.ratio.high, 4),
-        "at_least": round(one.goal.at_least, 4),
-        "reached": one.reached,
+        "goal": standing.goal.id,
+        "job": standing.goal.job,
+        "ours": standing.goal.ours,
+        "ours_us": round(standing.ours, 2),
+        "other": standing.goal.other,
+        "other_us": round(standing.other, 2),
+        "ratio": round(standing.ratio.median, 4),
+        "low": round(standing.ratio.low, 4),
+        "high": round(standing.ratio.high, 4),
+        "at_least": round(standing.goal.at_least, 4),
+        "reached": standing.is_reached,
     }

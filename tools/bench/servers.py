@@ -32,13 +32,13 @@ class Server:
         """Return the CPU seconds of its whole group so far."""
         return group_seconds(self.process.pid)
 
-    def said(self) -> str:
+    def read_last_words(self) -> str:
         """Return the end of what it wrote."""
         return self.log.read_text("utf-8", "replace").strip()[-_LAST_WORDS:] or "it said nothing"
 
 
 @contextmanager
-def running(
+def run_server(
     words: Sequence[str], *, folder: Path, processors: set[int], environment: Mapping[str, str] | None = None
 ) -> Iterator[Server]:
     """Start a program that serves on a socket and end it on leaving.
@@ -51,10 +51,10 @@ def running(
     """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
-    with socket.create_server(("127.0.0.1", 0), backlog=512) as listening, log.open("wb") as output:
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        listening.set_inheritable(True)
-        descriptor = listening.fileno()
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as listener, log.open("wb") as output:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.set_inheritable(True)
+        descriptor = listener.fileno()
         process = subprocess.Popen(  # noqa: S603 - fixed words
             [word.replace("{fd}", str(descriptor)) for word in words],
             cwd=folder,
@@ -66,7 +66,7 @@ def running(
             start_new_session=True,
         )
         os.sched_setaffinity(process.pid, processors)
-        port: int = listening.getsockname()[1]
+        port: int = listener.getsockname()[1]
     try:
         yield Server(port, process, log)
     finally:
@@ -89,7 +89,7 @@ def await_ready(server: Server) -> None:
         except OSError:
             pass
         time.sleep(0.05)
-    raise LoadFault(f"it did not start: {server.said()}")
+    raise LoadFault(f"it did not start: {server.read_last_words()}")
 
 
 def _plain_environment() -> dict[str, str]:

@@ -58,10 +58,10 @@ class Spent:
         return {"seconds": self.seconds, "check_seconds": round(self.in_checks, 3), "checks": checks}
 
 
-def spent(events: Iterable[Event]) -> Spent:
+def sum_seconds(events: Iterable[Event]) -> Spent:
     """Return where the seconds of an event log went."""
     seconds: dict[str, float] = {}
-    waiting: defaultdict[str, float] = defaultdict(float)
+    exchange_seconds: defaultdict[str, float] = defaultdict(float)
     exchanges: Counter[str] = Counter()
     whole: float | None = None
     for event in events:
@@ -69,9 +69,9 @@ def spent(events: Iterable[Event]) -> Spent:
             seconds[event["check"]] = float(event["seconds"])
         elif event["event"] == "exchange":
             response = event.get("response") or {}
-            waiting[event["check"]] += float(response.get("milliseconds", 0)) / 1000
+            exchange_seconds[event["check"]] += float(response.get("milliseconds", 0)) / 1000
             exchanges[event["check"]] += 1
         elif event["event"] == "run.finished":
             whole = float(event["seconds"])
-    shares = (Share(check, took, waiting[check], exchanges[check]) for check, took in seconds.items())
+    shares = (Share(check, took, exchange_seconds[check], exchanges[check]) for check, took in seconds.items())
     return Spent(whole, tuple(sorted(shares, key=lambda share: share.seconds, reverse=True)))

@@ -13,7 +13,7 @@ from programs.missing import Missing
 from programs.node import node
 from tools.bench import goals, peer_home
 from tools.bench.peer_home import PEERS
-from tools.bench.ratios import Contender, Job, joined, shares
+from tools.bench.ratios import Contender, Job, join_parts, shares
 
 _END_SECONDS = 10
 
@@ -40,10 +40,10 @@ class Program:
             self._process.stdin.flush()
         except OSError as fault:
             raise TurnFault(f"{self._words[0]} has ended") from fault
-        told = self._read()
-        if not isinstance(told, int | float) or told <= 0:
-            raise TurnFault(f"{' '.join(self._words[:3])}: that is no cost: {told!r}")
-        return float(told)
+        figure = self._read()
+        if not isinstance(figure, int | float) or figure <= 0:
+            raise TurnFault(f"{' '.join(self._words[:3])}: that is no cost: {figure!r}")
+        return float(figure)
 
     def close(self) -> None:
         """End it by ending its input."""
@@ -52,10 +52,10 @@ class Program:
     def _read(self) -> object:
         assert self._process.stdout is not None  # noqa: S101 - always piped above
         try:
-            told: object = json.loads(self._process.stdout.readline())
+            figure: object = json.loads(self._process.stdout.readline())
         except json.JSONDecodeError as fault:
             raise TurnFault(f"{' '.join(self._words[:3])} did not answer") from fault
-        return told
+        return figure
 
 
 def contest(job: str, *, rounds: int, seconds: float, folder: Path, say: Callable[[str], None]) -> Job:
@@ -70,13 +70,13 @@ def contest(job: str, *, rounds: int, seconds: float, folder: Path, say: Callabl
         say(f"{job}: left out: {missing}")
         peer = None
     say(f"{job}: {rounds} rounds")
-    return joined([_part(job, share, str(seconds), folder, peer) for share in shares(rounds)])
+    return join_parts([_part(job, share, str(seconds), folder, peer) for share in shares(rounds)])
 
 
 def _part(job: str, rounds: int, seconds: str, folder: Path, peer: tuple[str, list[str]] | None) -> Job:
     """Run a share of a contest's rounds, each program in one process."""
     kind = job.partition("-")[0]
-    given = folder / f"{kind}.json"
+    material_path = folder / f"{kind}.json"
     with ExitStack() as exits:
 
         def start(*words: str) -> Program:
@@ -87,21 +87,21 @@ def _part(job: str, rounds: int, seconds: str, folder: Path, peer: tuple[str, li
         ours = start(sys.executable, "-m", "tools.bench.reference", "turns", kind, "--seconds", seconds)
         if not isinstance(ours.first, dict):
             raise TurnFault("our side did not say what is verified")
-        given.write_text(json.dumps(ours.first["given"]), "utf-8")
+        material_path.write_text(json.dumps(ours.first["given"]), "utf-8")
         programs = [(goals.OURS, "ours", ours)]
         if job == "receipt-offline":
             suite = [sys.executable, "-m", "tools.bench.offline"]
-            programs.insert(0, (goals.SUITE, "ours", start(*suite, "verifier", seconds, str(given))))
-            programs.append(("cryptography", "floor", start(*suite, "cryptography", seconds, str(given))))
+            programs.insert(0, (goals.SUITE, "ours", start(*suite, "verifier", seconds, str(material_path))))
+            programs.append(("cryptography", "floor", start(*suite, "cryptography", seconds, str(material_path))))
         if peer is not None:
             name, words = peer
-            programs.append((name, "peer", start(*words, seconds, str(given))))
+            programs.append((name, "peer", start(*words, seconds, str(material_path))))
         costs = [[program.cost() for _, _, program in programs] for _ in range(rounds)]
     return Job(
         job,
         tuple(
-            Contender(name, role, tuple(one))
-            for (name, role, _), one in zip(programs, zip(*costs, strict=True), strict=True)
+            Contender(name, role, tuple(rounds_of_one))
+            for (name, role, _), rounds_of_one in zip(programs, zip(*costs, strict=True), strict=True)
         ),
     )
 

@@ -14,7 +14,7 @@ from tests.tools.bench.bench_figures import figures, job
 from tools.bench import peer_home
 from tools.bench.__main__ import command
 from tools.bench.ratios import Job
-from tools.bench.suite import spent
+from tools.bench.suite import sum_seconds
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -86,7 +86,7 @@ def test_where_a_run_spent_its_seconds(tmp_path: Path) -> None:
 
 def test_a_run_that_did_not_end_has_no_length() -> None:
     """Its checks are shown all the same."""
-    found = spent([{"event": "check.finished", "check": "a", "seconds": 1.0}])
+    found = sum_seconds([{"event": "check.finished", "check": "a", "seconds": 1.0}])
     assert found.seconds is None
     assert found.in_checks == 1.0
 

@@ -18,14 +18,14 @@ SLOW = job("receipt", [80.0] * 3, libsodium=[54.0] * 3, cryptography=[104.0] * 3
 
 def test_a_goal_is_reached_by_the_median() -> None:
     """0.9 of libsodium reaches 0.88; 0.675 does not."""
-    assert [one.reached for one in goals.standings([FAST])] == [True, True]
-    assert [one.reached for one in goals.standings([SLOW])] == [False, False]
+    assert [one.is_reached for one in goals.standings([FAST])] == [True, True]
+    assert [one.is_reached for one in goals.standings([SLOW])] == [False, False]
 
 
 def test_what_was_not_measured_is_not_reached_either() -> None:
     """Every goal is either judged or named as not measured."""
     judged = {one.goal for one in goals.standings([FAST])}
-    rest = set(goals.unmeasured([FAST]))
+    rest = set(goals.list_unmeasured([FAST]))
     assert set(goals.GOALS) == judged | rest
     assert not judged & rest
 
@@ -90,7 +90,7 @@ def test_the_document_says_where_time_goes() -> None:
 def test_the_part_by_hand_is_kept() -> None:
     """What a person wrote under its heading stands in the next document too."""
     first = document.document(figures(FAST)) + "\n## What is not reached, and why\n\nBecause.\n"
-    again = document.document(figures(SLOW), kept=document.kept_part(first))
+    again = document.document(figures(SLOW), handwritten_part=document.kept_part(first))
     assert again.endswith("## What is not reached, and why\n\nBecause.\n")
     assert again.count("## What is not reached") == 1
 

@@ -93,6 +93,6 @@ def test_the_cpu_time_of_a_group_is_counted() -> None:
 def test_a_pin_is_taken_out_again() -> None:
     """The processors of this process are what they were."""
     before = os.sched_getaffinity(0)
-    with processor.pinned(processor.server_and_client()[1]):
+    with processor.pin_to(processor.server_and_client()[1]):
         assert len(os.sched_getaffinity(0)) == 1
     assert before == os.sched_getaffinity(0)

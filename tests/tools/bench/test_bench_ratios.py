@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.tools.bench.bench_figures import job
-from tools.bench.ratios import Job, Ratio, joined, ratio, shares, slowdowns
+from tools.bench.ratios import Job, Ratio, join_parts, ratio, shares, slowdowns
 
 
 def test_a_ratio_is_above_one_when_ours_costs_less() -> None:
@@ -22,8 +22,8 @@ def test_rounds_are_shared_out_among_processes(rounds: int, each: list[int]) -> 
 def test_what_several_processes_measured_is_one_job() -> None:
     """Rounds stand side by side as they were measured: a ratio is never of two processes."""
     slow, fast = job("receipt", [10.0], libsodium=[9.0]), job("receipt", [5.0, 6.0], libsodium=[8.0, 6.0])
-    assert joined([slow, fast]) == job("receipt", [10.0, 5.0, 6.0], libsodium=[9.0, 8.0, 6.0])
-    assert joined([slow]) == slow
+    assert join_parts([slow, fast]) == job("receipt", [10.0, 5.0, 6.0], libsodium=[9.0, 8.0, 6.0])
+    assert join_parts([slow]) == slow
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_what_several_processes_measured_is_one_job() -> None:
 def test_only_parts_of_one_job_are_joined(other: list[Job]) -> None:
     """A part with a missing contender, or with other contenders, is refused."""
     with pytest.raises(ValueError, match="parts of one job"):
-        joined([*other, job("receipt", [1.0], libsodium=[1.0])] if other else [])
+        join_parts([*other, job("receipt", [1.0], libsodium=[1.0])] if other else [])
 
 
 def test_one_round_is_its_own_spread() -> None:

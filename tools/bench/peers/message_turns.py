@@ -33,11 +33,11 @@ class Key(HTTPSignatureKeyResolver):
 class Message:
     """A request as the library wants it."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self.method: str = given["method"]
-        self.url = f"{given['scheme']}://{given['authority']}{given['path']}"
-        self.headers: dict[str, str] = dict(given["headers"])
-        self.body = base64.b64decode(given["body_b64"])
+    def __init__(self, material: Mapping[str, Any]) -> None:
+        self.method: str = material["method"]
+        self.url = f"{material['scheme']}://{material['authority']}{material['path']}"
+        self.headers: dict[str, str] = dict(material["headers"])
+        self.body = base64.b64decode(material["body_b64"])
 
 
 def verify(message: Message, verifier: HTTPMessageVerifier) -> None:
@@ -54,24 +54,24 @@ def verify(message: Message, verifier: HTTPMessageVerifier) -> None:
 
 def main() -> None:
     """Answer each line with the CPU microseconds of a verification."""
-    seconds, given = float(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text("utf-8"))
-    key = Key(bytes.fromhex(given["public_key_hex"]))
+    seconds, material = float(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text("utf-8"))
+    key = Key(bytes.fromhex(material["public_key_hex"]))
     verifier = HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=key)
 
-    def measured(count: int) -> float:
-        messages = [Message(given) for _ in range(count)]
-        started = time.process_time()
+    def measure(count: int) -> float:
+        messages = [Message(material) for _ in range(count)]
+        before = time.process_time()
         for message in messages:
             verify(message, verifier)
-        return (time.process_time() - started) / count
+        return (time.process_time() - before) / count
 
     count = 64
-    while measured(count) * count < seconds / 4:
+    while measure(count) * count < seconds / 4:
         count *= 4
-    count = max(1, round(seconds / measured(count)))
+    count = max(1, round(seconds / measure(count)))
     print(json.dumps({"ready": True}), flush=True)  # noqa: T201 - the answer to the parent process
     for _ in sys.stdin:
-        print(measured(count) * 1e6, flush=True)  # noqa: T201 - same
+        print(measure(count) * 1e6, flush=True)  # noqa: T201 - same
 
 
 if __name__ == "__main__":

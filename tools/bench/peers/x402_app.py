@@ -48,18 +48,18 @@ def build() -> Any:
     for network in NETWORKS:
         server.register(network, scheme())
     accepts = [{"scheme": "exact", "payTo": PAYEE, "price": "$0.01", "network": network} for network in NETWORKS]
-    told = {"accepts": accepts, "description": "Verifies a receipt", "mime_type": "application/json"}
-    paying = payment_middleware(cast("Any", {f"POST {PATH}": told}), server)
+    route = {"accepts": accepts, "description": "Verifies a receipt", "mime_type": "application/json"}
+    middleware = payment_middleware(cast("Any", {f"POST {PATH}": route}), server)
     app = FastAPI(openapi_url=None)
 
     async def around(request: Request, call_next: Any) -> Any:
-        return await paying(request, call_next)
+        return await middleware(request, call_next)
 
-    async def verified(body: dict[str, Any]) -> dict[str, bool]:
+    async def verify(body: dict[str, Any]) -> dict[str, bool]:
         return {"verified": "jws" in body}
 
     app.middleware("http")(around)
-    app.add_api_route(PATH, verified, methods=["POST"])
+    app.add_api_route(PATH, verify, methods=["POST"])
     return app
 
 

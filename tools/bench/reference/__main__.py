@@ -52,7 +52,7 @@ def main(ctx: click.Context, as_json: bool, only: Sequence[str], rounds: int, se
         return
     import uvloop  # noqa: PLC0415 - the loop that the services run on
 
-    jobs = uvloop.run(_all(only or tuple(JOBS), rounds, seconds))
+    jobs = uvloop.run(_measure_jobs(only or tuple(JOBS), rounds, seconds))
     if as_json:
         click.echo(orjson.dumps({"versions": versions(), "jobs": jobs}))
     else:
@@ -72,11 +72,11 @@ def turns(job: str, seconds: float) -> None:
 
 
 async def _turns(job: str, seconds: float) -> None:
-    given = material.given(job, int(time.time()))
-    async with contenders(job, Path()) as found:
-        ours = Measured(found[0])
+    verifier_material = material.verifier_material(job, int(time.time()))
+    async with contenders(job, Path()) as entrants:
+        ours = Measured(entrants[0])
         await ours.calibrate(seconds)
-        click.echo(orjson.dumps({"given": given}))
+        click.echo(orjson.dumps({"given": verifier_material}))
         for _ in sys.stdin:
             await ours.measure()
             click.echo(orjson.dumps(ours.rounds[-1]))
@@ -92,14 +92,14 @@ def profile(jobs: Sequence[str]) -> None:
 
 
 async def _profiles(jobs: Sequence[str]) -> Report:
-    found: Report = {}
+    report: Report = {}
     for job in jobs:
         with tempfile.TemporaryDirectory(prefix="weldproof-bench-") as folder:
-            async with contenders(job, Path(folder)) as opened:
-                ours = Measured(opened[0])
+            async with contenders(job, Path(folder)) as entrants:
+                ours = Measured(entrants[0])
                 await ours.calibrate(_PROFILED_SECONDS)
-                found[job] = await profiling.shares(ours)
-    return found
+                report[job] = await profiling.shares(ours)
+    return report
 
 
 @main.command("serve")
@@ -125,38 +125,42 @@ def serve_app(app: str, server: str, fd: int, folder: Path, proofs: int) -> None
 
     openers = {
         "rail": serve.rail(folder, proofs, ready),
-        "prepared": serve.prepared(folder, ready),
+        "prepared": serve.serve_prepared(folder, ready),
         "hello": serve.hello(ready),
     }
     serve.SERVERS[server](openers[app], fd)
 
 
-async def _all(names: Sequence[str], rounds: int, seconds: float) -> list[Report]:
-    found = []
+async def _measure_jobs(names: Sequence[str], rounds: int, seconds: float) -> list[Report]:
+    reports = []
     for name in names:
         click.echo(f"in process: {name}", err=True)
         with tempfile.TemporaryDirectory(prefix="weldproof-bench-") as folder:
-            async with contenders(name, Path(folder)) as opened:
-                found.append(await measure(name, opened, rounds=rounds, seconds=seconds))
-    return found
+            async with contenders(name, Path(folder)) as entrants:
+                reports.append(await measure(name, entrants, rounds=rounds, seconds=seconds))
+    return reports
 
 
 def versions() -> dict[str, str]:
     """Return what was measured, by version."""
-    found = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    versions_by_name = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
     with suppress(PackageNotFoundError):  # it comes with the tests
-        found["httpx"] = version("httpx")
-    return found
+        versions_by_name["httpx"] = version("httpx")
+    return versions_by_name
 
 
 def _show(jobs: Sequence[Report]) -> None:
     for job in jobs:
         click.echo(f"\n{job['job']}")
-        for one in job["contenders"]:
-            cost = statistics.median(one["rounds"])
+        for contender in job["contenders"]:
+            cost = statistics.median(contender["rounds"])
             rate = f"{MICRO / cost:10,.0f} a second and core"
-            beside = f"ours is {one['ratio']:.2f}x ({one['low']:.2f} to {one['high']:.2f})" if "ratio" in one else ""
-            click.echo(f"  {one['name']:32} {cost:10.1f} us {rate}  {beside}".rstrip())
+            beside = (
+                f"ours is {contender['ratio']:.2f}x ({contender['low']:.2f} to {contender['high']:.2f})"
+                if "ratio" in contender
+                else ""
+            )
+            click.echo(f"  {contender['name']:32} {cost:10.1f} us {rate}  {beside}".rstrip())
 
 
 if __name__ == "__main__":

@@ -45,17 +45,19 @@ async def call(app: AsgiApp, method: str, path: str, body: bytes = b"", headers:
         "extensions": {},
         "state": {},
     }
-    given: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-    sent: list[Message] = []
+    incoming: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    outgoing: list[Message] = []
 
     async def receive() -> Message:
-        return given.pop() if given else {"type": "http.disconnect"}
+        return incoming.pop() if incoming else {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        outgoing.append(message)
 
     await app(scope, receive, send)
-    return Answer(sent[0]["status"], dict(sent[0]["headers"]), b"".join(one.get("body", b"") for one in sent[1:]))
+    return Answer(
+        outgoing[0]["status"], dict(outgoing[0]["headers"]), b"".join(one.get("body", b"") for one in outgoing[1:])
+    )
 
 
 async def bare(scope: Scope, receive: Receive, send: Send) -> None:

@@ -34,10 +34,10 @@ async def challenge(folder: Path) -> AsyncIterator[Contenders]:
 async def paid_call(folder: Path) -> AsyncIterator[Contenders]:
     """Answer a paid call: weld, redemption on the disk, receipt verification, two signatures; the chain in memory."""
     async with memory_rail(folder, material.receipt()) as rail:
-        yield [Contender("weldproof", "ours", _paid(rail), rail.proofs), *_hello_floors(rail.body)]
+        yield [Contender("weldproof", "ours", _make_buyer(rail), rail.proofs), *_hello_floors(rail.body)]
 
 
-def _paid(rail: MemoryRail) -> Callable[[Sequence[bytes]], Awaitable[None]]:
+def _make_buyer(rail: MemoryRail) -> Callable[[Sequence[bytes]], Awaitable[None]]:
     async def buy(proof: bytes) -> None:
         answer = await call(rail.app, "POST", PATH, rail.body, [(b"x-payment", proof)])
         must(answer.status == 200, f"a paid call was answered {answer.status}: {answer.body[:200]!r}")
@@ -55,8 +55,8 @@ def _calls(
         answer = await call(app, "POST", path, body, headers)
         must(answer.status == status, f"{path} was answered {answer.status}: {answer.body[:200]!r}")
 
-    async def run(given: Sequence[object]) -> None:
-        await together(send, given)
+    async def run(parts: Sequence[object]) -> None:
+        await together(send, parts)
 
     return run
 

@@ -36,10 +36,10 @@ _PLACE = "control_plane_audit (seq, ts_ms, actor, action, subject, payload, prev
 def main(entries: int, db: str) -> None:
     """Print seconds of wall time and of CPU time for a full check, as JSON."""
     with tempfile.TemporaryDirectory(prefix="weldproof-bench-") as folder:
-        click.echo(orjson.dumps(asyncio.run(_measured(entries, Path(folder), db))))
+        click.echo(orjson.dumps(asyncio.run(_measure(entries, Path(folder), db))))
 
 
-async def _measured(entries: int, folder: Path, db: str) -> dict[str, object]:
+async def _measure(entries: int, folder: Path, db: str) -> dict[str, object]:
     path = folder / "controlplane.sqlite3"
     database = open_database(db or sqlite_dsn(path))
     log = AuditLog(Audit(database), _KEY, HeadFile(folder / "audit_head"), WpClock(), is_shared=bool(db))
@@ -47,7 +47,7 @@ async def _measured(entries: int, folder: Path, db: str) -> dict[str, object]:
     rows = list(_chain(entries))
     _fill_postgres(db, rows) if db else _fill_sqlite(path, rows)
     wall, cpu = time.perf_counter(), time.process_time()
-    found = await log.check()
+    broken_entry = await log.check()
     stored_seconds = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
     await database.close()
     wall, cpu = time.perf_counter(), time.process_time()
@@ -56,7 +56,7 @@ async def _measured(entries: int, folder: Path, db: str) -> dict[str, object]:
     return {
         "entries": entries,
         "database": "postgresql" if db else "sqlite",
-        "whole": is_whole and found is None,
+        "whole": is_whole and broken_entry is None,
         "stored": stored_seconds,
         "memory": memory_seconds,
     }
@@ -66,8 +66,8 @@ def _chain(entries: int) -> Iterator[StoredEntry]:
     head = Head()
     for place in range(entries):
         subject = f"did:web:issuer-{place}.example"
-        told = {"actor": "admin", "action": Action.ISSUER_REGISTERED, "subject": subject, "payload": _PAYLOAD}
-        entry = follow(head, _KEY, ts_ms=1_767_225_600_000 + place, **told)  # type: ignore[arg-type]
+        members = {"actor": "admin", "action": Action.ISSUER_REGISTERED, "subject": subject, "payload": _PAYLOAD}
+        entry = follow(head, _KEY, ts_ms=1_767_225_600_000 + place, **members)  # type: ignore[arg-type]
         head = entry.head
         yield encode_entry(entry)
 
@@ -79,8 +79,8 @@ def _fill_sqlite(path: Path, rows: list[StoredEntry]) -> None:
 
 
 def _fill_postgres(dsn: str, rows: list[StoredEntry]) -> None:
-    copying = f"COPY {_PLACE} FROM STDIN".encode()
-    with psycopg.connect(dsn) as connection, connection.cursor() as cursor, cursor.copy(copying) as copy:
+    copy_statement = f"COPY {_PLACE} FROM STDIN".encode()
+    with psycopg.connect(dsn) as connection, connection.cursor() as cursor, cursor.copy(copy_statement) as copy:
         for row in rows:
             copy.write_row(row)
 

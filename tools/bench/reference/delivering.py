@@ -68,8 +68,8 @@ async def delivery(folder: Path) -> AsyncIterator[Contenders]:
 def _body() -> tuple[str, bytes]:
     event_id = f"evt_{uuid.uuid4()}"
     sale = EventLink(NETWORKS["algorand_testnet"], "t" * 22, "Order 7", 8_410_000)
-    paid = LinkPayment("T" * 52, "A" * 58, 8_410_000)
-    return event_id, event_body(event_id, EventType.PAYMENT_CONFIRMED, sale, paid, created=int(time.time()))
+    payment = LinkPayment("T" * 52, "A" * 58, 8_410_000)
+    return event_id, event_body(event_id, EventType.PAYMENT_CONFIRMED, sale, payment, created=int(time.time()))
 
 
 async def _bodies(count: int) -> list[bytes]:
@@ -78,29 +78,29 @@ async def _bodies(count: int) -> list[bytes]:
 
 def _attempts(sender: Sender, url: str) -> Callable[[Sequence[bytes]], Awaitable[None]]:
     async def attempt(body: bytes) -> None:
-        sent = await sender.send(url, _SECRET, body)
-        must(sent.outcome is Outcome.DELIVERED, f"an attempt ended as {sent.outcome}")
+        attempt_result = await sender.send(url, _SECRET, body)
+        must(attempt_result.outcome is Outcome.DELIVERED, f"an attempt ended as {attempt_result.outcome}")
 
-    return _all(attempt)
+    return _run_together(attempt)
 
 
-def _all(one: Callable[[bytes], Awaitable[None]]) -> Callable[[Sequence[bytes]], Awaitable[None]]:
+def _run_together(job: Callable[[bytes], Awaitable[None]]) -> Callable[[Sequence[bytes]], Awaitable[None]]:
     async def run(bodies: Sequence[bytes]) -> None:
-        await together(one, bodies)
+        await together(job, bodies)
 
     return run
 
 
 async def _aiohttp(exits: AsyncExitStack, url: str) -> Callable[[Sequence[bytes]], Awaitable[None]]:
     session = await exits.enter_async_context(aiohttp.ClientSession())
-    headers = _signed(_body()[1])
+    headers = _sign_body(_body()[1])
 
     async def post(body: bytes) -> None:
         async with session.post(url, data=body, headers=headers) as response:
             await response.read()
             must(response.status == _OK, "a POST was not answered")
 
-    return _all(post)
+    return _run_together(post)
 
 
 async def _httpx(exits: AsyncExitStack, url: str) -> Callable[[Sequence[bytes]], Awaitable[None]]:
@@ -110,13 +110,13 @@ async def _httpx(exits: AsyncExitStack, url: str) -> Callable[[Sequence[bytes]],
     client = await exits.enter_async_context(httpx.AsyncClient(limits=limits, timeout=_ATTEMPT_SECONDS))
 
     async def post(body: bytes) -> None:
-        answer = await client.post(url, content=body, headers=_signed(body))
+        answer = await client.post(url, content=body, headers=_sign_body(body))
         must(answer.status_code == _OK, "a POST was not answered")
 
-    return _all(post)
+    return _run_together(post)
 
 
-def _signed(body: bytes) -> Headers:
+def _sign_body(body: bytes) -> Headers:
     signature = header_value(_SECRET, body, t=int(time.time()))
     return {"User-Agent": "Weldproof/1", "Content-Type": "application/json", header_name(_WORD): signature}
 
@@ -148,14 +148,16 @@ async def _outbox(exits: AsyncExitStack, path: Path, sender: Sender, url: str) -
     await places.prepare()
     tenants = [str(uuid.uuid4()) for _ in range(_AT_ONCE // WIDTH)]
     for tenant in tenants:
-        there = Destination(str(uuid.uuid4()), tenant, url, 0, None, DEFAULT_TYPES)
-        must(await places.add(there, _SEAL.seal(_SECRET.encode(), webhook_place(there.id))), "no destination")
+        destination = Destination(str(uuid.uuid4()), tenant, url, 0, None, DEFAULT_TYPES)
+        must(
+            await places.add(destination, _SEAL.seal(_SECRET.encode(), webhook_place(destination.id))), "no destination"
+        )
 
     async def events(count: int) -> int:
         for tenant in islice(cycle(tenants), count):
             event_id, body = _body()
-            written = Event(event_id, tenant, str(uuid.uuid4()), EventType.PAYMENT_CONFIRMED, int(time.time()), body)
-            await database.change_all(*outbox.build_event(written))
+            event = Event(event_id, tenant, str(uuid.uuid4()), EventType.PAYMENT_CONFIRMED, int(time.time()), body)
+            await database.change_all(*outbox.build_event(event))
         return count
 
     async def empty(count: int) -> None:

@@ -33,30 +33,30 @@ JOBS: Mapping[str, tuple[str, str]] = {
 def contenders(job: str, folder: Path) -> AbstractAsyncContextManager[Contenders]:
     """Open the contenders of a job; what they store goes into `folder`."""
     module, name = JOBS[job]
-    opened: AbstractAsyncContextManager[Contenders] = getattr(import_module(module), name)(folder)
-    return opened
+    entrants: AbstractAsyncContextManager[Contenders] = getattr(import_module(module), name)(folder)
+    return entrants
 
 
 class WrongAnswer(RuntimeError):
     """A contender did not do its job: what it cost says nothing."""
 
 
-def must(done: bool, what: str) -> None:
+def must(is_right: bool, complaint: str) -> None:
     """Make sure that a job was done.
 
     Raises:
         WrongAnswer: It was not.
     """
-    if not done:
-        raise WrongAnswer(what)
+    if not is_right:
+        raise WrongAnswer(complaint)
 
 
-async def together(one: Callable[[Any], Awaitable[object]], given: Sequence[object]) -> None:
+async def together(job: Callable[[Any], Awaitable[object]], parts: Sequence[object]) -> None:
     """Do a job for each thing given, 32 at a time, as a server with 32 connections would."""
-    waiting = iter(given)
+    queue = iter(parts)
 
     async def go_on() -> None:
-        for thing in waiting:
-            await one(thing)
+        for part in queue:
+            await job(part)
 
-    await asyncio.gather(*(go_on() for _ in range(min(_AT_ONCE, len(given)))))
+    await asyncio.gather(*(go_on() for _ in range(min(_AT_ONCE, len(parts)))))

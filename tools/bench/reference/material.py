@@ -14,7 +14,7 @@ from reference.protocol.keys import SigningKey, jwks
 from reference.protocol.message_signatures import SignRequest, sign
 from reference.protocol.service_word import ServiceWord
 
-_ISSUED = 1_790_000_000
+_ISSUED_AT = 1_790_000_000
 _MINUTE = 60
 _DAY = 86_400
 _SEED = bytes(range(32))
@@ -42,7 +42,7 @@ def receipt() -> Receipt:
     payload = receipts.payable_receipt(
         word=ServiceWord("Weldproof"),
         provider_did="did:web:rail.example",
-        issued_at_ms=_ISSUED * 1000,
+        issued_at_ms=_ISSUED_AT * 1000,
         service_id="receipt-verify",
         request_hash="sha256:" + "a" * 64,
         response_hash="sha256:" + "b" * 64,
@@ -62,8 +62,8 @@ def message(now: int, number: int = 0) -> dict[str, Any]:
     Each number gives another one of the same signer: body, digest, time, nonce and signature differ.
     """
     filler = str(number).zfill(_BODY_BYTES - len('{"note":""}'))
-    created = now - number % _MINUTE
-    signed = sign(
+    created_at = now - number % _MINUTE
+    signed_request = sign(
         SignRequest(
             method="POST",
             authority="agent.example",
@@ -71,14 +71,14 @@ def message(now: int, number: int = 0) -> dict[str, Any]:
             headers={"Content-Type": "application/json"},
             body=orjson.dumps({"note": filler}).decode(),
             covered_components=_COMPONENTS,
-            expires=created + _DAY,
+            expires=created_at + _DAY,
             nonce=hashlib.sha256(filler.encode()).hexdigest()[:22],
         ),
         seed=_SEED,
-        now=created,
+        now=created_at,
     )
-    wanted = ("method", "authority", "path", "scheme", "headers", "body_b64", "public_key_hex")
-    return {name: signed[name] for name in wanted}
+    members = ("method", "authority", "path", "scheme", "headers", "body_b64", "public_key_hex")
+    return {name: signed_request[name] for name in members}
 
 
 def message_key() -> SigningKey:
@@ -86,7 +86,7 @@ def message_key() -> SigningKey:
     return SigningKey.from_seed(_SEED)
 
 
-def given(job: str, now: int) -> dict[str, Any]:
+def verifier_material(job: str, now: int) -> dict[str, Any]:
     """Return what a verifier of another maker needs to do job `receipt` or `message` on the same material."""
     if job == "message":
         return message(now)

@@ -110,11 +110,11 @@ async def memory_rail(folder: Path, receipt: Receipt) -> AsyncIterator[MemoryRai
         rate_limits=False,
     )
     lane = MemoryLane(settings.price("receipt-verify"))
-    unasked = JsonRpc(NoNode())
+    node = JsonRpc(NoNode())
     lanes: dict[str, Lane] = {
         "algorand_mainnet": lane,
-        "base_mainnet": BaseLane(NETWORKS["base_mainnet"], unasked, settings.evm_confirmations),
-        "solana_mainnet": SolanaLane(NETWORKS["solana_mainnet"], unasked, settings.word, settings.solana_commitment),
+        "base_mainnet": BaseLane(NETWORKS["base_mainnet"], node, settings.evm_confirmations),
+        "solana_mainnet": SolanaLane(NETWORKS["solana_mainnet"], node, settings.word, settings.solana_commitment),
     }
     async with open_rail_with_lanes(settings, lanes) as app:
         yield MemoryRail(app, lane, receipt)

@@ -19,27 +19,27 @@ _DALEK = "'verify' of 'solders.signature.Signature'"
 Function = tuple[str, int, str]
 
 
-async def shares(measured: Measured) -> list[dict[str, Any]]:
+async def shares(contestant: Measured) -> list[dict[str, Any]]:
     """Return the share of each module in a calibrated contender's work, the largest first.
 
     Our own modules stand by their names, packages by theirs, the rest as `Python`. A function in C counts as its
     caller's, but for those of cryptography, which are what the work is about. Less than one percent is left out.
     """
-    given = await measured.contender.prepare(measured.count)
+    parts = await contestant.contender.prepare(contestant.count)
     profile = cProfile.Profile()
     with profile:
-        await measured.contender.run(given)
-    spent: defaultdict[str, float] = defaultdict(float)
+        await contestant.contender.run(parts)
+    seconds: defaultdict[str, float] = defaultdict(float)
     entries: dict[Function, Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
     for function, (_, _, own, _, callers) in entries.items():
         if function[0] == _BUILT_IN and not _is_cryptography(function[2]):
             for caller, (_, _, part, _) in callers.items():
-                spent[_part(caller)] += part
+                seconds[_part(caller)] += part
         else:
-            spent[_part(function)] += own
-    whole = sum(spent.values())
-    found = sorted(spent.items(), key=lambda one: one[1], reverse=True)
-    return [{"part": part, "share": round(own / whole, 3)} for part, own in found if own >= _LEAST * whole]
+            seconds[_part(function)] += own
+    whole = sum(seconds.values())
+    parts_by_cost = sorted(seconds.items(), key=lambda one: one[1], reverse=True)
+    return [{"part": part, "share": round(own / whole, 3)} for part, own in parts_by_cost if own >= _LEAST * whole]
 
 
 def _is_cryptography(name: str) -> bool:

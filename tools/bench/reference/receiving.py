@@ -51,12 +51,12 @@ class _Receiver(asyncio.Protocol):
             self._transport.write(_ANSWER)
 
 
-def _size(seen: bytes) -> int | None:
+def _size(received_bytes: bytes) -> int | None:
     """Return the size of the first request, None while its head is not all there."""
-    head = seen.find(_HEAD_ENDS)
+    head = received_bytes.find(_HEAD_ENDS)
     if head < 0:
         return None
-    length = _LENGTH.search(seen, 0, head + 2)
+    length = _LENGTH.search(received_bytes, 0, head + 2)
     return head + len(_HEAD_ENDS) + (0 if length is None else int(length[1]))
 
 

@@ -37,7 +37,7 @@ async def redemption(folder: Path) -> AsyncIterator[Contenders]:
             ledger = Redemptions(database)
             await ledger.prepare()
             await _race(ledger)
-            contenders.append(Contender(name, role, _redeeming(ledger), _claims))
+            contenders.append(Contender(name, role, _make_redeemer(ledger), _claims))
         yield contenders
 
 
@@ -67,16 +67,16 @@ async def _claims(count: int) -> list[NewClaim]:
     ]
 
 
-def _redeeming(ledger: Redemptions) -> Callable[[Sequence[NewClaim]], Awaitable[None]]:
+def _make_redeemer(ledger: Redemptions) -> Callable[[Sequence[NewClaim]], Awaitable[None]]:
     async def redeem(claim: NewClaim) -> None:
         now = int(time.time())
         await ledger.find_involved(claim.token, claim.payment_key)
         row = await ledger.claim(claim, worker="worker", now=now, order=now)
         if row is None:
             raise WrongAnswer("a claim was not taken")
-        paid = await ledger.mark_paid(row, Payment("PAYER", claim.tx_id), worker="worker", now=now)
-        spent = await ledger.spend(row.id, _ANSWER, worker="worker", now=now, recheck_at=now + 600)
-        must(paid is not None and spent, "a redemption was not stored")
+        paid_row = await ledger.mark_paid(row, Payment("PAYER", claim.tx_id), worker="worker", now=now)
+        is_spent = await ledger.spend(row.id, _ANSWER, worker="worker", now=now, recheck_at=now + 600)
+        must(paid_row is not None and is_spent, "a redemption was not stored")
 
     async def run(claims: Sequence[NewClaim]) -> None:
         await together(redeem, claims)

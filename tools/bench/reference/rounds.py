@@ -45,7 +45,7 @@ class Contender:
     prepare: Callable[[int], Awaitable[Any]] = _numbers
 
 
-def each(job: Callable[[], object]) -> Callable[[Any], Awaitable[None]]:
+def repeat_job(job: Callable[[], object]) -> Callable[[Any], Awaitable[None]]:
     """Return the `run` of a job that is a plain call."""
 
     def work(part: Sequence[object]) -> None:
@@ -63,9 +63,9 @@ def at_each_depth(work: Callable[[Any], None]) -> Callable[[Any], Awaitable[None
     for its whole life, by luck.
     """
 
-    async def run(given: Sequence[object]) -> None:
+    async def run(parts: Sequence[object]) -> None:
         for depth in range(_DEPTHS):
-            part = given[depth::_DEPTHS]
+            part = parts[depth::_DEPTHS]
             if part:
                 _deeper(depth, work, part)
 
@@ -101,9 +101,9 @@ class Measured:
         two or three calls, set by that one, make each call three times as dear.
         """
         while True:
-            spent = min([await self._round() for _ in range(3)]) * self.count / MICRO
-            if spent >= seconds / 4:
-                self.count = max(1, round(self.count * seconds / spent))
+            round_seconds = min([await self._round() for _ in range(3)]) * self.count / MICRO
+            if round_seconds >= seconds / 4:
+                self.count = max(1, round(self.count * seconds / round_seconds))
                 return
             self.count *= 4
 
@@ -112,11 +112,11 @@ class Measured:
         self.rounds.append(await self._round())
 
     async def _round(self) -> float:
-        given = await self.contender.prepare(self.count)
+        parts = await self.contender.prepare(self.count)
         gc.collect()  # what others left behind is not this one's
-        started = time.process_time()
-        await self.contender.run(given)
-        return (time.process_time() - started) / self.count * MICRO
+        before = time.process_time()
+        await self.contender.run(parts)
+        return (time.process_time() - before) / self.count * MICRO
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +128,13 @@ class Ratio:
     high: float
 
 
-def ratio(ours: Sequence[float], other: Sequence[float]) -> Ratio:
+def ratio(ours: Sequence[float], peer: Sequence[float]) -> Ratio:
     """Return how many times as fast we are as another contender, from costs of the same rounds.
 
     Raises:
         ValueError: There is no round, or not the same number of both.
     """
-    quotients = sorted(theirs / mine for mine, theirs in zip(ours, other, strict=True))
+    quotients = sorted(theirs / mine for mine, theirs in zip(ours, peer, strict=True))
     if not quotients:
         raise ValueError("nothing was measured")
     if len(quotients) == 1:
@@ -166,25 +166,25 @@ async def measure(job: str, contenders: Sequence[Contender], *, rounds: int, sec
         `job`, and `contenders`: of each its `name`, `role`, `count` and `rounds` (CPU microseconds a job); all but ours
         also `ratio`, `low` and `high`: how many times as fast as it we are.
     """
-    running = [Measured(one) for one in contenders]
-    for one in running:
-        await one.calibrate(seconds)
+    contestants = [Measured(one) for one in contenders]
+    for contestant in contestants:
+        await contestant.calibrate(seconds)
     with _collecting_as_served():
         for _ in range(rounds):
-            for one in running:
-                await one.measure()
-    ours = running[0].rounds
-    return {"job": job, "contenders": [_report(one, ours) for one in running]}
+            for contestant in contestants:
+                await contestant.measure()
+    ours = contestants[0].rounds
+    return {"job": job, "contenders": [_report(one, ours) for one in contestants]}
 
 
-def _report(one: Measured, ours: Sequence[float]) -> Report:
+def _report(contestant: Measured, ours: Sequence[float]) -> Report:
     report = {
-        "name": one.contender.name,
-        "role": one.contender.role,
-        "count": one.count,
-        "rounds": [round(cost, 3) for cost in one.rounds],
+        "name": contestant.contender.name,
+        "role": contestant.contender.role,
+        "count": contestant.count,
+        "rounds": [round(cost, 3) for cost in contestant.rounds],
     }
-    if one.contender.role == "ours":
+    if contestant.contender.role == "ours":
         return report
-    found = ratio(ours, one.rounds)
-    return report | {"ratio": round(found.median, 4), "low": round(found.low, 4), "high": round(found.high, 4)}
+    quotient = ratio(ours, contestant.rounds)
+    return report | {"ratio": round(quotient.median, 4), "low": round(quotient.low, 4), "high": round(quotient.high, 4)}

@@ -33,38 +33,38 @@ def rail(folder: Path, proofs: int, ready: Ready) -> Opener:
     """
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[AsgiApp]:
-        async with memory_rail(folder, material.receipt()) as running:
-            (folder / "body").write_bytes(running.body)
-            (folder / "proofs").write_bytes(b"\n".join(await running.proofs(proofs)))
+    async def open_rail() -> AsyncIterator[AsgiApp]:
+        async with memory_rail(folder, material.receipt()) as rail:
+            (folder / "body").write_bytes(rail.body)
+            (folder / "proofs").write_bytes(b"\n".join(await rail.proofs(proofs)))
             ready()
-            yield running.app
+            yield rail.app
 
-    return opened
+    return open_rail
 
 
 def hello(ready: Ready) -> Opener:
     """Return what opens the app that only says hello."""
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[AsgiApp]:
+    async def open_bare() -> AsyncIterator[AsgiApp]:
         ready()
         yield bare
 
-    return opened
+    return open_bare
 
 
-def prepared(folder: Path, ready: Ready) -> Opener:
+def serve_prepared(folder: Path, ready: Ready) -> Opener:
     """Return what opens an app that sends the bytes of one of our challenges again and again, with nothing to decide.
 
     What it costs is the server's share of a challenge, and no change of ours can get below it.
     """
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[AsgiApp]:
-        async with memory_rail(folder, material.receipt()) as running:
-            (folder / "body").write_bytes(running.body)
-            answer = await call(running.app, "POST", PATH, running.body)
+    async def open_prepared() -> AsyncIterator[AsgiApp]:
+        async with memory_rail(folder, material.receipt()) as rail:
+            (folder / "body").write_bytes(rail.body)
+            answer = await call(rail.app, "POST", PATH, rail.body)
 
         async def again(scope: Scope, receive: Receive, send: Send) -> None:
             del scope, receive
@@ -73,7 +73,7 @@ def prepared(folder: Path, ready: Ready) -> Opener:
         ready()
         yield again
 
-    return opened
+    return open_prepared
 
 
 def on_granian(opener: Opener, fd: int) -> None:
@@ -84,11 +84,11 @@ def on_granian(opener: Opener, fd: int) -> None:
 
 
 async def _granian(opener: Opener, fd: int) -> None:
-    embedded, constants = import_module("granian.server.embed"), import_module("granian.constants")
-    with socket.socket(fileno=fd) as handed:  # it binds a port by itself, which has to be free
-        address, port = handed.getsockname()
+    embed_module, constants = import_module("granian.server.embed"), import_module("granian.constants")
+    with socket.socket(fileno=fd) as listener:  # it binds a port by itself, which has to be free
+        address, port = listener.getsockname()
     async with opener() as app:
-        server = embedded.Server(
+        server = embed_module.Server(
             app,
             address=address,
             port=port,

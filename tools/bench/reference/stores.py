@@ -26,9 +26,9 @@ _DIALECT = sqlite.dialect(paramstyle="named")
 @lru_cache(maxsize=256)
 def _sql(statement: CompilerElement) -> tuple[str, Mapping[str, Any]]:
     """Return a statement's text and the values that are part of it."""
-    compiled = statement.compile(dialect=_DIALECT)
-    names = compiled.bind_names if isinstance(compiled, SQLCompiler) else {}
-    return str(compiled), {name: bound.effective_value for bound, name in names.items() if not bound.required}
+    statement_text = statement.compile(dialect=_DIALECT)
+    names = statement_text.bind_names if isinstance(statement_text, SQLCompiler) else {}
+    return str(statement_text), {name: bound.effective_value for bound, name in names.items() if not bound.required}
 
 
 class DirectDatabase:
@@ -56,12 +56,12 @@ class DirectDatabase:
 
     async def change_all(self, *changes: Change) -> Sequence[int]:
         """Carry out several statements."""
-        changed = []
+        row_counts = []
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            for one in changes:
-                changed.append(self._run(one.statement, one.values).rowcount)
-                if one.is_needed and not changed[-1]:
+            for step in changes:
+                row_counts.append(self._run(step.statement, step.values).rowcount)
+                if step.is_needed and not row_counts[-1]:
                     raise RowNotFound
         except sqlite3.IntegrityError as fault:
             self._connection.execute("ROLLBACK")
@@ -70,11 +70,11 @@ class DirectDatabase:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
-        return changed
+        return row_counts
 
-    async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
+    async def take(self, query: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds, with a change for each row."""
-        rows = await self.rows(found, **values)
+        rows = await self.rows(query, **values)
         await self.change_all(*(Change(change, {**values, "row_key": row[0]}) for row in rows))
         return rows
 
@@ -109,30 +109,30 @@ class EngineDatabase:
         """Carry out one statement."""
         try:
             async with self._engine.begin() as connection:
-                done = cast("CursorResult[Any]", await connection.execute(statement, values))
-                return done.rowcount
+                result = cast("CursorResult[Any]", await connection.execute(statement, values))
+                return result.rowcount
         except IntegrityError as fault:
             raise DuplicateKey(str(fault)) from fault
 
     async def change_all(self, *changes: Change) -> Sequence[int]:
         """Carry out several statements."""
-        changed = []
+        row_counts = []
         try:
             async with self._engine.begin() as connection:
-                for one in changes:
-                    done = cast("CursorResult[Any]", await connection.execute(one.statement, dict(one.values)))
-                    changed.append(done.rowcount)
-                    if one.is_needed and not changed[-1]:
+                for step in changes:
+                    result = cast("CursorResult[Any]", await connection.execute(step.statement, dict(step.values)))
+                    row_counts.append(result.rowcount)
+                    if step.is_needed and not row_counts[-1]:
                         raise RowNotFound
         except IntegrityError as fault:
             raise DuplicateKey(str(fault)) from fault
-        return changed
+        return row_counts
 
-    async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
+    async def take(self, query: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds, with a change for each row."""
         try:
             async with self._engine.begin() as connection:
-                rows = cast("Sequence[Row]", (await connection.execute(found, values)).fetchall())
+                rows = cast("Sequence[Row]", (await connection.execute(query, values)).fetchall())
                 for row in rows:
                     await connection.execute(change, {**values, "row_key": row[0]})
                 return rows

@@ -21,7 +21,7 @@ from reference.protocol.envelope import signed_bytes, with_signature
 from reference.protocol.keys import falcon_kid
 from reference.protocol.time_text import unix_of
 from tools.bench.reference.jobs import Contenders, must
-from tools.bench.reference.rounds import Contender, each
+from tools.bench.reference.rounds import Contender, repeat_job
 
 _ISSUER = "did:web:bench.example"
 _ENTRIES = 5_000
@@ -43,9 +43,9 @@ async def falcon_verification(folder: Path) -> AsyncIterator[Contenders]:
     must(judge(credential, question, keys, library).valid, "our credential did not verify")
     must(not falcon.verify(library, public, message + b" ", signature), "an altered message verified")
     yield [
-        Contender("weldproof", "ours", each(lambda: falcon.verify(library, public, message, signature))),
-        Contender("weldproof, a credential", "ours", each(lambda: judge(credential, question, keys, library))),
-        Contender("bare pqcrypto", "floor", each(lambda: library.verify(public, message, signature))),
+        Contender("weldproof", "ours", repeat_job(lambda: falcon.verify(library, public, message, signature))),
+        Contender("weldproof, a credential", "ours", repeat_job(lambda: judge(credential, question, keys, library))),
+        Contender("bare pqcrypto", "floor", repeat_job(lambda: library.verify(public, message, signature))),
     ]
 
 
@@ -55,40 +55,40 @@ async def audit_chain(folder: Path) -> AsyncIterator[Contenders]:
     del folder
     entries = _chain()
     rows = [encode_entry(entry) for entry in entries]
-    contents = [rfc8785.dumps(_sealed(entry.wire())) for entry in entries]
+    contents = [rfc8785.dumps(_select_signed(entry.wire())) for entry in entries]
     lines = [orjson.dumps(entry.wire()) for entry in entries]
     must(_whole(rows), "our chain is broken")
-    altered = [*rows[:-1], (*rows[-1][:4], "did:web:x", *rows[-1][5:])]
-    must(not _whole(cast("Sequence[StoredEntry]", altered)), "an altered chain is whole")
+    altered_rows = [*rows[:-1], (*rows[-1][:4], "did:web:x", *rows[-1][5:])]
+    must(not _whole(cast("Sequence[StoredEntry]", altered_rows)), "an altered chain is whole")
 
-    def walked(some: Sequence[StoredEntry]) -> None:
-        must(_whole(some), "the chain is broken")
+    def walk(part: Sequence[StoredEntry]) -> None:
+        must(_whole(part), "the chain is broken")
 
-    def hashed(some: Sequence[bytes]) -> None:
-        for content in some:
+    def hash_each(part: Sequence[bytes]) -> None:
+        for content in part:
             hashlib.sha256(content).digest()
 
-    def plainly(some: Sequence[bytes]) -> None:
-        for line in some:
-            told = json.loads(line)
-            content = rfc8785.dumps(_sealed(told))
-            must(hmac.new(_KEY, content, "sha256").hexdigest() == told["mac"], "the chain is broken")
+    def check_plainly(part: Sequence[bytes]) -> None:
+        for line in part:
+            entry = json.loads(line)
+            content = rfc8785.dumps(_select_signed(entry))
+            must(hmac.new(_KEY, content, "sha256").hexdigest() == entry["mac"], "the chain is broken")
 
     yield [
-        Contender("weldproof", "ours", _over(rows, walked)),
-        Contender("plain SHA-256", "floor", _over(contents, hashed)),
-        Contender("json + rfc8785 + hmac.new", "peer", _over(lines, plainly)),
+        Contender("weldproof", "ours", _over(rows, walk)),
+        Contender("plain SHA-256", "floor", _over(contents, hash_each)),
+        Contender("json + rfc8785 + hmac.new", "peer", _over(lines, check_plainly)),
     ]
 
 
 def _over(entries: Sequence[Any], job: Callable[[Sequence[Any]], None]) -> Callable[[Any], Awaitable[None]]:
     """Return the `run` of a job over a chain, again and again until so many entries were checked."""
 
-    async def run(given: Sequence[object]) -> None:
-        whole, rest = divmod(len(given), len(entries))
+    async def run(parts: Sequence[object]) -> None:
+        whole, remainder = divmod(len(parts), len(entries))
         for _ in range(whole):
             job(entries)
-        job(entries[:rest])
+        job(entries[:remainder])
 
     return run
 
@@ -98,7 +98,7 @@ def _whole(rows: Sequence[StoredEntry]) -> bool:
     return check.walk(rows) and check.end() is None
 
 
-def _sealed(entry: dict[str, Any]) -> dict[str, Any]:
+def _select_signed(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name != "mac"}
 
 

@@ -20,7 +20,7 @@ from reference.protocol.message_signatures.verdict import judge
 from reference.protocol.receipt_verification import judge_receipt, verify_receipt
 from tools.bench.reference import material
 from tools.bench.reference.jobs import Contenders, must
-from tools.bench.reference.rounds import Contender, at_each_depth, each
+from tools.bench.reference.rounds import Contender, at_each_depth, repeat_job
 
 _REQUESTS = 1024
 
@@ -45,16 +45,16 @@ async def receipt_verification(folder: Path) -> AsyncIterator[Contenders]:
     report = verify_receipt(jws=sample.jws, jwks=sample.jwks, expected_payment_hash=None, platform_keys=())
     must(report["verified"] is True, "our receipt did not verify")
 
-    def judged() -> None:
+    def judge_once() -> None:
         judge_receipt(jws=sample.jws, jwks=sample.jwks, expected_payment_hash=None, platform_keys=())
 
-    def reported() -> None:
+    def report_once() -> None:
         verify_receipt(jws=sample.jws, jwks=sample.jwks, expected_payment_hash=None, platform_keys=())
 
     signature = sample.key.sign(sample.signing_input)
     yield [
-        Contender("weldproof", "ours", each(judged)),
-        Contender("weldproof, with the report", "ours", each(reported)),
+        Contender("weldproof", "ours", repeat_job(judge_once)),
+        Contender("weldproof, with the report", "ours", repeat_job(report_once)),
         *_ed25519_floors(sample.key.public.raw, [Signed(sample.signing_input, signature)]),
     ]
 
@@ -70,54 +70,56 @@ async def message_verification(folder: Path) -> AsyncIterator[Contenders]:
     """
     del folder
     now = int(time.time())
-    given = [material.message(now, number) for number in range(_REQUESTS)]
-    signed = [_signed(MessageVerifyRequest.model_validate(one), now) for one in given]
+    messages = [material.message(now, number) for number in range(_REQUESTS)]
+    signed_messages = [_read_signed(MessageVerifyRequest.model_validate(one), now) for one in messages]
 
     async def requests(count: int) -> list[MessageVerifyRequest]:
-        return [MessageVerifyRequest.model_validate(one) for one in islice(cycle(given), count)]
+        return [MessageVerifyRequest.model_validate(one) for one in islice(cycle(messages), count)]
 
-    def judged(fresh: Sequence[MessageVerifyRequest]) -> None:
+    def judge_each(fresh: Sequence[MessageVerifyRequest]) -> None:
         for request in fresh:
             judge(request, now=now)
 
-    def reported(fresh: Sequence[MessageVerifyRequest]) -> None:
+    def report_each(fresh: Sequence[MessageVerifyRequest]) -> None:
         for request in fresh:
             verify(request, now=now)
 
     key = material.message_key().public.raw
     yield [
-        Contender("weldproof", "ours", at_each_depth(judged), requests),
-        Contender("weldproof, with the report", "ours", at_each_depth(reported), requests),
-        *_ed25519_floors(key, signed, " + sha256"),
+        Contender("weldproof", "ours", at_each_depth(judge_each), requests),
+        Contender("weldproof, with the report", "ours", at_each_depth(report_each), requests),
+        *_ed25519_floors(key, signed_messages, " + sha256"),
     ]
 
 
-def _signed(request: MessageVerifyRequest, now: int) -> Signed:
-    judged = verify(request, now=now)
-    must(judged["valid"] is True, f"our message did not verify: {judged['errors']}")
-    base = str(judged["signature_base"]).encode("ascii")
+def _read_signed(request: MessageVerifyRequest, now: int) -> Signed:
+    judgement = verify(request, now=now)
+    must(judgement["valid"] is True, f"our message did not verify: {judgement['errors']}")
+    base = str(judgement["signature_base"]).encode("ascii")
     return Signed(base, material.message_key().sign(base), request.body)
 
 
-def _ed25519_floors(key: bytes, signed: Sequence[Signed], and_what: str = "") -> Contenders:
+def _ed25519_floors(key: bytes, signed_messages: Sequence[Signed], and_what: str = "") -> Contenders:
     """Return the bare checks of the same signatures, and of the digest where there is a body."""
-    parsed = Ed25519PublicKey.from_public_bytes(key)
-    joined = [one._replace(message=one.signature + one.message) for one in signed]  # as libsodium takes them
+    public_key = Ed25519PublicKey.from_public_bytes(key)
+    signed_bytes = [
+        one._replace(message=one.signature + one.message) for one in signed_messages
+    ]  # as libsodium takes them
 
     def floor(name: str, check: Callable[[bytes, bytes], object], of: Sequence[Signed]) -> Contender:
-        async def prepared(count: int) -> list[Signed]:
+        async def prepare(count: int) -> list[Signed]:
             return list(islice(cycle(of), count))
 
-        def work(given: Sequence[Signed]) -> None:
-            for message, signature, body in given:
+        def work(parts: Sequence[Signed]) -> None:
+            for message, signature, body in parts:
                 check(message, signature)
                 if body:
                     hashlib.sha256(body).digest()
 
-        return Contender(f"{name}{and_what}", "floor", at_each_depth(work), prepared)
+        return Contender(f"{name}{and_what}", "floor", at_each_depth(work), prepare)
 
     return [
-        floor("libsodium", lambda message, _: crypto_sign_open(message, key), joined),
-        floor("dalek", lambda message, signature: Signature(signature).verify(Pubkey(key), message), signed),
-        floor("cryptography", lambda message, signature: parsed.verify(signature, message), signed),
+        floor("libsodium", lambda message, _: crypto_sign_open(message, key), signed_bytes),
+        floor("dalek", lambda message, signature: Signature(signature).verify(Pubkey(key), message), signed_messages),
+        floor("cryptography", lambda message, signature: public_key.verify(signature, message), signed_messages),
     ]

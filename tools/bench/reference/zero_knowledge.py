@@ -20,7 +20,7 @@ from reference.protocol.keys import falcon_kid
 from reference.protocol.range_proof import NONCE_BYTES, Nonces, ProofInvalid, Statement, check, edwards_group, prove
 from reference.protocol.zk_receipts import build_proven_payload, judge_receipt
 from tools.bench.reference.jobs import Contenders, must
-from tools.bench.reference.rounds import Contender, each
+from tools.bench.reference.rounds import Contender, repeat_job
 
 _WHOLE = "weldproof, a receipt"
 _SCORE, _THRESHOLD = 912, 700
@@ -40,16 +40,20 @@ async def proof_made(folder: Path) -> AsyncIterator[Contenders]:
     """Prove that a score reaches a threshold; and issue the receipt whole, with commitment and signature."""
     del folder
     library, keys = _falcon()
-    nonces = _drawn()
+    nonces = _draw_nonces()
     statement = Statement.of(_payload(nonces))
 
     def ours() -> None:
         prove(statement, _SCORE, nonces)
 
-    def issued() -> None:
-        _receipt(_drawn(), library, keys)
+    def issue_once() -> None:
+        _receipt(_draw_nonces(), library, keys)
 
-    yield [Contender("weldproof", "ours", each(ours)), Contender(_WHOLE, "ours", each(issued)), _bare(ours)]
+    yield [
+        Contender("weldproof", "ours", repeat_job(ours)),
+        Contender(_WHOLE, "ours", repeat_job(issue_once)),
+        _bare(ours),
+    ]
 
 
 @asynccontextmanager
@@ -57,7 +61,7 @@ async def proof_verified(folder: Path) -> AsyncIterator[Contenders]:
     """Verify such a proof; and judge the receipt whole: envelope, signature, times, proof."""
     del folder
     library, keys = _falcon()
-    payload, receipt = _receipt(_drawn(), library, keys)
+    payload, receipt = _receipt(_draw_nonces(), library, keys)
     statement, proof = Statement.of(payload), base64.b64decode(payload["proof_b64"])
     question = Question(_NOW, 60)
     must(not _holds(statement, proof[:-32] + edwards_group.encode_scalar(5)), "an altered proof verified")
@@ -65,11 +69,15 @@ async def proof_verified(folder: Path) -> AsyncIterator[Contenders]:
     def ours() -> None:
         check(statement, proof)
 
-    def judged() -> None:
-        found = judge_receipt(receipt, question, {}, library, own_keys=[keys.public])
-        must(found.judgement.valid, "our receipt did not verify")
+    def judge_once() -> None:
+        answer = judge_receipt(receipt, question, {}, library, own_keys=[keys.public])
+        must(answer.judgement.valid, "our receipt did not verify")
 
-    yield [Contender("weldproof", "ours", each(ours)), Contender(_WHOLE, "ours", each(judged)), _bare(ours)]
+    yield [
+        Contender("weldproof", "ours", repeat_job(ours)),
+        Contender(_WHOLE, "ours", repeat_job(judge_once)),
+        _bare(ours),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ def _falcon() -> tuple[falcon.Library, _KeyPair]:
     return library, _KeyPair(*library.generate_keypair())
 
 
-def _drawn() -> Nonces:
+def _draw_nonces() -> Nonces:
     return Nonces.of(secrets.token_bytes(NONCE_BYTES))
 
 
@@ -115,19 +123,19 @@ def _holds(statement: Statement, proof: bytes) -> bool:
 
 def _bare(job: Callable[[], object]) -> Contender:
     """Return the group operations that a job makes, and nothing else: recorded once, then repeated."""
-    calls = _recorded(job)
+    calls = _record_calls(job)
 
-    def repeated() -> None:
-        for operation, given in calls:
-            operation(*given)
+    def repeat() -> None:
+        for operation, arguments in calls:
+            operation(*arguments)
 
-    added = (bindings.crypto_core_ed25519_add, bindings.crypto_core_ed25519_sub)
-    multiplied = sum(operation not in added for operation, _ in calls)
-    must(multiplied > 100, "no group operations were recorded")
-    return Contender("bare group operations", "floor", each(repeated))
+    additions = (bindings.crypto_core_ed25519_add, bindings.crypto_core_ed25519_sub)
+    multiplications = sum(operation not in additions for operation, _ in calls)
+    must(multiplications > 100, "no group operations were recorded")
+    return Contender("bare group operations", "floor", repeat_job(repeat))
 
 
-def _recorded(job: Callable[[], object]) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
+def _record_calls(job: Callable[[], object]) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
     calls: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
     names = (
         "crypto_core_ed25519_add",
@@ -138,16 +146,16 @@ def _recorded(job: Callable[[], object]) -> list[tuple[Callable[..., Any], tuple
     )
     clean = {name: getattr(bindings, name) for name in names}
 
-    def recording(operation: Callable[..., Any]) -> Callable[..., Any]:
-        def recorded(*given: Any) -> Any:
-            calls.append((operation, given))
-            return operation(*given)
+    def make_recorder(operation: Callable[..., Any]) -> Callable[..., Any]:
+        def record(*arguments: Any) -> Any:
+            calls.append((operation, arguments))
+            return operation(*arguments)
 
-        return recorded
+        return record
 
     try:
         for name, operation in clean.items():
-            setattr(bindings, name, recording(operation))
+            setattr(bindings, name, make_recorder(operation))
         job()
     finally:
         for name, operation in clean.items():

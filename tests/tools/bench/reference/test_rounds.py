@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.bench.reference.rounds import Contender, Ratio, at_each_depth, each, measure, ratio
+from tools.bench.reference.rounds import Contender, Ratio, at_each_depth, measure, ratio, repeat_job
 
 
 def test_a_ratio_is_the_median_of_the_rounds() -> None:
@@ -56,7 +56,7 @@ async def test_a_dear_first_call_does_not_shorten_the_rounds() -> None:
         calls += 1
         sum(range(300 if calls > 1 else 3_000_000))
 
-    told = await measure("start", [Contender("busy", "ours", each(job))], rounds=1, seconds=0.01)
+    told = await measure("start", [Contender("busy", "ours", repeat_job(job))], rounds=1, seconds=0.01)
     assert told["contenders"][0]["count"] > 100
 
 
@@ -67,7 +67,7 @@ async def test_a_contender_that_fails_is_not_measured() -> None:
         raise ArithmeticError("wrong")
 
     with pytest.raises(ArithmeticError, match="wrong"):
-        await measure("count", [Contender("wrong", "ours", each(wrong))], rounds=1, seconds=0.001)
+        await measure("count", [Contender("wrong", "ours", repeat_job(wrong))], rounds=1, seconds=0.001)
 
 
 async def test_all_of_the_work_is_done_at_sixteen_depths() -> None:
