@@ -111,7 +111,7 @@ def explain_absence(row: Requirement, profile: Profile, lanes: Sequence[str] = (
     for surface in (*row.surfaces, *(("webhooks",) if "W" in row.needs else ())):
         if not profile.claims_surface(surface):
             return f"the row needs the surface {surface}, which the profile does not claim"
-    if row.option is not None and row.option not in profile.claims.options:
+    if row.option is not None and not profile.claims.includes(row.option):
         return f"the profile does not claim the option {row.option}"
     if (reason := receipts_only.left_out(row, profile)) is not None:
         return reason
@@ -263,7 +263,7 @@ class Run:
                 "surfaces": {name: surface.url for name, surface in self.profile.surfaces.items()},
             },
             chains=self.profile.chains.model_dump(mode="json", exclude_none=True),
-            claims=self.profile.claims.model_dump(mode="json"),
+            claims=self.profile.claims.model_dump(mode="json", exclude_none=True),
             non_defaults=[{"key": key, "value": value} for key, value in self.profile.non_defaults()],
             rows=[row.id for row in self.plan.rows],
             quick=self.plan.quick is not None,

@@ -155,7 +155,7 @@ async def _live_token(case: Case) -> list[str]:
 def _rail_endpoints(case: Case, base: str) -> Iterator[Endpoint]:
     for operation in case.session.catalog.operations:
         yield Endpoint("rail", base, "POST", operation.path, operation.path, operation.body)
-    if "rail.a2a" in case.profile.claims.options:
+    if case.profile.claims.includes("rail.a2a"):
         yield Endpoint("rail", base, "POST", A2A, A2A, _greeting_body())
     for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS):
         yield Endpoint("rail", base, "GET", path, path)

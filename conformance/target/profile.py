@@ -23,7 +23,7 @@ from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
 from conformance.text.files import read_text
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
-from conformance.vocabulary.profile_claims import LANES, OPTIONS, SURFACES
+from conformance.vocabulary.profile_claims import LANES, OPTIONS, RECEIPTS_ONLY, SPECIFICATION, SURFACES
 
 Bindings = TypeVar("Bindings", bound=Table)
 
@@ -70,11 +70,20 @@ class Claims(Table):
             resources or screening; and of one that follows the specification where the interface leaves it free:
             `gateway.records` (members of links and resources, 3.4 and 3.8), `gateway.checkout` (calls and end of a
             checkout, 3.5) and `gateway.tenants` (administration and trial, 3.9 and 3.10).
+        specification: `1` if the target follows version 1 of the specification in all that it says, also where the
+            interface leaves a point free. It implies every option of the claimed surfaces but `gateway.receipts_only`.
     """
 
     surfaces: tuple[str, ...] = ()
     lanes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    specification: Literal["1"] | None = None
+
+    def includes(self, option: str) -> bool:
+        """Return whether the operator claims an option, by its name or by the specification's version."""
+        if self.specification is None or option == RECEIPTS_ONLY:
+            return option in self.options
+        return option == SPECIFICATION or option.partition(".")[0] in self.surfaces
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -292,8 +301,8 @@ class Profile(Table):
 
     @property
     def is_reference(self) -> bool:
-        """Whether the reference's own choices bind the target where the interface leaves a point open."""
-        return self.target.defaults == "reference"
+        """Whether the specification's choices bind the target where the interface leaves a point open."""
+        return self.target.defaults == "reference" or self.claims.specification is not None
 
     @property
     def service_word(self) -> str | None:

@@ -21,6 +21,8 @@ TENANTS: Final = "gateway.tenants"
 PAYMENT_RESPONSE: Final = "rail.payment_response"
 # A 402 whose header fields fit into the buffer of a stock proxy (P-CH-02).
 SHORT_HEADERS: Final = "rail.short_headers"
+# The option of rows that judge a target only if it claims the specification (`[claims] specification`).
+SPECIFICATION: Final = "specification"
 OPTIONS: Final = (
     *("rail.a2a", "rail.agent_card", PAYMENT_RESPONSE, SHORT_HEADERS),
     *(RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS),

@@ -25,8 +25,8 @@ OF_OTHER_LANES = {
     *("RAIL-PAY-03", "RAIL-PAY-04", "RAIL-PAY-12", "RAIL-PAY-13", "RAIL-PAY-14"),
     *("RAIL-WELD-03", "RAIL-WELD-04"),
 }
-# Of the options rail.payment_response and rail.short_headers, which it does not claim.
-NOT_CLAIMED = {"RAIL-402-22", "RAIL-402-23"}
+# Of options and of the specification, which it does not claim.
+NOT_CLAIMED = {"RAIL-402-22", "RAIL-402-23", "RAIL-PAY-17"}
 PATH = "/pay/v1/compliance/receipt"
 BODY = {"recipient_address": "screen-flag", "network": "algorand_mainnet"}
 

@@ -29,7 +29,7 @@ async def read_paid_status(case: Case, link: OpenedLink) -> Answer | None:
     Returns:
         None if the target does not claim such a call.
     """
-    if "gateway.checkout" not in case.profile.claims.options:
+    if not case.profile.claims.includes("gateway.checkout"):
         return None
     loop = asyncio.get_running_loop()
     deadline = loop.time() + REPLICA_SECONDS
@@ -76,7 +76,7 @@ async def judge_abandoned(case: Case, link: OpenedLink, tx_id: str) -> None:
     Targets differ in how much of a node's pool they see. So it is judged only if the target itself says that it knows
     the payment, and says something else about a transaction that does not exist.
     """
-    if "gateway.checkout" not in case.profile.claims.options:
+    if not case.profile.claims.includes("gateway.checkout"):
         case.mark_not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
         return
     case.client.names.name(tx_id, "TX_ID")

@@ -170,7 +170,7 @@ def _other_memo_ways(case: Case, wallet: CheckoutPayer) -> Sequence[WrongPayment
 
     Only the answer of `verify` shows whether the target accepts such a way. So the list is empty without that call.
     """
-    if "gateway.checkout" not in case.profile.claims.options:
+    if not case.profile.claims.includes("gateway.checkout"):
         return []
     usual_way = memo_carrier(case) or MEMO_WAYS[case.lane][0]
 

@@ -49,7 +49,7 @@ async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequ
     Raises:
         Inconclusive: This node allows none of the ways, or the correct payment does not turn its link to Paid either.
     """
-    is_claimed = "gateway.checkout" in case.profile.claims.options
+    is_claimed = case.profile.claims.includes("gateway.checkout")
     ways = [wrong_way for wrong_way in ways if is_claimed or not wrong_way.needs_checkout_claim]
     # Without a bound way to carry the memo a payment may fail for that reason, so such ways are left out.
     usable_ways = [

@@ -41,7 +41,7 @@ async def a_key_is_bound_for_a_day(case: Case) -> None:
     """
     async with limited_gateway(case) as service:
         tenant = service.lasting_tenant()
-        short_lifetime = {"expires_in_seconds": _MINUTE} if "gateway.checkout" in case.profile.claims.options else {}
+        short_lifetime = {"expires_in_seconds": _MINUTE} if case.profile.claims.includes("gateway.checkout") else {}
         # `early_link` is repeated inside the window, `late_link` is not. A server that extends the window then still
         # returns the original of `early_link` after 24 hours.
         early_link, late_link = (

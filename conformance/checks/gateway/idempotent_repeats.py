@@ -150,7 +150,7 @@ async def a_repeat_returns_a_link_that_has_ended(case: Case) -> None:
 async def _ended_links(case: Case, creation: Creation, original: Answer) -> AsyncIterator[tuple[str, Creation, Answer]]:
     """Yield links that have ended, with the state; none if nothing here can end a link."""
     secret = original.read_object().get("cancel_secret")
-    if "gateway.checkout" in case.profile.claims.options and isinstance(secret, str):
+    if case.profile.claims.includes("gateway.checkout") and isinstance(secret, str):
         case.client.names.secret(secret, "CANCEL_SECRET")
         url = f"{CHECKOUT}{original.read_object().get('token')}/cancel"
         answer = await target_of(case)("POST", url, json_body={"cancel_secret": secret})

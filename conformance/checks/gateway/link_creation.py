@@ -240,7 +240,7 @@ async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
     reverse order. Creates links for each without `preferred_network` and with null. Expects the `chain` of a link that
     requests the first network by name. Without an administrator's key the default network is left open.
     """
-    if TENANTS not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+    if not case.profile.claims.includes(TENANTS) or case.profile.gateway.admin_key is None:
         case.mark_not_applicable("GW-LINK-11", "the profile names no administrator of a gateway with that option")
         return
     admin, payout = administrator(case), case.session.tenants.get().payout

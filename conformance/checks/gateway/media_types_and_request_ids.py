@@ -198,12 +198,12 @@ async def _read_claimed(
     case: Case, tokens: Sequence[str], posts: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> list[tuple[str, Answer]]:
     """Return the answers of the reading calls: the bound documents, and the records that the target claims to serve."""
-    call, bindings, options = target_of(case), case.profile.gateway_bindings, case.profile.claims.options
+    call, bindings, claims = target_of(case), case.profile.gateway_bindings, case.profile.claims
     documents = [path for path in (bindings.jwks_path, bindings.openapi_path) if path]
     answers = [(path, await call("GET", path)) for path in documents]
-    if "gateway.checkout" in options:
+    if claims.includes("gateway.checkout"):
         answers += [(f"{CHECKOUT}{{token}}/status", await call("GET", f"{CHECKOUT}{one}/status")) for one in tokens[:2]]
-    if "gateway.records" in options:
+    if claims.includes("gateway.records"):
         ids = [body.get("resource_id") for path, body in posts if path == RESOURCES]
         headers = case.session.tenants.headers()
         answers += [(RESOURCES, await call("GET", f"{RESOURCES}/{one}", headers=headers)) for one in ids[:2] if one]

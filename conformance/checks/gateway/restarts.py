@@ -180,7 +180,7 @@ async def _prepare_resource(case: Case) -> JudgeAfterwards:
 async def _read_record(case: Case, creation: Creation) -> Answer | None:
     """Read a resource. None if the target does not claim such a call, or has another name for it."""
     name = creation.body.get("resource_id")
-    if "gateway.records" not in case.profile.claims.options or not isinstance(name, str):
+    if not case.profile.claims.includes("gateway.records") or not isinstance(name, str):
         return None
     return await target_of(case)("GET", f"{RESOURCES}/{name}", headers=creation.tenant.headers)
 

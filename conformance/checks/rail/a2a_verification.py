@@ -56,7 +56,7 @@ async def verification_over_a2a_verifies(case: Case) -> None:
 
 def _find_obstacle(case: Case) -> str | None:
     """Return why nothing can be ordered over A2A here, or None."""
-    if "rail.a2a" not in case.profile.claims.options:
+    if not case.profile.claims.includes("rail.a2a"):
         return "the profile does not claim the option rail.a2a"
     # Only an order with a place for the whole request can carry a forged message. A fixed text always orders the
     # example.

@@ -43,7 +43,7 @@ async def the_card_points_to_a2a(case: Case) -> None:
     expectation = "the rail's own address and /a2a"
     case.expect("RAIL-DISC-03", bool(urls) and not wrong_urls, expectation, finding, exchange=answer)
     uri = case.profile.rail_bindings.a2a_uri
-    if ours and fault is None and "rail.a2a" in case.profile.claims.options and uri is not None:
+    if ours and fault is None and case.profile.claims.includes("rail.a2a") and uri is not None:
         uris = extension_uris(card)
         is_declared = uri in uris or not await is_extension_activated(case, uri)
         case.expect("RAIL-DISC-01", is_declared, f"the extension {uri}, which is activated", uris, exchange=answer)

@@ -23,7 +23,7 @@ _FIX = (
 
 def lacks_a2a(case: Case) -> bool:
     """Return whether the profile claims no A2A endpoint, and report that for each row."""
-    is_absent = "rail.a2a" not in case.profile.claims.options
+    is_absent = not case.profile.claims.includes("rail.a2a")
     for row in case.check.rows if is_absent else ():
         case.mark_not_applicable(row, "the profile does not claim the option rail.a2a")
     return is_absent

@@ -152,7 +152,7 @@ async def documents_are_free(case: Case) -> None:
 
     Fetches every document without X-PAYMENT. Expects 200 each time.
     """
-    card = (CARD,) if "rail.agent_card" in case.profile.claims.options else ()
+    card = (CARD,) if case.profile.claims.includes("rail.agent_card") else ()
     for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS, *card):
         answer = await case.client.call("GET", case.session.rail + path)
         case.expect(

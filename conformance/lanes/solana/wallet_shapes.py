@@ -87,6 +87,7 @@ SHAPES: Final = (
     Shape("a memo before the transfer", (_M, _T), differs_for_links=False),
     Shape("a memo after the transfer", (_T, _M)),
     Shape("the payee's token account made in front", (_A, _T)),
+    Shape("twelve memos before the transfer", (_M,) * 12 + (_T,), differs_for_links=False),
     Shape("guards last", (_B, _T, _G), differs_for_links=False),
     Shape("guards before and after the transfer", (_B, _GS, _T, _M, _G)),
     Shape("mint and destination from a lookup table", (_B, _T), Tables.ACCOUNTS),

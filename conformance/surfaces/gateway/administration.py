@@ -140,7 +140,7 @@ async def create_tenant_with_two_keys(case: Case, name: str) -> TwoKeys | None:
     Raises:
         Inconclusive: It was not made.
     """
-    if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+    if not case.profile.claims.includes("gateway.tenants") or case.profile.gateway.admin_key is None:
         return None
     admin = administrator(case)
     tenant = await admin.create_tenant(name, case.session.tenants.get().payout)
@@ -153,7 +153,7 @@ async def add_second_key(case: Case, gateway: str, key: Secret | None, tenant: C
     Raises:
         Inconclusive: It was not made.
     """
-    if "gateway.tenants" not in case.profile.claims.options or key is None:
+    if not case.profile.claims.includes("gateway.tenants") or key is None:
         return None
     text = key.read()
     case.client.names.secret(text, "LIMITED_ADMIN_KEY")

@@ -67,7 +67,7 @@ def caller_at(case: Case, address: str) -> Caller:
 
 def follows_records(case: Case) -> bool:
     """Return whether the specification's rules for links and resources (3.3, 3.4, 3.8) apply to the target."""
-    return case.profile.is_reference or RECORDS in case.profile.claims.options
+    return case.profile.is_reference or case.profile.claims.includes(RECORDS)
 
 
 def new_text(case: Case, kind: str = "key") -> str:

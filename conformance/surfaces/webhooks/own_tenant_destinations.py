@@ -35,7 +35,7 @@ _BESIDE_SECONDS = 1.0
 
 def explain_unavailability(case: Case) -> str | None:
     """Return why no tenant of the suite can have a destination on this machine, or None."""
-    if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+    if not case.profile.claims.includes("gateway.tenants") or case.profile.gateway.admin_key is None:
         return "the profile names no administrator of a gateway with the option gateway.tenants"
     return explain_remote_target(case)
 

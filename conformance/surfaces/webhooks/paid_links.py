@@ -161,7 +161,7 @@ async def pay_link(case: Case, link: OpenedLink, *, more: int = 0) -> PaidLink:
 async def _pay_and_name(case: Case, link: OpenedLink) -> PaidLink:
     """Pay a link, and send the transaction to the gateway's verify call before the gateway finds it (P-CK-06)."""
     sale = await pay_link(case, link)
-    if "gateway.checkout" not in case.profile.claims.options:
+    if not case.profile.claims.includes("gateway.checkout"):
         return sale
     has_pace = bool(case.profile.pace.requests_per_second)
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}/verify"

@@ -49,6 +49,19 @@ def test_a_row_applies_where_all_it_needs_is_claimed(row: str, surfaces: tuple[s
     assert applies or "claim" in str(reason)
 
 
+@pytest.mark.parametrize("row", ["RAIL-PAY-17", "RAIL-402-22", "RAIL-402-23"])
+def test_a_claim_of_the_specification_includes_every_option_of_its_surfaces(row: str) -> None:
+    """Rows of options and of the specification alone bind such a target, and no target without the claim."""
+    surfaces = ("rail",)
+    claiming = Profile(
+        surfaces={"rail": Surface(url=NOBODY)}, claims=Claims(surfaces=surfaces, lanes=("algorand",), specification="1")
+    )
+    assert explain_absence(load()[row], claiming) is None
+    assert explain_absence(load()[row], make_profile(*surfaces)) is not None
+    assert claiming.is_reference
+    assert not claiming.claims.includes("gateway.records")
+
+
 @pytest.mark.parametrize(
     ("row", "applies"),
     [

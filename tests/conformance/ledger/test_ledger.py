@@ -10,7 +10,14 @@ import pytest
 from conformance.engine.check_loading import load_checks
 from conformance.ledger import NEWEST, VERSIONS, load
 from conformance.vocabulary.lanes.families import OFFERS
-from conformance.vocabulary.profile_claims import CHECKOUT, PAYMENT_RESPONSE, RECORDS, SHORT_HEADERS, TENANTS
+from conformance.vocabulary.profile_claims import (
+    CHECKOUT,
+    PAYMENT_RESPONSE,
+    RECORDS,
+    SHORT_HEADERS,
+    SPECIFICATION,
+    TENANTS,
+)
 
 
 def test_each_row_is_listed_once_and_decides_if_it_is_a_must() -> None:
@@ -24,12 +31,15 @@ def test_each_row_is_listed_once_and_decides_if_it_is_a_must() -> None:
         assert [row for row in load().at_version(after) if row.since <= before] == list(load().at_version(before))
 
 
+OPTIONS_OF_CLAIMED_ROWS = (RECORDS, CHECKOUT, TENANTS, PAYMENT_RESPONSE, SHORT_HEADERS, SPECIFICATION)
+
+
 def test_rows_beyond_the_interface_bind_who_claims_them() -> None:
     """A row is stated or implied in the interface, or of an option that no target has to claim; then it decides."""
     claimed = [row for row in load() if row.basis == "claimed"]
     assert {row.since for row in claimed} == {NEWEST}
     assert {row.level for row in claimed} == {"MUST"}
-    assert {row.option for row in claimed} == {RECORDS, CHECKOUT, TENANTS, PAYMENT_RESPONSE, SHORT_HEADERS}
+    assert {row.option for row in claimed} == {*OPTIONS_OF_CLAIMED_ROWS}
     assert {row.basis for row in load().at_version(1)} == {"stated", "implied"}
 
 

@@ -74,7 +74,7 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
     with its checksum and once in lower case. Pays a link of each from that address, and then a link of another tenant.
     Shows each of the first payments to the gateway. Expects a client error, and the status `active`.
     """
-    if TENANTS not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+    if not case.profile.claims.includes(TENANTS) or case.profile.gateway.admin_key is None:
         case.mark_not_applicable(
             _ROW, "the profile names no administrator of a gateway with the option gateway.tenants"
         )

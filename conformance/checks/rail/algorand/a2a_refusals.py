@@ -57,7 +57,7 @@ async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
     can be paid on Algorand, also submits an invented transaction for its token. Expects the payload in no answer, and
     at most historyLength messages of the history.
     """
-    if "rail.a2a" not in case.profile.claims.options:
+    if not case.profile.claims.includes("rail.a2a"):
         _mark_not_applicable(case, "the profile does not claim the option rail.a2a")
         return
     operation = case.session.catalog.operations[0]
