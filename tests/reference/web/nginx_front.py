@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from programs.found import Program
 from programs.nginx import nginx
 from tests.reserved_port import reserved_port
 
@@ -60,12 +59,11 @@ def behind_nginx(folder: Path, services: Mapping[str, int]) -> Iterator[dict[str
     Raises:
         Missing: There is no nginx here and none could be got.
     """
-    program = nginx()
     folder.mkdir(parents=True)
     with ExitStack() as exits:
         ports = {name: exits.enter_context(reserved_port()) for name in services}
         servers = "".join(_SERVER.format(port=ports[name], behind=services[name]) for name in services)
-        with _run_nginx(program, folder, servers, ports.values()):
+        with run_nginx(folder, servers, ports.values()):
             yield {name: ("127.0.0.1", port) for name, port in ports.items()}
 
 
@@ -83,17 +81,27 @@ def balanced_by_nginx(folder: Path, workers: Sequence[int]) -> Iterator[tuple[st
     Raises:
         Missing: There is no nginx here and none could be got.
     """
-    program = nginx()
     folder.mkdir(parents=True)
     servers = "".join(f" server 127.0.0.1:{port};" for port in workers)
     with reserved_port() as port:
         block = f"upstream workers {{{servers} }}" + _BALANCED.format(port=port)
-        with _run_nginx(program, folder, block, [port]):
+        with run_nginx(folder, block, [port]):
             yield "127.0.0.1", port
 
 
 @contextmanager
-def _run_nginx(program: Program, folder: Path, servers: str, ports: Iterable[int]) -> Iterator[None]:
+def run_nginx(folder: Path, servers: str, ports: Iterable[int]) -> Iterator[None]:
+    """Run one nginx until the block is left.
+
+    Args:
+        folder: Its own, which exists.
+        servers: What its `http` block contains.
+        ports: Ports at which it listens.
+
+    Raises:
+        Missing: There is no nginx here and none could be got.
+    """
+    program = nginx()
     user = "user root;" if os.geteuid() == 0 else ""
     (folder / "conf").write_text(_CONFIGURATION.format(folder=folder, user=user, servers=servers), "utf-8")
     words = [str(program.path), "-p", str(folder), "-c", str(folder / "conf"), "-e", str(folder / "log")]
