@@ -14,6 +14,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.base import Executable
 
 from reference.store.database import Change, DatabaseUnavailable, DuplicateKey, Row, RowNotFound
+from reference.store.heartbeat import Heartbeat
 from reference.store.statement_timeout import PREPARING_SECONDS, STATEMENT_SECONDS, limit_time
 
 # Number of the advisory lock under which one worker at a time creates tables. PostgreSQL's "if not exists" does not
@@ -38,6 +39,8 @@ class PostgresDatabase:
     def __init__(self, url: URL, seconds: float = STATEMENT_SECONDS) -> None:
         """Take the address of the database, and how long a statement may take; nothing is connected yet."""
         self._seconds = seconds
+        connect_arguments = {"client_encoding": "utf8", **_limits(url, seconds)}
+        self._heartbeat = Heartbeat(url, connect_arguments)
         # In autocommit a single statement costs one round trip instead of three. Databases of a cluster with the locale
         # C have no encoding, and would return text as bytes if the client did not name one.
         self._engine = create_async_engine(
@@ -46,7 +49,7 @@ class PostgresDatabase:
             max_overflow=8,
             isolation_level="AUTOCOMMIT",
             pool_timeout=seconds,
-            connect_args={"client_encoding": "utf8", **_limits(url, seconds)},
+            connect_args=connect_arguments,
             execution_options={"preserve_rowcount": True},
         )
 
@@ -57,7 +60,7 @@ class PostgresDatabase:
             async with self._connect() as connection:
                 return (await connection.execute(statement, values)).all()
 
-        return await limit_time(fetch(), self._seconds)
+        return await self._heartbeat.limit(fetch(), self._seconds)
 
     async def change(self, statement: Executable, /, **values: Any) -> int:
         """Carry out one statement and return how many rows it changed."""
@@ -66,7 +69,7 @@ class PostgresDatabase:
             async with self._connect() as connection:
                 return int((await connection.execute(statement, values)).rowcount)
 
-        return await limit_time(write(), self._seconds)
+        return await self._heartbeat.limit(write(), self._seconds)
 
     async def change_all(self, *changes: Change) -> Sequence[int]:
         """Carry out several statements in one transaction and return how many rows each changed."""
@@ -81,7 +84,7 @@ class PostgresDatabase:
                         raise RowNotFound
             return counts
 
-        return await limit_time(write(), self._seconds)
+        return await self._heartbeat.limit(write(), self._seconds)
 
     async def take(self, query: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
         """Return the rows of a query, and carry out a change for each row in the same transaction."""
@@ -93,7 +96,7 @@ class PostgresDatabase:
                     await connection.execute(change, [{**values, "row_key": row[0]} for row in rows])
                 return rows
 
-        return await limit_time(write(), self._seconds)
+        return await self._heartbeat.limit(write(), self._seconds)
 
     async def create(self, tables: MetaData) -> None:
         """Create the missing tables and indexes, one worker at a time. Existing ones are not touched."""
@@ -115,6 +118,7 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         """Close the pool."""
+        await self._heartbeat.close()
         await self._engine.dispose()
 
     @asynccontextmanager

@@ -32,12 +32,17 @@ async def limit_time(work: Coroutine[Any, Any, _Result], seconds: float) -> _Res
         # does. This returns after the given time in any case.
         done_tasks, _ = await asyncio.wait({task}, timeout=seconds)
     finally:
-        if not task.done():
-            task.add_done_callback(_retrieve_fault)
-            task.cancel()
+        abandon(task)
     if not done_tasks:
         raise build_timeout(seconds)
     return task.result()
+
+
+def abandon(task: asyncio.Task[Any]) -> None:
+    """Cancel a task that is not done, without waiting until it ends."""
+    if not task.done():
+        task.add_done_callback(_retrieve_fault)
+        task.cancel()
 
 
 def build_timeout(seconds: float) -> DatabaseUnavailable:
