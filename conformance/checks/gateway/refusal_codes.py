@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -30,6 +30,10 @@ _UNKNOWN_TOKEN: Final = "A" * 22
 _LOCATIONS: Final = ("body", "query", "path", "header")
 
 
+# Method, path, body and header fields of a request.
+Request: TypeAlias = tuple[str, str, bytes | None, Mapping[str, str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """One call and its expected refusal.
@@ -44,7 +48,7 @@ class Refusal:
     """
 
     description: str
-    call: tuple[str, str, bytes | None, Mapping[str, str]]
+    call: Request
     status: int
     code: str
     members: Mapping[str, Any] = field(default_factory=dict)
@@ -126,10 +130,9 @@ def _list_open_refusals() -> Iterator[Refusal]:
     for path in ("/v1/no-such-thing", "/no-such-thing-either", f"{LINKS}/", f"{CHECKOUT}{_UNKNOWN_TOKEN}/status"):
         yield Refusal(f"the unknown path {path}", ("GET", path, None, {}), 404, "not_found")
     for method, path in (("GET", RECEIPT_VERIFY), ("DELETE", SCREEN), ("PUT", LINKS)):
-        call = (method, path, None, {})
-        yield Refusal(f"{method} {path}", call, 405, "method_not_allowed", {"allowed": list}, {})
+        yield Refusal(f"{method} {path}", (method, path, None, {}), 405, "method_not_allowed", {"allowed": list}, {})
     screening: dict[str, Any] = {"recipient_address": "screen-allow", "network": "atlantis_testnet"}
-    call = ("POST", SCREEN, _encode(screening), _JSON)
+    call: Request = ("POST", SCREEN, _encode(screening), _JSON)
     yield Refusal("a screening on an unknown network", call, 400, "unsupported_network", {"network": str})
     for media in ("text/plain", "application/json; charset=utf-16", None):
         headers = {} if media is None else {"content-type": media}
@@ -171,7 +174,7 @@ def _list_body_refusals(case: Case, tenant: Credentials) -> Iterator[Refusal]:
     """Yield the refusals of bodies and idempotency keys."""
     headers = {**_JSON, **tenant.headers}
 
-    def post_link(**members: Any) -> tuple[str, str, bytes, Mapping[str, str]]:
+    def post_link(**members: Any) -> Request:
         return "POST", LINKS, _encode(link_body(case, tenant, **members)), headers
 
     for name, members in (

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.checks.gateway.refusal_codes import Refusal, find_faults
+from conformance.checks.gateway.refusal_codes import Refusal, Request, find_faults
 from conformance.http.client import Answer
 
-CALL = ("POST", "/v1/resources", b"{}", {})
+CALL: Request = ("POST", "/v1/resources", b"{}", {})
 EXISTING = Refusal("a resource id twice", CALL, 409, "resource_exists", {"resource_id": "book"})
 BODY = {"error": "resource_exists", "message": "choose another", "request_id": "req_1", "resource_id": "book"}
 INVALID = Refusal("a number as label", CALL, 422, "validation_error")
