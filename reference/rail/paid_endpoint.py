@@ -92,10 +92,10 @@ class PaidEndpoint:
 
     async def _answer(self, request: Request, challenges: Challenges) -> Reply:
         missing_proof = _explain_missing_proof(request)
+        if missing_proof is _NOT_PAYABLE:
+            network = await self.read_network(request.headers["x-payment"])
+            missing_proof = PaymentRefused(missing_proof.code, network=network)
         if missing_proof is not None:
-            if missing_proof.code == "method_not_payable":
-                network = await self.read_network(request.headers["x-payment"])
-                missing_proof = PaymentRefused(missing_proof.code, network=network)
             return self._build_refusal(request, challenges, missing_proof)
         try:
             return _build_paid_reply(await self._redeem(request, challenges.service))
