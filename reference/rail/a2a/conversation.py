@@ -125,10 +125,12 @@ class Conversation:
     # Paid messages are redeemed.
 
     async def _redeem(self, payload: JsonValue, memo: Mapping[str, Any], request: Request) -> Outcome:
-        challenges, proofs = self._challenges_of(memo), [_encode_header(payload)]
+        challenges = self._challenges_of(memo)
         service_request = ServiceRequest(memo["request"])
         try:
-            answer = await self._paid_endpoint.redeem(challenges.service, proofs, lambda: service_request)
+            answer = await self._paid_endpoint.redeem(
+                challenges.service, [_encode_header(payload)], lambda: service_request
+            )
         except PaymentRefused as refusal:
             # P-RA-08: an undecided payment gets no fresh challenge, because a client that saw one would pay twice
             # (decision 0024).
@@ -141,7 +143,8 @@ class Conversation:
                 return self._refuse_without_402(memo, unissued)
         except Refused as refusal:
             # Over REST a 409 names no network, over A2A the receipt of the failure does (P-ER-01).
-            network = await self._paid_endpoint.read_network(proofs) if refusal.status == 409 else ""
+            is_spent = refusal.status == 409
+            network = await self._paid_endpoint.read_network([_encode_header(payload)]) if is_spent else ""
             return self._refuse_without_402(memo, refusal, network)
         return self._complete(answer, memo, request)
 
