@@ -27,7 +27,7 @@ from conformance.oracles.member_rules import (
     one_of,
 )
 
-TOKEN_FORM: Final = r"[1-9][0-9]{9,10}:[0-9a-f]{16}:[0-9a-f]{64}"
+TOKEN_FORM: Final = r"[1-9][0-9]{9,10}:[0-9a-f]{16}:[0-9a-f]{64}"  # noqa: S105 - a pattern, not a password
 UUID_RULE: Final = matches("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 AMOUNT_FORM: Final = r"0|[1-9][0-9]*"
 _BINDINGS: Final = {

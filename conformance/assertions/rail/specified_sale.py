@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from conformance.assertions.rail.paid_reference import find_settlement
@@ -123,7 +123,7 @@ def _find_answer_faults(
     return faults
 
 
-def _choose_one(values: Any) -> str:
+def _choose_one(values: Iterable[str]) -> str:
     """Return the hash reference among the spellings of a digest."""
     return next(one for one in sorted(values) if one.startswith(_PREFIX))
 

@@ -41,9 +41,10 @@ async def members_of_documents(case: Case) -> None:
     """Each member of the published documents has the value that the specification gives it.
 
     Asks every operation for its price, and computes index, both catalogs and the paid operations of the OpenAPI
-    document from the challenges. Expects the same prices, lanes, assets and addresses, and no live token. Asks for pages
-    of the catalog by limit, offset and type, and for limits that are invalid. Expects no wrong total, and 422. Expects
-    a cached, readable answer for each document, the card under its old address, the health, and 404 for an unknown path.
+    document from the challenges. Expects the same prices, lanes, assets and addresses, and no live token. Asks for
+    pages of the catalog by limit, offset and type, and for limits that are invalid. Expects the right totals, and 422.
+    Expects a cached, readable answer for each document, the card under its old address, the health, and 404 for an
+    unknown path.
     """
     offers = [
         (operation, entries(await case.client.call("POST", operation.url, json_body=operation.body)))
@@ -225,7 +226,8 @@ async def _judge_pages(case: Case, offers: _Offers) -> None:
         answer = await case.client.call("GET", address + query)
         listing = answer.read_object()
         items = listing.get("items")
-        urls = [str(one.get("resource")) for one in items if isinstance(one, Mapping)] if isinstance(items, list) else []
+        item_list = items if isinstance(items, list) else []
+        urls = [str(one.get("resource")) for one in item_list if isinstance(one, Mapping)]
         order = order or urls
         expected_page = {"limit": limit, "offset": offset, "total": count}
         rules: Rules = {
@@ -234,7 +236,7 @@ async def _judge_pages(case: Case, offers: _Offers) -> None:
             "pagination": equals(expected_page),
         }
         faults = find_member_faults(listing, rules, "the listing")
-        for item in items if isinstance(items, list) else []:
+        for item in item_list:
             faults += _find_item_faults(item, offers)
         _expect(case, answer, faults, f"/discovery/resources{query}")
     for query in ("?limit=0", "?limit=101", "?limit=x", "?offset=-1", "?limit=1.5", "?offset="):

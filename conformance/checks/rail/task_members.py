@@ -84,7 +84,8 @@ async def _judge_order(case: Case, operation: Operation) -> None:
         echoed = task.answer.headers.get(a2a.EXTENSIONS)
         expected[a2a.EXTENSIONS] = (echoed, bindings.a2a_uri)
     faults = [f"{name} {found!r}" for name, (found, right) in expected.items() if not is_equal(found, right)]
-    faults += [f"{name} is no UUID of version 4" for name in ("id", "contextId") if not UUID_RULE.holds(task.members.get(name))]
+    odd_ids = [name for name in ("id", "contextId") if not UUID_RULE.holds(task.members.get(name))]
+    faults += [f"{name} is no UUID of version 4" for name in odd_ids]
     if task.members.get("artifacts"):
         faults.append("artifacts before the payment")
     request = QuotedRequest(

@@ -124,7 +124,7 @@ def test_no_member_may_be_absent_or_null_or_renamed(place: tuple[Any, ...]) -> N
 
     assert find_faults(change(place, lambda holder, name: holder.pop(name)))
     assert find_faults(change(place, lambda holder, name: holder.update({name: None})))
-    assert find_faults(change(place, lambda holder, name: holder.update({"further": 1})))
+    assert find_faults(change(place, lambda holder, _: holder.update({"further": 1})))
     assert find_faults(change(place, rename))
 
 

@@ -44,7 +44,11 @@ async def codes_of_wrong_authorizations(case: Case) -> None:
         },
         **{
             f"a nonce of the token {name}": ("weld_mismatch", _make_nonce(case, edit))
-            for name, edit in (("in upper case", str.upper), ("and a space", "{} ".format), ("in quotes", '"{}"'.format))
+            for name, edit in (
+                ("in upper case", str.upper),
+                ("and a space", "{} ".format),
+                ("in quotes", '"{}"'.format),
+            )
         },
         "expired a second ago": ("authorization_expired", lambda _: {"valid_before": now - 1}),
         "valid for ten more seconds": ("authorization_expired", lambda _: {"valid_before": now + 10}),

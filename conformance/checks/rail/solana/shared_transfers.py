@@ -60,7 +60,7 @@ async def two_welded_transfers_of_one_transaction(case: Case) -> None:
     for at_once, order in ((1, "one after the other"), (2, "both at once")):
         first, second = [await Quoted.ask(case, operation) for _ in range(2)]
         other_transfer = (await second.transfer()).instruction()
-        tx_id = await first.send(lambda transfer, other=other_transfer: [transfer.instruction(), other])
+        tx_id = await first.payer.send([(await first.transfer()).instruction(), other_transfer])
         answers = await run_concurrently((quoted.present(tx_id) for quoted in (first, second)), at_once=at_once)
         served_answers = [answer for answer in answers if answer.status == 200]
         if not served_answers:
