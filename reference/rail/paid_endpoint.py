@@ -92,6 +92,9 @@ class PaidEndpoint:
 
     async def _answer(self, request: Request, challenges: Challenges) -> Reply:
         missing_proof = _explain_missing_proof(request)
+        if missing_proof is _NOT_PAYABLE:
+            network = await self.read_network(request.headers["x-payment"])
+            missing_proof = PaymentRefused(missing_proof.code, network=network)
         if missing_proof is not None:
             return self._build_refusal(request, challenges, missing_proof)
         try:
@@ -178,6 +181,16 @@ class PaidEndpoint:
                 return await self._redeemer.redeem(presented_proof, call, model)
         except TimeoutError as late:
             raise in_progress() from late
+
+    async def read_network(self, proofs: Sequence[str]) -> str:
+        """Return the network that the refusal of a proof names: "the lane of the token" (P-ER-01).
+
+        Where the token names none, it is the network that the payment itself names, or the empty text.
+        """
+        try:
+            return (await self._redeemer.present(payment_proof.decode(proofs))).terms.caip2
+        except PaymentRefused as refusal:
+            return refusal.network
 
     def issue(self, challenges: Challenges, quoted_call: QuotedCall, *, error: str) -> Challenge:
         """Return a challenge with fresh tokens, if this worker may issue one now.

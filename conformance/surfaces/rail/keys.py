@@ -28,3 +28,9 @@ async def published_keys(case: Case) -> tuple[list[Ed25519Key], list[Ed25519Key]
     _, jwks = await document(case, JWKS)
     _, did = await document(case, DID)
     return keys_of_jwks(jwks), keys_of_did(did)
+
+
+async def published_did(case: Case) -> str:
+    """Return the id of the DID document; the empty text without one, which RAIL-KEY-01 judges."""
+    _, did = await document(case, DID)
+    return str(did.get("id", "")) if isinstance(did, dict) else ""

@@ -142,7 +142,10 @@ class Conversation:
                 # This worker may not issue tokens now (P-CH-13).
                 return self._refuse_without_402(memo, unissued)
         except Refused as refusal:
-            return self._refuse_without_402(memo, refusal)
+            # Over REST a 409 names no network, over A2A the receipt of the failure does (P-ER-01).
+            is_spent = refusal.status == 409
+            network = await self._paid_endpoint.read_network([_encode_header(payload)]) if is_spent else ""
+            return self._refuse_without_402(memo, refusal, network)
         return self._complete(answer, memo, request)
 
     def _complete(self, answer: PaidAnswer, memo: Mapping[str, Any], request: Request) -> Outcome:
@@ -151,14 +154,14 @@ class Conversation:
         receipt = orjson.loads(base64.b64decode(answer.payment_response))
         return a2a_x402.complete_payment(self._uri, orjson.loads(answer.body), receipt, {OPENER: memo[OPENER]})
 
-    def _refuse_without_402(self, memo: Mapping[str, Any], refusal: Refused) -> Outcome:
+    def _refuse_without_402(self, memo: Mapping[str, Any], refusal: Refused, network: str = "") -> Outcome:
         if refusal.code in _UNDECIDED_CODES:
             wait = int(refusal.headers["Retry-After"])
             return a2a_x402.keep_undecided(self._uri, memo, code=refusal.code, retry_after=wait)
         # Over REST a 409 has no challenge. A task that needs input must have one, so a fresh one is quoted (decision
         # 0024).
         if refusal.status == 409:
-            return self._refuse(memo, refusal.code, "", "")
+            return self._refuse(memo, refusal.code, "", network)
         raise refusal
 
     def _refuse(self, memo: Mapping[str, Any], code: str, transaction: str, network: str) -> Outcome:

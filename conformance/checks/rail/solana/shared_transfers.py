@@ -40,6 +40,43 @@ async def one_solana_transfer_for_many_challenges(case: Case) -> None:
         _judge_single_call(case, answers, order)
 
 
+@check(
+    "RAIL-WELD-11",
+    surface="rail",
+    lane="solana",
+    fix="Burn the transaction and not the transfer: the payment key is the network and the transaction id (P-ST-03).",
+)
+async def two_welded_transfers_of_one_transaction(case: Case) -> None:
+    """One transaction with two transfers, each welded to a challenge of its own, buys one call.
+
+    Makes one transaction with two transfers of the full price, each with the reference of another live challenge, and
+    presents it for both: one after the other, and both at once. Expects one served call. The interface says that a
+    spent payment buys no second execution, and leaves open whether the transaction or the transfer is the payment. So
+    a second call only warns, except for a target that claims the specification.
+    """
+    operation = case.session.catalog.operations[0]
+    await require_honest_payment_served(case, operation)
+    beyond = None if case.profile.is_reference else "whether the transaction or the transfer is spent is left open"
+    for at_once, order in ((1, "one after the other"), (2, "both at once")):
+        first, second = [await Quoted.ask(case, operation) for _ in range(2)]
+        other_transfer = (await second.transfer()).instruction()
+        tx_id = await first.payer.send([(await first.transfer()).instruction(), other_transfer])
+        answers = await run_concurrently((quoted.present(tx_id) for quoted in (first, second)), at_once=at_once)
+        served_answers = [answer for answer in answers if answer.status == 200]
+        if not served_answers:
+            case.mark_inconclusive("RAIL-WELD-11", "a transaction with two welded transfers is served for neither")
+            continue
+        case.expect(
+            "RAIL-WELD-11",
+            len(served_answers) == 1,
+            "one call for one transaction",
+            f"{len(served_answers)} calls",
+            exchange=served_answers[-1],
+            where={"payment": f"two welded transfers of one transaction, {order}"},
+            beyond=beyond,
+        )
+
+
 def _judge_single_call(case: Case, answers: list[Answer], order: str) -> None:
     served_answers = [answer for answer in answers if answer.status == 200]
     receipt_sets = {extract_receipts(answer) for answer in served_answers}

@@ -1,0 +1,283 @@
+"""RAIL-DISC-14: each member of the rail's documents, where the target claims the specification (5.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.http.client import Answer
+from conformance.oracles.member_rules import Rule, Rules, between, equals, find_member_faults, is_an, matches
+from conformance.surfaces.rail.challenges import entries
+from conformance.surfaces.rail.keys import published_did
+from conformance.surfaces.rail.specified_members import find_origin_faults
+
+ROW: Final = "RAIL-DISC-14"
+_TOKEN_MEMBERS: Final = ("payment_reference", "request_hash", "authorization_nonce", "svm_reference_pubkey")
+_SCHEME_KINDS: Final = {"algorand": "avm-note", "eip155": "eip3009-exact", "solana": "solana-reference"}
+_MICRO_UNITS: Final = 1_000_000
+_PAGE_SIZE, _LARGEST_BODY = 20, 65_536
+_DOCUMENTS: Final = (
+    "/pay/v1/index",
+    "/.well-known/x402",
+    "/discovery/resources",
+    "/openapi.json",
+    "/.well-known/did.json",
+    "/.well-known/jwks.json",
+    "/.well-known/agent-card.json",
+)
+_IS_TIME: Final = matches(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
+
+
+@check(
+    ROW,
+    surface="rail",
+    fix="Publish the documents with exactly the members of 5.10, made from the same prices, lanes and keys as the "
+    "challenges, and without tokens.",
+)
+async def members_of_documents(case: Case) -> None:
+    """Each member of the published documents has the value that the specification gives it.
+
+    Asks every operation for its price, and computes index, both catalogs and the paid operations of the OpenAPI
+    document from the challenges. Expects the same prices, lanes, assets and addresses, and no live token. Asks for
+    pages of the catalog by limit, offset and type, and for limits that are invalid. Expects the right totals, and 422.
+    Expects a cached, readable answer for each document, the card under its old address, the health, and 404 for an
+    unknown path.
+    """
+    offers = [
+        (operation, entries(await case.client.call("POST", operation.url, json_body=operation.body)))
+        for operation in case.session.catalog.operations
+    ]
+    did = await published_did(case)
+    documents = {path: await case.client.call("GET", case.session.rail + path) for path in _DOCUMENTS}
+    index, catalog = (documents[path] for path in _DOCUMENTS[:2])
+    _expect(case, index, _find_index_faults(case, index.read_object(), offers, did), "the index")
+    _expect(case, catalog, _find_catalog_faults(catalog.read_object(), offers), "the catalog")
+    openapi = documents["/openapi.json"]
+    _expect(case, openapi, _find_openapi_faults(openapi.read_object(), offers), "the OpenAPI document")
+    for path, answer in documents.items():
+        faults = [] if answer.status == 200 else [f"status {answer.status}"]
+        if answer.headers.get("Cache-Control") != "public, max-age=300":
+            faults.append(f"Cache-Control {answer.headers.get('Cache-Control')}")
+        faults += [] if "ETag" in answer.headers else ["no ETag"]
+        _expect(case, answer, [*faults, *find_origin_faults(answer)], path)
+    await _judge_pages(case, offers)
+    await _judge_other_paths(case, documents["/.well-known/agent-card.json"])
+
+
+def _expect(case: Case, answer: Answer, faults: Sequence[str], document: str) -> None:
+    where = {"document": document}
+    case.expect(ROW, not faults, "as 5.10 says", "; ".join(faults) or "so", exchange=answer, where=where)
+
+
+_Offers = Sequence[tuple[Operation, Sequence[Mapping[str, Any]]]]
+
+
+def _get_prices(offers: _Offers) -> dict[str, int]:
+    prices = {operation.url: str(listed[0].get("maxAmountRequired")) for operation, listed in offers if listed}
+    return {url: int(price) for url, price in prices.items() if price.isdecimal()}
+
+
+def _read_extra(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    extra = entry.get("extra")
+    return extra if isinstance(extra, Mapping) else {}
+
+
+def _find_index_faults(case: Case, index: Mapping[str, Any], offers: _Offers, did: str) -> list[str]:
+    base, word = case.session.rail, (case.profile.service_word or "").lower()
+    binding_rules: Rules = {
+        "mechanism": is_an(str),
+        "required": equals(True),
+        "note_value": equals("payment_reference"),
+        "note_encoding": equals("utf-8"),
+    }
+    receipt_rules: Rules = {
+        "payable_receipt": equals(f"{word}/payable-svc-receipt/1") if word else is_an(str),
+        "settlement_attestation": is_an(str),
+        "verify_url": matches(r"https?://.+"),
+        "jwks_url": equals(base + "/.well-known/jwks.json"),
+        "provider_did": equals(did),
+        "settled_payment_ref_recipe": is_an(str),
+    }
+    lifetime = case.profile.rail_bindings.challenge_ttl
+    networks = [_describe_network(entry) for entry in (offers[0][1] if offers else ())]
+    prices = _get_prices(offers)
+    services = [
+        {"service_id": operation.role, "url": operation.url, "price_microusdc": prices.get(operation.url)}
+        for operation, _ in offers
+    ]
+    rules: Rules = {
+        "version": equals(1),
+        "provider": is_an(str),
+        "provider_did": equals(did),
+        "actor_id": equals(did),
+        "auth": equals("none-payment-is-auth"),
+        "protocol": equals("x402"),
+        "x402_versions": equals([2]),
+        "scheme_disclosure": is_an(str),
+        "payment_binding": is_an(dict),
+        "challenge_ttl_secs": between(1, 86_400) if lifetime is None else equals(lifetime),
+        "request_body_limit_bytes": equals(_LARGEST_BODY),
+        "networks": _lists(networks),
+        "services": _lists(services),
+        "receipts": is_an(dict),
+        "single_use": is_an(str),
+    }
+    faults = find_member_faults(index, rules, "the index")
+    faults += find_member_faults(index.get("payment_binding"), binding_rules, "payment_binding")
+    return faults + find_member_faults(index.get("receipts"), receipt_rules, "receipts")
+
+
+def _lists(items: Sequence[Mapping[str, Any]]) -> Rule:
+    """Return the rule that an array has these objects, in any order."""
+    texts = sorted(str(sorted(item.items())) for item in items)
+    return Rule(
+        f"the list {texts}",
+        lambda value: (
+            isinstance(value, list)
+            and all(isinstance(one, Mapping) for one in value)
+            and sorted(str(sorted(one.items())) for one in value) == texts
+        ),
+    )
+
+
+def _describe_network(entry: Mapping[str, Any]) -> dict[str, Any]:
+    extra, network = _read_extra(entry), str(entry.get("network"))
+    return {
+        "id": network,
+        "asset": entry.get("asset"),
+        "asset_name": extra.get("name"),
+        "decimals": extra.get("decimals"),
+        "binding": extra.get("binding"),
+        "scheme_kind": _SCHEME_KINDS.get(network.partition(":")[0]),
+    }
+
+
+def _without_tokens(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry of a challenge as a catalog lists it."""
+    extra = {name: value for name, value in _read_extra(entry).items() if name not in _TOKEN_MEMBERS}
+    return {**entry, "extra": extra}
+
+
+def _find_catalog_faults(catalog: Mapping[str, Any], offers: _Offers) -> list[str]:
+    resources = catalog.get("resources")
+    first = str(resources[0]) if isinstance(resources, list) and resources else ""
+    listed = next((offer for operation, offer in offers if operation.url == first), [])
+    rules: Rules = {
+        "version": equals(1),
+        "x402Version": equals(2),
+        "resources": Rule(
+            "the URLs of all operations",
+            lambda value: isinstance(value, list) and sorted(map(str, value)) == sorted(one.url for one, _ in offers),
+        ),
+        "accepts": equals([_without_tokens(entry) for entry in listed]),
+        "ownershipProofs": equals([]),
+        "instructions": is_an(str),
+    }
+    return find_member_faults(catalog, rules, "the catalog")
+
+
+def _find_openapi_faults(document: Mapping[str, Any], offers: _Offers) -> list[str]:
+    faults = [] if document.get("openapi") == "3.1.0" else [f"openapi {document.get('openapi')!r}"]
+    if document.get("x-discovery") != {"ownershipProofs": []}:
+        faults.append("x-discovery")
+    paths, prices = document.get("paths"), _get_prices(offers)
+    for operation, listed in offers:
+        methods = paths.get(operation.path) if isinstance(paths, Mapping) else None
+        post = methods.get("post") if isinstance(methods, Mapping) else None
+        if not isinstance(post, Mapping):
+            faults.append(f"no POST {operation.path}")
+            continue
+        price = prices.get(operation.url, 0)
+        base_asset = next((one["asset"] for one in listed if str(one.get("network")).startswith("eip155:")), None)
+        asset = base_asset or (listed[0].get("asset") if listed else None)
+        dollars = f"{Decimal(price) / _MICRO_UNITS:.6f}".rstrip("0")
+        info = {
+            "price": {"mode": "fixed", "currency": "USD", "amount": dollars},
+            "protocols": [{"x402": {}}],
+            "offers": [{"intent": "charge", "method": "x402", "amount": str(price), "currency": asset}],
+        }
+        rules = {name: equals(value) for name, value in info.items()}
+        faults += find_member_faults(post.get("x-payment-info"), rules, f"{operation.path} x-payment-info")
+        if post.get("security") != []:
+            faults.append(f"{operation.path} security")
+        statuses = {"200", "402", "409", "413", "415", "422", "503"}
+        declared = post.get("responses")
+        missing_statuses = statuses - set(declared if isinstance(declared, Mapping) else ())
+        faults += [f"{operation.path} without {', '.join(sorted(missing_statuses))}"] if missing_statuses else []
+    return faults
+
+
+async def _judge_pages(case: Case, offers: _Offers) -> None:
+    address, count = case.session.rail + "/discovery/resources", len(offers)
+    order: list[str] = []
+    pages = {
+        "": (_PAGE_SIZE, 0),
+        "?type=http": (_PAGE_SIZE, 0),
+        "?limit=100": (100, 0),
+        "?limit=1": (1, 0),
+        "?limit=1&offset=1": (1, 1),
+        f"?limit=2&offset={count - 1}": (2, count - 1),
+        f"?offset={count + 3}": (_PAGE_SIZE, count + 3),
+    }
+    for query, (limit, offset) in pages.items():
+        answer = await case.client.call("GET", address + query)
+        listing = answer.read_object()
+        items = listing.get("items")
+        item_list = items if isinstance(items, list) else []
+        urls = [str(one.get("resource")) for one in item_list if isinstance(one, Mapping)]
+        order = order or urls
+        expected_page = {"limit": limit, "offset": offset, "total": count}
+        rules: Rules = {
+            "x402Version": equals(2),
+            "items": equals(items if urls == order[offset : offset + limit] else None),
+            "pagination": equals(expected_page),
+        }
+        faults = find_member_faults(listing, rules, "the listing")
+        for item in item_list:
+            faults += _find_item_faults(item, offers)
+        _expect(case, answer, faults, f"/discovery/resources{query}")
+    for query in ("?limit=0", "?limit=101", "?limit=x", "?offset=-1", "?limit=1.5", "?offset="):
+        answer = await case.client.call("GET", address + query)
+        faults = [] if answer.status == 422 else [f"status {answer.status}"]
+        _expect(case, answer, faults, f"/discovery/resources{query}")
+
+
+def _find_item_faults(item: Any, offers: _Offers) -> list[str]:
+    resource = item.get("resource") if isinstance(item, Mapping) else None
+    offer = next((one for one in offers if one[0].url == resource), None)
+    if offer is None:
+        return [f"the resource {resource!r}"]
+    operation, listed = offer
+    rules: Rules = {
+        "resource": equals(operation.url),
+        "type": equals("http"),
+        "x402Version": equals(2),
+        "accepts": equals([_without_tokens(entry) for entry in listed]),
+        "lastUpdated": _IS_TIME,
+        "metadata": is_an(dict),
+    }
+    faults = find_member_faults(item, rules, "items[]")
+    metadata_rules: Rules = {"service_id": equals(operation.role), "description": is_an(str)}
+    return faults + find_member_faults(item.get("metadata"), metadata_rules, "items[].metadata")
+
+
+async def _judge_other_paths(case: Case, card: Answer) -> None:
+    old = await case.client.call("GET", case.session.rail + "/.well-known/agent.json")
+    _expect(case, old, [] if old.body == card.body else ["other bytes than the card"], "/.well-known/agent.json")
+    health = await case.client.call("GET", case.session.rail + "/health")
+    word = (case.profile.service_word or "").lower()
+    rules: Rules = {
+        "status": equals("ok"),
+        "service": equals(f"{word}-rail") if word else is_an(str),
+        "version": is_an(str),
+        "lanes": is_an(list),
+    }
+    # While a node is away, health names it. Other checks do that on purpose, and this one does not.
+    if health.read_object().get("status") == "ok":
+        _expect(case, health, find_member_faults(health.read_object(), rules, "health"), "/health")
+    unknown = await case.client.call("GET", case.session.rail + "/pay/v1/no-such-operation")
+    is_unknown = unknown.status == 404 and unknown.read_object() == {"detail": "Not Found"}
+    _expect(case, unknown, [] if is_unknown else [f"status {unknown.status}"], "an unknown path")
