@@ -23,7 +23,7 @@ from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
 from conformance.text.files import read_text
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
-from conformance.vocabulary.profile_claims import LANES, OPTIONS, SURFACES
+from conformance.vocabulary.profile_claims import IMPLIED_OPTIONS, LANES, OPTIONS, RECEIPTS_ONLY, SURFACES
 
 Bindings = TypeVar("Bindings", bound=Table)
 
@@ -70,11 +70,28 @@ class Claims(Table):
             resources or screening; and of one that follows the specification where the interface leaves it free:
             `gateway.records` (members of links and resources, 3.4 and 3.8), `gateway.checkout` (calls and end of a
             checkout, 3.5) and `gateway.tenants` (administration and trial, 3.9 and 3.10).
+        specification: `"1"` for a target that follows version 1 of the specification in full. Then what rests on
+            *deployed* or *this suite's default* decides, too; the bindings that are not set are those of the
+            specification; and of the options, `rail.payment_response`, `rail.short_headers`, `gateway.records`,
+            `gateway.checkout` and `gateway.tenants` are claimed with their surface.
     """
 
     surfaces: tuple[str, ...] = ()
     lanes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    specification: Literal["1"] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_implied_options(cls, members: Any) -> Any:
+        # The claims of a run are recorded, so that each row's option is in the list, whichever claim put it there.
+        if not isinstance(members, Mapping) or members.get("specification") is None:
+            return members
+        surfaces, options = (members.get(name, ()) for name in ("surfaces", "options"))
+        if not all(isinstance(names, list | tuple) for names in (surfaces, options)) or RECEIPTS_ONLY in options:
+            return members
+        implied = [option for surface in IMPLIED_OPTIONS if surface in surfaces for option in IMPLIED_OPTIONS[surface]]
+        return {**members, "options": [*dict.fromkeys([*options, *implied])]}
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -292,8 +309,11 @@ class Profile(Table):
 
     @property
     def is_reference(self) -> bool:
-        """Whether the reference's own choices bind the target where the interface leaves a point open."""
-        return self.target.defaults == "reference"
+        """Whether the specification's own choices bind the target where the interface leaves a point open.
+
+        They bind the reference, and any target that claims the specification.
+        """
+        return self.target.defaults == "reference" or self.claims.specification is not None
 
     @property
     def service_word(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from conformance.vocabulary.lanes.registry import FACTS
@@ -21,6 +22,12 @@ TENANTS: Final = "gateway.tenants"
 PAYMENT_RESPONSE: Final = "rail.payment_response"
 # A 402 whose header fields fit into the buffer of a stock proxy (P-CH-02).
 SHORT_HEADERS: Final = "rail.short_headers"
+# What a target that claims the specification offers on each surface. A2A and the agent card are options of the
+# specification itself (5.11), so they are claimed separately.
+IMPLIED_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "rail": (PAYMENT_RESPONSE, SHORT_HEADERS),
+    "gateway": (RECORDS, CHECKOUT, TENANTS),
+}
 OPTIONS: Final = (
     *("rail.a2a", "rail.agent_card", PAYMENT_RESPONSE, SHORT_HEADERS),
     *(RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS),
