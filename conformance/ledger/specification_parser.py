@@ -110,15 +110,12 @@ def numbered_sentences(pages: Mapping[str, str]) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     counts: Counter[str] = Counter()
     for name, text in pages.items():
-        place = section = ""
+        section = ""
         for level, heading, body in _blocks(text):
             section_heading = _SECTION.fullmatch(heading) if level <= 2 else None
             if section_heading:
                 section = section_heading["id"]
-            if level <= 2 or not _CLAUSE.fullmatch(heading):
-                place = section
-            else:
-                place = heading
+            place = heading if level > 2 and _CLAUSE.fullmatch(heading) else section
             for words, basis in _stated(body) if place else ():
                 letter = _letter(counts[place])
                 counts[place] += 1
@@ -151,7 +148,9 @@ def _stated(body: str) -> Iterator[tuple[str, str | None]]:
             rows = paragraph.splitlines()[2:]
             pending += [" | ".join(_sentences(row.strip("| "))) for row in rows]
         else:
-            pending += _clause_sentences(paragraph)
+            # A sentence that ends with an example below it has no full stop.
+            prose, *items = _ITEM.split(f"\n{paragraph.removeprefix('> ')}")
+            pending += [words for part in (prose, *items) for words in _sentences(part)]
     yield from ((one, None) for one in pending)
 
 

@@ -16,6 +16,7 @@ from conformance.ledger.rule_functions import rules_of
 from conformance.ledger.specification import cited_clauses, rests_on
 from conformance.ledger.why import why
 from conformance.selftest.kill_lists import KillList, load_kill_lists
+from conformance.vocabulary.profile_claims import IMPLIED_OPTIONS
 
 # The letters of `needs` in the ledger.
 NEEDS: Final[Mapping[str, str]] = {
@@ -80,13 +81,18 @@ class Explanation:
     def level(self) -> str:
         """The level and basis of the row, in words."""
         row = self.row
-        return f"{row.level}, {_BASES[row.basis]}; a breach {'fails' if row.decides else 'warns'}"
+        level_text = f"{row.level}, {_BASES[row.basis]}; a breach {'fails' if row.decides else 'warns'}"
+        if row.claimed_by is None:
+            return level_text
+        return f"{level_text}, and fails a target that claims the specification ({row.claimed_by})"
 
     @property
     def surface(self) -> str:
         """The surface of the row, and the lane or option that the target must also claim."""
         row = self.row
         only = [text for text in (row.lane and f"lane {row.lane}", row.option and f"option {row.option}") if text]
+        if row.option in {option for options in IMPLIED_OPTIONS.values() for option in options}:
+            only[-1] += " or the specification"
         return f"{row.surface}, only if claimed: {', '.join(only)}" if only else row.surface
 
     @property
