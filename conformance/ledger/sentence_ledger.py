@@ -5,8 +5,10 @@ chapter, a digest of its text and an entry for each sentence. The entry is one o
 
 * a list of rows: a server that breaks this sentence alone fails one of them, if it claims the specification;
 * `"explains"`: the sentence says nothing that a service does;
-* a table with `gap`, what no row would notice; with `reason`, why no request and no chain shows it; or with both. `rows`
-  are those that judge a part of it, and `tests` hold the part that the reason is about.
+* a table with `gap`, what no row would notice; with `reason`, why no request and no chain shows it; or with both.
+  `rows` are those that judge a part of it, and `tests` hold the part that the reason is about.
+
+`tests` of a section or clause are tests of the reference that hold more of it than rows can show.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ SENTENCES: Final = Derived(
 _ENTRIES: Final = "ledger/sentences"
 _EXPLAINS: Final = "explains"
 _MEMBERS: Final = frozenset({"rows", "gap", "reason", "tests"})
+# Members of a section or clause that are no sentences. Letters of sentences have at most two characters.
+_TEXT, _TESTS = "text", "tests"
 # Chapter 9 lists settings of the reference, so it says nothing about other servers.
 CHAPTERS: Final = tuple("12345678")
 
@@ -44,7 +48,7 @@ class Entry:
     Attributes:
         rows: Ids of the rows that a server fails which breaks the sentence alone.
         gap: What of it no row would notice; None if nothing.
-        reason: Why no request and no chain shows it, or the part that is neither judged nor a gap; None if none is left.
+        reason: Why no request and no chain shows it, or the rest of it; None if rows and gap are about all of it.
         tests: Files and folders of tests that hold what the reason is about.
         explains: Whether it says nothing that a service does.
     """
@@ -91,35 +95,59 @@ def digest(place: str) -> str:
     return hashlib.sha256(words.encode()).hexdigest()[:8]
 
 
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """The files of all chapters.
+
+    Attributes:
+        entries: The entry of each sentence by id.
+        tests: Tests of the reference by section or clause.
+        faults: A line for each entry that does not fit the specification or the ledger of rows.
+    """
+
+    entries: Mapping[str, Entry]
+    tests: Mapping[str, tuple[str, ...]]
+    faults: tuple[str, ...]
+
+
 @cache
-def entries() -> Mapping[str, Entry]:
-    """Return the entry of each sentence by id, of the chapters that have a file.
+def mapped() -> Mapped:
+    """Return the content of the files of the chapters.
 
     Raises:
         EntryFaults: A sentence of such a chapter has no entry, an entry has no sentence, or the text has changed.
     """
     texts = {file.name: file.read_text("utf-8") for file in files("conformance").joinpath(_ENTRIES).iterdir()}
-    found, faults = read_entries({name: text for name, text in texts.items() if name.endswith(".toml")})
-    if faults:
-        raise EntryFaults("\n".join(faults))
-    return MappingProxyType(found)
+    content = read_entries({name: text for name, text in texts.items() if name.endswith(".toml")})
+    if content.faults:
+        raise EntryFaults("\n".join(content.faults))
+    return content
 
 
-def read_entries(texts: Mapping[str, str]) -> tuple[dict[str, Entry], list[str]]:
-    """Return the entries in the files of chapters, text by file name, and a line for each fault."""
+def entries() -> Mapping[str, Entry]:
+    """Return the entry of each sentence by id, of the chapters that have a file.
+
+    Raises:
+        EntryFaults: As `mapped`.
+    """
+    return mapped().entries
+
+
+def read_entries(texts: Mapping[str, str]) -> Mapped:
+    """Return the entries in the files of chapters, text by file name, with their faults."""
     found: dict[str, Entry] = {}
+    tests: dict[str, tuple[str, ...]] = {}
     faults: list[str] = []
     for file, text in sorted(texts.items()):
         for place, members in tomllib.loads(text).items():
             if not sentences_of(place):
                 faults.append(f"{file}: {place} is no section or clause with sentences")
                 continue
-            if members.pop("text", None) != digest(place):
-                faults.append(
-                    f'{file}: the text of {place} has changed: read it again, then write text = "{digest(place)}"'
-                )
-            for key, value in members.items():
-                names = _expand(place, key)
+            if members.get(_TEXT) != (now := digest(place)):
+                faults.append(f'{file}: the text of {place} has changed: read it again, then write text = "{now}"')
+            tests[place] = tuple(members.get(_TESTS, ()))
+            for key in members.keys() - {_TEXT, _TESTS}:
+                names, value = _expand(place, key), members[key]
                 if not names:
                     faults.append(f"{file}: {place} has no sentence {key}")
                 faults += [f"{file}: {name} has two entries" for name in names if name in found]
@@ -127,7 +155,7 @@ def read_entries(texts: Mapping[str, str]) -> tuple[dict[str, Entry], list[str]]
                 found |= dict.fromkeys(names, _make_entry(value))
         missing = [one.id for one in sentences().values() if chapter_of(one) == file[0] and one.id not in found]
         faults += [f"{file}: {name} has no entry" for name in missing]
-    return found, faults
+    return Mapped(MappingProxyType(found), MappingProxyType(tests), tuple(sorted(faults)))
 
 
 def _expand(place: str, key: str) -> tuple[str, ...]:
