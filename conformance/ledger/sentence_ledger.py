@@ -191,6 +191,26 @@ def _make_entry(value: Any) -> Entry:
     return Entry(rows, value.get("gap"), value.get("reason"), tests)
 
 
+def tests_of(place: str) -> tuple[str, ...]:
+    """Return the tests of the reference that hold a section or clause: files and folders."""
+    return mapped().tests.get(place, ())
+
+
+@cache
+def _judged_by_row() -> Mapping[str, tuple[str, ...]]:
+    judged: dict[str, list[str]] = {}
+    # In reading order, which the entries of a file need not have.
+    for name in sentences():
+        for row in entries()[name].rows if name in entries() else ():
+            judged.setdefault(row, []).append(name)
+    return {row: tuple(names) for row, names in judged.items()}
+
+
+def judged_by(row: str) -> tuple[str, ...]:
+    """Return the ids of the sentences that a row judges, in reading order."""
+    return _judged_by_row().get(row, ())
+
+
 def unmapped_chapters() -> Sequence[str]:
     """Return the numbers of the chapters that have no file yet."""
     mapped = {chapter_of(sentences()[name]) for name in entries()}

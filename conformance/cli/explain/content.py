@@ -13,6 +13,7 @@ from conformance.ledger import Requirement
 from conformance.ledger.clause import Clause
 from conformance.ledger.example_breaches import Example, examples
 from conformance.ledger.rule_functions import rules_of
+from conformance.ledger.sentence_ledger import judged_by
 from conformance.ledger.specification import cited_clauses, rests_on
 from conformance.ledger.why import why
 from conformance.selftest.kill_lists import KillList, load_kill_lists
@@ -61,6 +62,7 @@ class Explanation:
         row: The requirement.
         why: The consequence of a breach, or None if it is not written yet.
         clauses: The clauses of the specification on which it rests, and further ones that its sentence and checks cite.
+        sentences: Ids of the sentences of the specification that it judges.
         rules: Functions that decide it in the reference, as `reference/rail/keys.py:Keys.find`.
         checks: The checks that decide it.
         example: A recorded breach, or None.
@@ -71,6 +73,7 @@ class Explanation:
     row: Requirement
     why: str | None
     clauses: tuple[Clause, ...]
+    sentences: tuple[str, ...]
     rules: tuple[str, ...]
     checks: tuple[CheckDescription, ...]
     example: Example | None
@@ -115,6 +118,7 @@ def explain(row: Requirement) -> Explanation:
         row=row,
         why=why(row.id),
         clauses=_clauses(row, checks),
+        sentences=judged_by(row.id),
         rules=rules_of(row.id),
         checks=checks,
         example=examples().get(row.id),
