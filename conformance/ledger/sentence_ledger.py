@@ -77,7 +77,7 @@ def chapter_of(sentence: Sentence) -> str:
 
 
 @cache
-def _ids_by_place() -> Mapping[str, tuple[str, ...]]:
+def _collect_ids() -> Mapping[str, tuple[str, ...]]:
     ids: dict[str, list[str]] = {}
     for sentence in sentences().values():
         ids.setdefault(sentence.place, []).append(sentence.id)
@@ -86,7 +86,7 @@ def _ids_by_place() -> Mapping[str, tuple[str, ...]]:
 
 def sentences_of(place: str) -> tuple[Sentence, ...]:
     """Return the sentences of a section or clause by its id; empty if it has none or does not exist."""
-    return tuple(sentences()[name] for name in _ids_by_place().get(place, ()))
+    return tuple(sentences()[name] for name in _collect_ids().get(place, ()))
 
 
 def digest(place: str) -> str:
@@ -111,7 +111,7 @@ class Mapped:
 
 
 @cache
-def mapped() -> Mapped:
+def load_mapped() -> Mapped:
     """Return the content of the files of the chapters.
 
     Raises:
@@ -128,9 +128,9 @@ def entries() -> Mapping[str, Entry]:
     """Return the entry of each sentence by id, of the chapters that have a file.
 
     Raises:
-        EntryFaults: As `mapped`.
+        EntryFaults: As `load_mapped`.
     """
-    return mapped().entries
+    return load_mapped().entries
 
 
 def read_entries(texts: Mapping[str, str]) -> Mapped:
@@ -161,7 +161,7 @@ def read_entries(texts: Mapping[str, str]) -> Mapped:
 def _expand(place: str, key: str) -> tuple[str, ...]:
     """Return the ids that a key such as `c` or `c-f` names in a place; empty if it names none."""
     first, _, last = key.partition("-")
-    ids = _ids_by_place()[place]
+    ids = _collect_ids()[place]
     ends = (f"{place}{first}", f"{place}{last or first}")
     if not {*ends} <= {*ids}:
         return ()
@@ -193,11 +193,11 @@ def _make_entry(value: Any) -> Entry:
 
 def tests_of(place: str) -> tuple[str, ...]:
     """Return the tests of the reference that hold a section or clause: files and folders."""
-    return mapped().tests.get(place, ())
+    return load_mapped().tests.get(place, ())
 
 
 @cache
-def _judged_by_row() -> Mapping[str, tuple[str, ...]]:
+def _collect_judged() -> Mapping[str, tuple[str, ...]]:
     judged: dict[str, list[str]] = {}
     # In reading order, which the entries of a file need not have.
     for name in sentences():
@@ -208,7 +208,7 @@ def _judged_by_row() -> Mapping[str, tuple[str, ...]]:
 
 def judged_by(row: str) -> tuple[str, ...]:
     """Return the ids of the sentences that a row judges, in reading order."""
-    return _judged_by_row().get(row, ())
+    return _collect_judged().get(row, ())
 
 
 def unmapped_chapters() -> Sequence[str]:

@@ -116,26 +116,26 @@ def numbered_sentences(pages: Mapping[str, str]) -> tuple[Sentence, ...]:
             if section_heading:
                 section = section_heading["id"]
             place = heading if level > 2 and _CLAUSE.fullmatch(heading) else section
-            for words, basis in _stated(body) if place else ():
-                letter = _letter(counts[place])
+            for words, basis in _list_sentences(body) if place else ():
+                letter = _make_letter(counts[place])
                 counts[place] += 1
-                found.append(Sentence(f"{place}{letter}", place, name, words, _level(words), basis))
+                found.append(Sentence(f"{place}{letter}", place, name, words, _read_level(words), basis))
     return tuple(found)
 
 
-def _letter(number: int) -> str:
+def _make_letter(number: int) -> str:
     """Return the letter of a sentence by its number from 0: a to z, then aa, ab and so on."""
     more, last = divmod(number, 26)
-    return (_letter(more - 1) if more else "") + chr(ord("a") + last)
+    return (_make_letter(more - 1) if more else "") + chr(ord("a") + last)
 
 
-def _level(words: str) -> str:
+def _read_level(words: str) -> str:
     """Return the level of a sentence: plain present tense says what a service does, so it is a MUST of its basis."""
     levels = [level for level in ("MUST", "SHOULD", "MAY") if re.search(rf"\b{level}\b", words)]
     return levels[0] if levels else "MUST"
 
 
-def _stated(body: str) -> Iterator[tuple[str, str | None]]:
+def _list_sentences(body: str) -> Iterator[tuple[str, str | None]]:
     """Yield each sentence of a text, and the basis that the next line of that kind gives."""
     pending: list[str] = []
     for paragraph in _paragraphs(_CODE.sub("", body)):

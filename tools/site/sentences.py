@@ -33,17 +33,17 @@ _MOST_WORDS: Final = 160
 def build_page() -> str:
     """Return the page."""
     stated = [one for one in sentences().values() if one.id in entries() and not entries()[one.id].explains]
-    caught = _caught_by_place()
+    caught = _collect_catches()
     unseen = [one for one in stated if entries()[one.id].rows and not _is_shown(one, caught)]
-    parts = ["# Sentences of the specification", _HEAD, *_totals(stated, unseen)]
+    parts = ["# Sentences of the specification", _HEAD, *_list_totals(stated, unseen)]
     for number in CHAPTERS:
         of_chapter = [one for one in stated if chapter_of(one) == number]
         if of_chapter:
-            parts += [f"## {number}. {clauses()[number].title}", *_tables(of_chapter, {one.id for one in unseen})]
+            parts += [f"## {number}. {clauses()[number].title}", *_build_tables(of_chapter, {one.id for one in unseen})]
     return "\n\n".join(parts) + "\n"
 
 
-def _totals(stated: Sequence[Sentence], unseen: Sequence[Sentence]) -> Iterator[str]:
+def _list_totals(stated: Sequence[Sentence], unseen: Sequence[Sentence]) -> Iterator[str]:
     of_all = [entries()[one.id] for one in stated]
     judged = sum(bool(entry.rows) and entry.gap is None for entry in of_all)
     partly = sum(bool(entry.rows) and entry.gap is not None for entry in of_all)
@@ -61,7 +61,7 @@ def _totals(stated: Sequence[Sentence], unseen: Sequence[Sentence]) -> Iterator[
         yield f"Chapters that are not mapped yet: {', '.join(rest)}."
 
 
-def _caught_by_place() -> dict[str, set[str]]:
+def _collect_catches() -> dict[str, set[str]]:
     """Return the requirements that catch a mutant, by the sections and clauses that its rule cites."""
     caught: dict[str, set[str]] = {}
     for kill in load_kill_lists():
@@ -74,28 +74,28 @@ def _is_shown(sentence: Sentence, caught: dict[str, set[str]]) -> bool:
     return bool(caught.get(sentence.place, set()) & {*entries()[sentence.id].rows})
 
 
-def _tables(stated: Sequence[Sentence], unseen: set[str]) -> Iterator[str]:
+def _build_tables(stated: Sequence[Sentence], unseen: set[str]) -> Iterator[str]:
     for place in dict.fromkeys(one.place for one in stated):
         clause = clauses()[place]
         yield f"### [{place}](spec/{clause.page}#{clause.anchor})"
         if tests := tests_of(place):
             yield f"Tests: {', '.join(f'`{one}`' for one in tests)}"
-        rows = (_row(one, entries()[one.id], one.id in unseen) for one in stated if one.place == place)
+        rows = (_format_row(one, entries()[one.id], one.id in unseen) for one in stated if one.place == place)
         yield "\n".join([_COLUMNS, "| --- | --- | --- | --- |", *rows])
 
 
-def _row(sentence: Sentence, entry: Entry, is_unseen: bool) -> str:
+def _format_row(sentence: Sentence, entry: Entry, is_unseen: bool) -> str:
     words = sentence.words if len(sentence.words) <= _MOST_WORDS else f"{sentence.words[: _MOST_WORDS - 1]}…"
     rows = [*(f"[{row}](requirements/{row}.md)" for row in entry.rows), *(["*no mutant*"] if is_unseen else [])]
-    rest = [*_labelled("gap", entry.gap), *_labelled("not shown", entry.reason), *(f"`{one}`" for one in entry.tests)]
-    return f"| {sentence.id} | {_cell(words)} | {', '.join(rows)} | {_cell('; '.join(rest))} |"
+    rest = [*_add_label("gap", entry.gap), *_add_label("not shown", entry.reason), *(f"`{one}`" for one in entry.tests)]
+    return f"| {sentence.id} | {_escape_cell(words)} | {', '.join(rows)} | {_escape_cell('; '.join(rest))} |"
 
 
-def _labelled(label: str, text: str | None) -> Iterable[str]:
+def _add_label(label: str, text: str | None) -> Iterable[str]:
     return () if text is None else (f"{label}: {text}",)
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     # A text that was cut off may end within backticks, which would make code of the rest of the row.
     closed = text if text.count("`") % 2 == 0 else f"{text}`"
     return closed.replace("|", "\\|").replace("<", "\\<").replace("\n", " ")

@@ -74,25 +74,25 @@ def _sentence_lines(sentence: Sentence) -> Iterator[str]:
     yield click.style(sentence.id, bold=True) + f"  {sentence.level}"
     yield _wrap(sentence.words, "  ")
     if sentence.basis is not None:
-        yield _labelled("basis", sentence.basis)
+        yield _format_field("basis", sentence.basis)
     entry = entries().get(sentence.id)
     if entry is None:
         yield "  its chapter is not mapped to requirements yet"
         return
     yield from _entry_lines(entry)
     if not entry.explains and (tests := (*entry.tests, *tests_of(sentence.place))):
-        yield _labelled("tests", ", ".join(dict.fromkeys(tests)))
+        yield _format_field("tests", ", ".join(dict.fromkeys(tests)))
 
 
 def _entry_lines(entry: Entry) -> Iterator[str]:
     if entry.explains:
         yield "  explains, and says nothing that a service does"
     if entry.rows:
-        yield _labelled("judged by", ", ".join(entry.rows))
+        yield _format_field("judged by", ", ".join(entry.rows))
     if entry.gap is not None:
-        yield _labelled("gap", entry.gap)
+        yield _format_field("gap", entry.gap)
     if entry.reason is not None:
-        yield _labelled("not shown", entry.reason)
+        yield _format_field("not shown", entry.reason)
 
 
 def _rules(text: str) -> tuple[Rule, ...]:
@@ -170,7 +170,7 @@ def _explanation_lines(explained_row: Explanation) -> Iterator[str]:
     yield f"  surface   {explained_row.surface}"
     yield f"  needs     {explained_row.needs}"
     if explained_row.sentences:
-        yield _labelled("judges", ", ".join(explained_row.sentences))
+        yield _format_field("judges", ", ".join(explained_row.sentences))
     for clause in explained_row.clauses:
         yield f"  clause    {clause.id}, {clause.where}"
         yield _wrap(clause.says, "            ")
@@ -218,7 +218,7 @@ def _mutant_lines(explained_row: Explanation) -> Iterator[str]:
         yield _wrap(f"{kill.mutant}: {kill.rule}. Also caught here: {reason}", "    ")
 
 
-def _labelled(label: str, text: str) -> str:
+def _format_field(label: str, text: str) -> str:
     return textwrap.fill(text, 100, initial_indent=f"  {label:10}", subsequent_indent=" " * 12)
 
 

@@ -13,7 +13,7 @@ from conformance.ledger.sentence_ledger import (
     digest,
     entries,
     judged_by,
-    mapped,
+    load_mapped,
     read_entries,
     sentences,
     sentences_of,
@@ -77,7 +77,7 @@ def test_an_entry_that_does_not_fit_is_named(old: str, new: str, fault: str) -> 
 def test_the_tests_that_are_named_exist() -> None:
     """A reason may rest on tests of the reference, and so may a clause."""
     named = {test for entry in entries().values() for test in entry.tests}
-    named |= {test for tests in mapped().tests.values() for test in tests}
+    named |= {test for tests in load_mapped().tests.values() for test in tests}
     assert sorted(test for test in named if not (ROOT / test).exists()) == []
 
 
