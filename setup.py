@@ -34,9 +34,10 @@ def _derive(folder: Path) -> None:
     sys.path.insert(0, str(_ROOT))
     from conformance.engine.catalogue import CATALOGUE  # noqa: PLC0415 - found once the path has the project
     from conformance.ledger.rule_functions import RULES  # noqa: PLC0415 - as above
+    from conformance.ledger.sentence_ledger import SENTENCES  # noqa: PLC0415 - as above
     from conformance.ledger.specification import CLAUSES  # noqa: PLC0415 - as above
 
-    for data in (CATALOGUE, CLAUSES, RULES):
+    for data in (CATALOGUE, CLAUSES, RULES, SENTENCES):
         (folder / data.file).write_bytes(data.package_bytes(_ROOT))
 
 

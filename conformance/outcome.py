@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum, StrEnum
-from typing import Final
+from typing import Final, Self
 
 # Member of a judgement's `where`: the part of the suite that was judged, because the operator named nothing.
 STAND_IN: Final = "stand_in"
@@ -15,6 +15,28 @@ ON_WORD: Final = "on_word"
 NOT_TRIED: Final = "not_tried"
 # Member of a judgement's `where`: why a breach of a MUST only warns here.
 ONLY_WARNS: Final = "only warns, since"
+# Member of a judgement's `where`: the clause of the specification by which a breach decides at a target that claims it.
+CLAIMED_CLAUSE: Final = "claimed, specification"
+
+
+class OpenPoint(str):
+    """A point that the interface leaves open and the specification settles, as text.
+
+    A breach warns. It decides if the target claims the specification.
+
+    Attributes:
+        clause: The clause or section of the specification that settles it.
+    """
+
+    __slots__ = ("clause",)
+
+    clause: str
+
+    def __new__(cls, text: str, clause: str) -> Self:
+        """Return the point with its clause."""
+        point = super().__new__(cls, text)
+        point.clause = clause
+        return point
 
 
 class Inconclusive(Exception):

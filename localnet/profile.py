@@ -175,7 +175,9 @@ def profile_text(facts: StackFacts) -> str:
         if name in facts.surfaces:
             document["surfaces"][name]["restart"] = restart_words(restart_file(facts.clock_file.parent, name))
     surfaces = [*facts.surfaces, *([] if facts.sells is None else ["webhooks"])]
-    document["claims"] = {"surfaces": surfaces, "lanes": list(facts.lanes), **_list_claims(facts)}
+    claims: dict[str, Any] = {"surfaces": surfaces, "lanes": list(facts.lanes), "options": _options(facts)}
+    # Services in another look are free where the interface is, and so claim nothing beyond it.
+    document["claims"] = claims if facts.bindings else {**claims, "specification": "1"}
     document["chains"] = {lane: _chain(facts, lane, 1) for lane in facts.lanes}
     if facts.reach.local:
         document["networks"] = {local.key: {"event": local.event} for local in facts.reach.local.values()}
@@ -219,11 +221,8 @@ def restart_words(wish: Path) -> list[str]:
     return ["sh", "-c", f'touch "$0" && {{ {wait_command}; }}', str(wish)]
 
 
-def _list_claims(facts: StackFacts) -> dict[str, Any]:
-    # Variants choose differently where the interface leaves a point free, and so claim nothing beyond it.
-    if facts.bindings:
-        return {"options": ["rail.a2a", "rail.agent_card"] if "rail" in facts.surfaces else []}
-    return {"specification": "1"}
+def _options(facts: StackFacts) -> list[str]:
+    return ["rail.a2a", "rail.agent_card"] if "rail" in facts.surfaces else []
 
 
 def _bind(table: MutableMapping[str, Any], names: Sequence[str], value: Any) -> None:

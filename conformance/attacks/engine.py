@@ -20,12 +20,14 @@ from conformance.discovery.rail import Operation, variations
 from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
 from conformance.oracles import jose
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.challenges import cache_control, is_shareable
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
 
 # Replays in flight at the same time. Concurrency also finds rails that check a proof before they mark it as spent.
 _AT_ONCE = 16
+_OTHER_ANSWER = OpenPoint("nothing is bought twice, but the profile states another answer", "P-ST-04")
+_DISCLOSED = OpenPoint("nothing is bought again, but any client that sees the payment gets its answer", "5.7")
 # By status, the row about shared caches: that of the stored answer of a paid call, and that of refusals.
 ROW_BY_STATUS: Final[Mapping[int, str]] = {200: "RAIL-PAY-16", 402: "RAIL-402-18", 409: "RAIL-402-18"}
 
@@ -243,7 +245,7 @@ class Engine:
             exchange=answer,
             where={**where, "axis": "the same bytes again"},
             hint=f'Answer as [rail] replay = "{bound_replay}" says, or bind the real behaviour.',
-            beyond="nothing is bought twice, but the profile states another answer to the identical request",
+            beyond=_OTHER_ANSWER,
         )
 
     def judge_cacheability(self, outcome: Outcome, where: Mapping[str, str]) -> None:
@@ -281,5 +283,5 @@ class Engine:
                         f"200 with the stored answer after: {replay.changes[0]}",
                         exchange=answer,
                         where={**where, "axis": replay.changes[0]},
-                        beyond="nothing is bought again, but any client that sees the payment gets its payer's answer",
+                        beyond=_DISCLOSED,
                     )

@@ -11,13 +11,13 @@ from conformance.attacks.nearby_requests import list_equivalent_queries, list_fi
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.purchase import Purchase, present, purchase
 from conformance.surfaces.rail.receipts import claims_of
 
 _SAME_BY_RECEIPTS = "the target's own receipts do not distinguish the two requests, so it may read both as the same"
 _EQUIVALENT = "the two queries are equivalent by RFC 3986, so the target may bind one normal form of them"
-_STORED_ANSWER = "nothing is bought again, but any client that sees the payment gets its payer's answer"
+_STORED_ANSWER = OpenPoint("nothing is bought again, but any client that sees the payment gets its answer", "5.7")
 
 
 async def present_fine_changes(

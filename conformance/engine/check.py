@@ -18,7 +18,7 @@ from conformance.engine.session import Session
 from conformance.http.client import Client, Recorded
 from conformance.ledger import Requirement, load
 from conformance.log.events import EventLog
-from conformance.outcome import NOT_TRIED, ONLY_WARNS, Inconclusive, Verdict
+from conformance.outcome import CLAIMED_CLAUSE, NOT_TRIED, ONLY_WARNS, Inconclusive, OpenPoint, Verdict
 from conformance.target import Profile
 from conformance.vocabulary.lanes.registry import FACTS
 
@@ -193,7 +193,8 @@ class Case:
         """Return a row that this check names."""
         if row_id not in self.check.rows:
             raise KeyError(f"check {self.check.id} does not name {row_id}")
-        return load()[row_id]
+        row = load()[row_id]
+        return row if self.profile.claims.specification is None else row.as_claimed()
 
     def expect(
         self,
@@ -218,11 +219,15 @@ class Case:
             where: The operation, axis and so on; the lane is added.
             hint: What to change, if that is more exact than the check's `fix`.
             beyond: What the interface leaves open, if the trial goes beyond what the row surely says. A breach is then
-                a warning whatever the row's level, and the report contains this reason.
+                a warning whatever the row's level, and the report contains this reason. If it is an `OpenPoint`, the
+                breach decides at a target that claims the specification, and the report contains the clause.
 
         Returns:
             `holds`, so that a check can stop when the rest makes no sense.
         """
+        if isinstance(beyond, OpenPoint) and self.profile.claims.specification is not None:
+            where = where if holds else {**(where or {}), CLAIMED_CLAUSE: beyond.clause}
+            beyond = None
         verdict = Verdict.PASS if holds else judge_breach(self.row(row_id), beyond=beyond)
         if not holds and beyond is not None:
             where = {**(where or {}), ONLY_WARNS: beyond}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Final, Literal
@@ -42,6 +42,8 @@ class Requirement:
         option: Option that must be claimed for the row to apply, if any.
         documented: Why nothing on the wire shows the fact, if so.
         since: The version of the ledger that added the row.
+        claimed_by: Id of the sentence of the specification by which the row decides for a target that claims the
+            specification, although its level elsewhere is lower; None if its level is the same for every target.
     """
 
     id: str
@@ -56,6 +58,11 @@ class Requirement:
     option: str | None = None
     documented: str | None = None
     since: int = 1
+    claimed_by: str | None = None
+
+    def as_claimed(self) -> Requirement:
+        """Return the row as it binds a target that claims the specification."""
+        return self if self.claimed_by is None else replace(self, level="MUST", basis="claimed")
 
     @property
     def decides(self) -> bool:

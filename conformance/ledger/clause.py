@@ -1,4 +1,4 @@
-"""Clause: a section or a clause of the specification, as data."""
+"""Clause and sentence of the specification, as data."""
 
 from __future__ import annotations
 
@@ -49,3 +49,25 @@ class Clause:
             "basis": self.basis,
             "where": self.where,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the specification, a row of one of its tables, or an item of one of its lists.
+
+    Attributes:
+        id: `P-CV-08b` or `3.4c`: the id of its clause or section, and a letter in reading order.
+        place: The id of its clause or section.
+        page: Name of its file, below docs/spec.
+        words: The sentence as plain text with code in backticks.
+        level: The strongest RFC 2119 word in it; MUST if it has none, because plain present tense says what a service
+            does.
+        basis: What it rests on; None if its section does not say that.
+    """
+
+    id: str
+    place: str
+    page: str
+    words: str
+    level: str
+    basis: str | None

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from conformance.ledger.clause import Clause
+from conformance.ledger.clause import Clause, Sentence
 
 _HEADING: Final = re.compile(r"^(?P<marks>#{1,6}) (?P<text>.+?) *$")
 # "3. Gateway" is a chapter and "3.4 Title" a section.
 _SECTION: Final = re.compile(r"(?P<id>\d(?:\.\d{1,2})?)\.? (?P<title>.+)")
 _CLAUSE: Final = re.compile(r"P-[A-Z]{2}-\d{2}|C-\d{2}")
 _BASIS: Final = re.compile(r"^\*Basis: (?P<text>.+?)\.?\*$", re.DOTALL)
+_CODE: Final = re.compile(r"^ {0,3}(?P<fence>```|~~~).*?^ {0,3}(?P=fence)[ ]*$", re.DOTALL | re.MULTILINE)
 _FENCE: Final = re.compile(r"^ {0,3}(```|~~~)")
 # Paragraphs that begin like this are tables, lists, quotations or HTML, which have no first sentence to
 # quote.
@@ -91,6 +93,65 @@ def sentences(pages: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
             if _CLAUSE.fullmatch(heading) or section:
                 by_id.setdefault(section["id"] if section else heading, set()).update(_clause_sentences(body))
     return {name: frozenset(told) for name, told in by_id.items()}
+
+
+def read_sentences(folder: Path) -> tuple[Sentence, ...]:
+    """Return the sentences of the numbered chapters in a folder, in reading order."""
+    names = in_order(page.name for page in folder.glob("[1-9]-*.md"))
+    return numbered_sentences({name: (folder / name).read_text("utf-8") for name in names})
+
+
+def numbered_sentences(pages: Mapping[str, str]) -> tuple[Sentence, ...]:
+    """Return every sentence of pages, text by file name, with its id: that of its section or clause, and a letter.
+
+    A row of a table and an item of a list count as sentences. Letters are given in reading order. What is below a
+    heading without a number or id belongs to the section or clause above.
+    """
+    found: list[Sentence] = []
+    counts: Counter[str] = Counter()
+    for name, text in pages.items():
+        section = ""
+        for level, heading, body in _blocks(text):
+            section_heading = _SECTION.fullmatch(heading) if level <= 2 else None
+            if section_heading:
+                section = section_heading["id"]
+            place = heading if level > 2 and _CLAUSE.fullmatch(heading) else section
+            for words, basis in _list_sentences(body) if place else ():
+                letter = _make_letter(counts[place])
+                counts[place] += 1
+                found.append(Sentence(f"{place}{letter}", place, name, words, _read_level(words), basis))
+    return tuple(found)
+
+
+def _make_letter(number: int) -> str:
+    """Return the letter of a sentence by its number from 0: a to z, then aa, ab and so on."""
+    more, last = divmod(number, 26)
+    return (_make_letter(more - 1) if more else "") + chr(ord("a") + last)
+
+
+def _read_level(words: str) -> str:
+    """Return the level of a sentence: plain present tense says what a service does, so it is a MUST of its basis."""
+    levels = [level for level in ("MUST", "SHOULD", "MAY") if re.search(rf"\b{level}\b", words)]
+    return levels[0] if levels else "MUST"
+
+
+def _list_sentences(body: str) -> Iterator[tuple[str, str | None]]:
+    """Yield each sentence of a text, and the basis that the next line of that kind gives."""
+    pending: list[str] = []
+    for paragraph in _paragraphs(_CODE.sub("", body)):
+        if (basis := _BASIS.match(paragraph)) is not None:
+            words = " ".join(basis["text"].split())
+            yield from ((one, words) for one in pending)
+            pending = []
+        elif paragraph.startswith("|"):
+            # The first two lines of a table are its heading and a rule.
+            rows = paragraph.splitlines()[2:]
+            pending += [" | ".join(_sentences(row.strip("| "))) for row in rows]
+        else:
+            # A sentence that ends with an example below it has no full stop.
+            prose, *items = _ITEM.split(f"\n{paragraph.removeprefix('> ')}")
+            pending += [words for part in (prose, *items) for words in _sentences(part)]
+    yield from ((one, None) for one in pending)
 
 
 def _clause_sentences(body: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.jose import parse
 from conformance.oracles.keys import encode_base64url
 from conformance.oracles.receipts import COMPLIANCE
+from conformance.outcome import OpenPoint
 from conformance.receipts import near_misses
 from conformance.receipts.material import PROFILE_PAYLOAD, Material, Vector, keys
 
@@ -20,7 +21,8 @@ __all__ = ("PROFILE_PAYLOAD", "Material", "Vector", "cross_validation", "keys", 
 
 # Nesting levels in 2 kB: enough to exceed the stack of a recursive parser.
 _LEVELS = 1020
-_KID_SHARED = "whether keys of different types may share a kid is the key set's own matter (RFC 7517, 4.5)"
+_KID_SHARED = OpenPoint("whether keys of different types may share a kid is open (RFC 7517, 4.5)", "P-RV-01")
+_NO_OBJECT = OpenPoint("whether what is no object counts as a supplied key set is open", "2.4")
 # The alphabet of base64url in the order of its values (RFC 4648, section 5).
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -389,7 +391,7 @@ def _key_sets(material: Material) -> Iterator[Vector]:
         "an empty text instead": "",
     }
     for description, jwks in sets.items():
-        beyond = None if isinstance(jwks, dict) else "whether what is no object counts as a supplied key set is open"
+        beyond = None if isinstance(jwks, dict) else _NO_OBJECT
         yield Vector(f"the platform's; key set: {description}", "GW-RCPT-29", material.platform, jwks, beyond=beyond)
 
 

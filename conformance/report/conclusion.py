@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from conformance.ledger import Requirement
 from conformance.ledger.specification import rests_on as clauses_of
 from conformance.outcome import ON_WORD, STAND_IN, Exit, Verdict
 from conformance.report.row_result import UNEXPECTED_OUTCOMES, RowResult
@@ -214,10 +215,17 @@ def expectation(row: RowResult) -> str | None:
     return None if row.expected_failure is None else _EXPECTATIONS.get(row.expected_failure, row.expected_failure)
 
 
+def describe_claim(row: Requirement) -> str:
+    """Return the claim of the profile by which a row of the basis `claimed` binds a target, and its sentence."""
+    return row.option or f"specification ({row.claimed_by})"
+
+
 def describe_standing(row: RowResult) -> str:
     """Return section, level, weight and clauses of a requirement, in words."""
     weight = "decides the verdict" if row.requirement.decides else "warns only"
     clause_ids = ", ".join(clause.id for clause in clauses_of(row.id))
+    if row.requirement.basis == "claimed":
+        weight += f", by the claim {describe_claim(row.requirement)}"
     basis_text = f"{row.requirement.section} · {row.requirement.level}, {row.requirement.basis} · {weight}"
     return f"{basis_text} · specification {clause_ids}" if clause_ids else basis_text
 

@@ -224,6 +224,11 @@ class Summary:
         return sum(timing.seconds for timing in self.timings if timing.check in row.checks)
 
 
+def _names(value: Any) -> tuple[str, ...]:
+    """Return the names of a claim: a list of them, or a single one."""
+    return (value,) if isinstance(value, str) else tuple(map(str, value))
+
+
 def _place(order: Sequence[Verdict], row: RowResult) -> int:
     # A pass is in the order, since an unexpected pass needs attention.
     return order.index(row.verdict) if row.verdict in order else len(order)
@@ -275,7 +280,7 @@ class _Reader:
             seed=int(start_event["seed"]),
             target=str(start_event["target"]["name"]),
             surfaces={str(name): str(url) for name, url in start_event["target"]["surfaces"].items()},
-            claims={str(name): tuple(map(str, members)) for name, members in start_event["claims"].items()},
+            claims={str(name): _names(value) for name, value in start_event["claims"].items() if value is not None},
             non_defaults=tuple((str(one["key"]), _plain(one["value"])) for one in start_event["non_defaults"]),
             options=dict(start_event["options"]),
             started_at=int(start_event["started_at"]),
@@ -337,12 +342,17 @@ class _Reader:
         comparisons = map(side_by_side, self._kinds["comparison"])
         return tuple(sorted(comparisons, key=lambda one: (one.call, one.lane or "")))
 
+    @property
+    def _is_claimed(self) -> bool:
+        """Whether the target claims the specification, so that rows decide which elsewhere only warn."""
+        return self._kinds["run.started"][0]["claims"].get("specification") is not None
+
     def _rows(self, row_ids: Sequence[str]) -> tuple[RowResult, ...]:
         row_events = {event["id"]: event for event in self._kinds["row"]}
         return tuple(self._row(str(row_id), row_events.get(row_id)) for row_id in row_ids)
 
     def _row(self, row_id: str, event: Event | None) -> RowResult:
-        findings = tuple(self._findings[row_id])
+        findings, requirement = tuple(self._findings[row_id]), _requirement(row_id)
         if event is None:
             # The run ended before it could combine the findings of this row, so it is done here as
             # the runner does.
@@ -356,7 +366,7 @@ class _Reader:
             verdict, reason, expectation = Verdict(event["verdict"]), event["reason"], event["expected_failure"]
             checks = set(event["checks"])
         return RowResult(
-            requirement=_requirement(row_id),
+            requirement=requirement.as_claimed() if self._is_claimed else requirement,
             verdict=verdict,
             reason=None if reason is None else str(reason),
             checks=tuple(sorted(checks)),

@@ -65,6 +65,15 @@ def offered_networks(surfaces: Mapping[str, Any]) -> dict[str, str]:
     return {**networks, **(surfaces["rail"]["networks"] if "rail" in surfaces else {})}
 
 
+def follows_specification(surfaces: Mapping[str, Any]) -> bool:
+    """Return whether a drafted profile claims the specification: of a rail alone whose every answer has its form.
+
+    Parts of it need an administrator's key at a gateway, and the answers of the other surfaces show too little of it.
+    There the operator decides.
+    """
+    return surfaces.keys() == {"rail"} and bool(surfaces["rail"]["specified"])
+
+
 def render(
     surfaces: Mapping[str, Any],
     tenants: Mapping[str, tuple[str, str]],
@@ -87,7 +96,14 @@ def render(
     options = ["rail.a2a", "rail.agent_card"] if rail is not None and rail["card"] else []
     options += [RECEIPTS_ONLY] if gateway is not None and gateway.receipts_only else []
     # Only what the probe saw is claimed. Further claims are the operator's decision.
-    document["claims"] = {"surfaces": list(urls), "lanes": claimed_lanes(surfaces), "options": options}
+    claims = tomlkit.table()
+    claims.update({"surfaces": list(urls), "lanes": claimed_lanes(surfaces), "options": options})
+    if follows_specification(surfaces):
+        claims["specification"] = "1"
+    else:
+        claims.add(tomlkit.comment("With the next line, a server is judged by all of Weldproof's specification:"))
+        claims.add(tomlkit.comment('specification = "1"'))
+    document["claims"] = claims
     if rail is not None:
         document["rail"] = _bindings(rail)
     for name, table in (gateway_tables(gateway, tenants) if gateway is not None else {}).items():

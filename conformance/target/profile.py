@@ -23,7 +23,14 @@ from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
 from conformance.text.files import read_text
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
-from conformance.vocabulary.profile_claims import LANES, OPTIONS, RECEIPTS_ONLY, SPECIFICATION, SURFACES
+from conformance.vocabulary.profile_claims import (
+    IMPLIED_OPTIONS,
+    LANES,
+    OPTIONS,
+    RECEIPTS_ONLY,
+    SPECIFICATION,
+    SURFACES,
+)
 
 Bindings = TypeVar("Bindings", bound=Table)
 
@@ -70,8 +77,10 @@ class Claims(Table):
             resources or screening; and of one that follows the specification where the interface leaves it free:
             `gateway.records` (members of links and resources, 3.4 and 3.8), `gateway.checkout` (calls and end of a
             checkout, 3.5) and `gateway.tenants` (administration and trial, 3.9 and 3.10).
-        specification: `1` if the target follows version 1 of the specification in all that it says, also where the
-            interface leaves a point free. It implies every option of the claimed surfaces but `gateway.receipts_only`.
+        specification: `"1"` for a target that follows version 1 of the specification in full. Then what rests on
+            *deployed* or *this suite's default* decides, too; the bindings that are not set are those of the
+            specification; and of the options, `rail.payment_response`, `rail.short_headers`, `gateway.records`,
+            `gateway.checkout` and `gateway.tenants` are claimed with their surface.
     """
 
     surfaces: tuple[str, ...] = ()
@@ -80,10 +89,20 @@ class Claims(Table):
     specification: Literal["1"] | None = None
 
     def includes(self, option: str) -> bool:
-        """Return whether the operator claims an option, by its name or by the specification's version."""
-        if self.specification is None or option == RECEIPTS_ONLY:
-            return option in self.options
-        return option == SPECIFICATION or option.partition(".")[0] in self.surfaces
+        """Return whether the operator claims an option, or the specification by its own word."""
+        return option in self.options or (option == SPECIFICATION and self.specification is not None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_implied_options(cls, members: Any) -> Any:
+        # The claims of a run are recorded, so that each row's option is in the list, whichever claim put it there.
+        if not isinstance(members, Mapping) or members.get("specification") is None:
+            return members
+        surfaces, options = (members.get(name, ()) for name in ("surfaces", "options"))
+        if not all(isinstance(names, list | tuple) for names in (surfaces, options)) or RECEIPTS_ONLY in options:
+            return members
+        implied = [option for surface in IMPLIED_OPTIONS if surface in surfaces for option in IMPLIED_OPTIONS[surface]]
+        return {**members, "options": [*dict.fromkeys([*options, *implied])]}
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -301,7 +320,10 @@ class Profile(Table):
 
     @property
     def is_reference(self) -> bool:
-        """Whether the specification's choices bind the target where the interface leaves a point open."""
+        """Whether the specification's own choices bind the target where the interface leaves a point open.
+
+        They bind the reference, and any target that claims the specification.
+        """
         return self.target.defaults == "reference" or self.claims.specification is not None
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from conformance.vocabulary.lanes.registry import FACTS
@@ -23,6 +24,12 @@ PAYMENT_RESPONSE: Final = "rail.payment_response"
 SHORT_HEADERS: Final = "rail.short_headers"
 # The option of rows that judge a target only if it claims the specification (`[claims] specification`).
 SPECIFICATION: Final = "specification"
+# What a target that claims the specification offers on each surface. A2A and the agent card are options of the
+# specification itself (5.11), so they are claimed separately.
+IMPLIED_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "rail": (PAYMENT_RESPONSE, SHORT_HEADERS),
+    "gateway": (RECORDS, CHECKOUT, TENANTS),
+}
 OPTIONS: Final = (
     *("rail.a2a", "rail.agent_card", PAYMENT_RESPONSE, SHORT_HEADERS),
     *(RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS),

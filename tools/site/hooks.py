@@ -12,7 +12,7 @@ from mkdocs.structure.pages import Page
 from conformance.cli.explain.content import explain
 from conformance.ledger import load
 from tools import decisions
-from tools.site import proof
+from tools.site import proof, sentences
 from tools.site.moving import find_links, link_explanations, move_links, project_path, site_path
 from tools.site.requirement_pages import pages
 
@@ -23,7 +23,8 @@ _DECISIONS = "decisions/README.md"
 
 def generated_pages() -> Mapping[str, str]:
     """Return the pages that only the site has, by their place on it."""
-    return {**pages([explain(row) for row in load()]), proof.PAGE: proof.build_page()}
+    tables = {proof.PAGE: proof.build_page(), sentences.PAGE: sentences.build_page()}
+    return {**pages([explain(row) for row in load()]), **tables}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

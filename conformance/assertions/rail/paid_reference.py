@@ -16,13 +16,13 @@ from typing import Any, Final
 from conformance.engine.check import Case
 from conformance.lanes.descriptor import Payer, SettledByRail
 from conformance.oracles import hash_recipes
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.purchase import Purchase, lane_of
 
 ROW: Final = "RAIL-RCPT-06"
 HEADER_TRANSACTION: Final = "the transaction of its own header is the one that settled"
-_HEADER_OPEN: Final = "no sentence of the interface promises the header or what it names"
-_CLAIMS_OPEN: Final = "the interface leaves a receipt's other claims open"
+_HEADER_OPEN: Final = OpenPoint("no sentence of the interface promises the header or what it names", "5.9")
+_CLAIMS_OPEN: Final = OpenPoint("the interface leaves a receipt's other claims open", "2.3")
 _TX_ID: Final = re.compile(r"(?:0x)?[0-9a-fA-F]{64}")
 # Seconds. The suite's node may be behind the rail's, so it is queried again for four seconds, twice a second.
 _BEHIND_SECONDS, _PAUSE_SECONDS = 4.0, 0.5

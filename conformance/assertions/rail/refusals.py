@@ -9,7 +9,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.engine.quick_policy import one_of_several
 from conformance.http.client import Answer
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.challenges import entries, find_leaks
 from conformance.surfaces.rail.paid_answers import brief, find_goods
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present, redeem
@@ -144,7 +144,7 @@ def judge_outage(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
             brief(answer),
             exchange=answer,
             where=where,
-            beyond="nothing was served, but the profile names another status while the chain cannot be asked",
+            beyond=OpenPoint("nothing was served, but the profile names another status", "P-ER-03"),
         )
 
 

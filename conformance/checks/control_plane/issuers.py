@@ -10,10 +10,12 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles import falcon_making
 from conformance.oracles.strict_json import values_of
+from conformance.outcome import OpenPoint
 from conformance.surfaces.control_plane.access import ISSUERS, PKS, Issuer, hub_of, is_client_error, is_success
 
 # Readers during the rotation: a trust set with two keys of one DID may exist only for a moment.
 _READS = 6
+_DID_FORM = OpenPoint("what a did must look like is open", "P-CP-01")
 # Lengths in bytes: none, an Ed25519 key's 32, a Falcon-512 key's 897, one too few, one too many, and a private key's
 # 2305.
 _OTHER_LENGTHS = (0, 32, 897, 1792, 1794, 2305)
@@ -151,7 +153,7 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
         ("a name that is no DID", not_a_did, not_a_did.body),
     )
     for body_name, issuer, body in odd_bodies:
-        await judge_body("CP-ISSUER-05", body_name, issuer, body, "what a did must look like is open")
+        await judge_body("CP-ISSUER-05", body_name, issuer, body, _DID_FORM)
     for body_name, text in _list_invalid_texts(hub.new_key("odd")):
         issuer = Issuer(hub.new_issuer("odd").did, text if isinstance(text, str) else "")
         await judge_body("CP-ISSUER-06", body_name, issuer, {"did": issuer.did, "public_key_b64": text})

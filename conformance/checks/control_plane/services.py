@@ -13,7 +13,7 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import WAITS
 from conformance.http.client import Answer, Unreachable
 from conformance.oracles.strict_json import is_json_type
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces import binding_hints
 from conformance.surfaces.control_plane.access import (
     POSTURE,
@@ -280,7 +280,7 @@ async def a_health_path_leads_to_no_other_host(case: Case) -> None:
                 await asyncio.sleep(_FOLLOWS_SECONDS)
             is_called = len(elsewhere.calls) > call_count
             finding = "a call at the host that the path names" if is_called else "refused, or none called there"
-            where, beyond = {"path": label}, "which addresses a registration may name"
+            where, beyond = {"path": label}, OpenPoint("which addresses a registration may name", "7.1")
             requirement = "no call at another host than that of the base address"
             case.expect("CP-CONF-06", not is_called, requirement, finding, exchange=answer, where=where, beyond=beyond)
 

@@ -9,6 +9,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
+from conformance.outcome import OpenPoint
 from conformance.surfaces.gateway.calls import (
     LINKS,
     brief,
@@ -160,7 +161,8 @@ async def _judge_refusals(case: Case, row: str, literals: tuple[str, ...], *, en
     answers = await run_concurrently(post_literal(case, tenant, literal) for literal in literals)
     for literal, answer in zip(literals, answers, strict=True):
         where, finding = {"amount": literal}, brief(answer)
-        beyond = "whether a text of digits is a number is open" if literal in SPELLED_OUT else None
+        is_text = literal in SPELLED_OUT
+        beyond = OpenPoint("whether a text of digits is a number is open", "3.4") if is_text else None
         is_client_error = is_refused(answer)
         case.expect(row, is_client_error, "a client error", finding, exchange=answer, where=where, beyond=beyond)
         if is_client_error and envelope:

@@ -16,7 +16,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.gateway.calls import (
     LINKS,
     REQUEST_ID,
@@ -164,7 +164,7 @@ async def other_keys_are_other_things(case: Case) -> None:
             continue
         for identity_group, beyond in (
             (identities[:_EXACT_KEYS], None),
-            (identities, "whether letter case matters in a key is open"),
+            (identities, OpenPoint("whether letter case matters in a key is open", "P-ID-02")),
         ):
             finding, where = f"{len({*identity_group})} different ones for {len(identity_group)} keys", {"path": path}
             case.expect(

@@ -19,7 +19,7 @@ from conformance.http.client import Answer
 from conformance.ledger import load
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, pay, present, purchase, redeem
@@ -140,7 +140,7 @@ async def _judge_lane(case: Case, state: _LaneState, keys: Mapping[str, list[Ed2
             brief(repetition),
             exchange=repetition,
             where=where,
-            beyond="no second purchase happened, but the profile promises the stored answer to the identical request",
+            beyond=OpenPoint("nothing is bought twice, but the profile promises the stored answer", "P-ST-04"),
         )
     service = await redeem(case, operation, dict(state.proof), body=state.quote.body)
     row = next(row for row in _SERVICE_ROWS if decided_on(load()[row], state.lane))

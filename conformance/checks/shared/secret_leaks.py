@@ -19,7 +19,7 @@ from conformance.engine.secret_echo import FIX, ROW
 from conformance.fuzz.hostile_inputs import JSON
 from conformance.http.leaks import comes_back
 from conformance.oracles.keys import encode_base64url
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.control_plane.access import read_token
 from conformance.surfaces.endpoints import Endpoint, list_endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT, create_link
@@ -29,7 +29,7 @@ from conformance.surfaces.gateway.calls import token_of as checkout_token_of
 _FEW = 10
 _ONLY_DOCUMENTED = "calls that hold a secret, at operations that only a document names"
 _AT_ONCE = 6
-_UNUSUAL_PLACE = "the interface has no secret in this place"
+_UNUSUAL_PLACE = OpenPoint("the interface has no secret in this place", "P-CV-12")
 _CREDENTIALS = frozenset(
     {"Bearer", "Bearer without a tenant", "Bearer and text after it", "another scheme", "Basic", "no scheme"}
 )

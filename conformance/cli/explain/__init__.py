@@ -17,10 +17,12 @@ from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.ledger import Requirement, load
 from conformance.ledger.example_breaches import Example
 from conformance.ledger.rule_functions import place
+from conformance.ledger.sentence_ledger import Entry, entries, sentences, sentences_of, tests_of
 from conformance.ledger.specification import clauses, rests_on
 
 if TYPE_CHECKING:
     from conformance.first_look.x402_rules import Rule
+    from conformance.ledger.clause import Sentence
 
 
 @click.command("explain")
@@ -29,19 +31,68 @@ if TYPE_CHECKING:
 def command(ids: Sequence[str], as_json: bool) -> None:
     """Describe a requirement, what its checks send and expect, and how to repair a breach.
 
-    ID is a requirement, a prefix (RAIL-WELD), a clause or section of the specification (P-CH-13, 5.5), which selects
-    the requirements that rest on it, or the name of a check. X402 with a number is a demand on any 402, which
-    `weldproof check` judges.
+    ID is a requirement, a prefix (RAIL-WELD), or the name of a check. A clause or section of the specification
+    (P-CH-13, 5.5) selects its sentences and the requirements that rest on it, and a sentence (P-CH-13b) itself. X402
+    with a number is a demand on any 402, which `weldproof check` judges.
     """
     rules = [rule for text in ids for rule in _rules(text)]
-    ids = [text for text in ids if not _rules(text)]
+    described = [sentence for text in ids for sentence in _sentences(text)]
+    ids = [text for text in ids if not _rules(text) and not _is_only_text(text)]
     explanations = [explain(row) for row in dict.fromkeys(row for text in ids for row in _rows(text))]
     if as_json:
-        members = [*map(_as_json, explanations), *map(_rule_as_json, rules)]
+        members = [*map(_sentence_as_json, described), *map(_as_json, explanations), *map(_rule_as_json, rules)]
         print_json(members)
     else:
-        lines = [*map(_explanation_lines, explanations), *map(_rule_lines, rules)]
+        lines = [*map(_sentence_lines, described), *map(_explanation_lines, explanations), *map(_rule_lines, rules)]
         click.echo("\n\n".join("\n".join(one) for one in lines))
+
+
+def _sentences(text: str) -> tuple[Sentence, ...]:
+    """Return the sentences of a section or clause, or the sentence that a text names; empty if it names none."""
+    # Ids of clauses are in capitals, and letters of sentences are not.
+    name = text.strip().upper()
+    if of_place := sentences_of(name):
+        return of_place
+    return tuple(one for one in sentences().values() if one.id.upper() == name)
+
+
+def _is_only_text(text: str) -> bool:
+    """Return whether a text names sentences and no requirement rests on them as a whole."""
+    clause = clauses().get(text.strip().upper())
+    if clause is None:
+        return bool(_sentences(text))
+    return bool(_sentences(text)) and not any(clause.id in {one.id for one in rests_on(row.id)} for row in load())
+
+
+def _sentence_as_json(sentence: Sentence) -> dict[str, Any]:
+    entry = entries().get(sentence.id)
+    judgement = {} if entry is None else {**asdict(entry), "tests": [*entry.tests, *tests_of(sentence.place)]}
+    return {**asdict(sentence), **judgement}
+
+
+def _sentence_lines(sentence: Sentence) -> Iterator[str]:
+    yield click.style(sentence.id, bold=True) + f"  {sentence.level}"
+    yield _wrap(sentence.words, "  ")
+    if sentence.basis is not None:
+        yield _format_field("basis", sentence.basis)
+    entry = entries().get(sentence.id)
+    if entry is None:
+        yield "  its chapter is not mapped to requirements yet"
+        return
+    yield from _entry_lines(entry)
+    if not entry.explains and (tests := (*entry.tests, *tests_of(sentence.place))):
+        yield _format_field("tests", ", ".join(dict.fromkeys(tests)))
+
+
+def _entry_lines(entry: Entry) -> Iterator[str]:
+    if entry.explains:
+        yield "  explains, and says nothing that a service does"
+    if entry.rows:
+        yield _format_field("judged by", ", ".join(entry.rows))
+    if entry.gap is not None:
+        yield _format_field("gap", entry.gap)
+    if entry.reason is not None:
+        yield _format_field("not shown", entry.reason)
 
 
 def _rules(text: str) -> tuple[Rule, ...]:
@@ -96,6 +147,7 @@ def _as_json(item_explained: Explanation) -> dict[str, Any]:
         **asdict(item_explained.row),
         "decides": item_explained.row.decides,
         "why": item_explained.why,
+        "sentences": [*item_explained.sentences],
         "needs": {code: NEEDS.get(code, code) for code in item_explained.row.needs},
         "clauses": [clause.as_json() for clause in item_explained.clauses],
         "rules": [{"rule": rule, "place": place(*rule.split(":"))} for rule in item_explained.rules],
@@ -117,6 +169,8 @@ def _explanation_lines(explained_row: Explanation) -> Iterator[str]:
     yield f"  level     {explained_row.level}"
     yield f"  surface   {explained_row.surface}"
     yield f"  needs     {explained_row.needs}"
+    if explained_row.sentences:
+        yield _format_field("judges", ", ".join(explained_row.sentences))
     for clause in explained_row.clauses:
         yield f"  clause    {clause.id}, {clause.where}"
         yield _wrap(clause.says, "            ")
@@ -162,6 +216,10 @@ def _mutant_lines(explained_row: Explanation) -> Iterator[str]:
             yield textwrap.indent(kill.diff, "      ")
     for kill, reason in explained_row.further_mutants:
         yield _wrap(f"{kill.mutant}: {kill.rule}. Also caught here: {reason}", "    ")
+
+
+def _format_field(label: str, text: str) -> str:
+    return textwrap.fill(text, 100, initial_indent=f"  {label:10}", subsequent_indent=" " * 12)
 
 
 def _wrap(text: str, indent: str) -> str:

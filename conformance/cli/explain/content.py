@@ -13,9 +13,11 @@ from conformance.ledger import Requirement
 from conformance.ledger.clause import Clause
 from conformance.ledger.example_breaches import Example, examples
 from conformance.ledger.rule_functions import rules_of
+from conformance.ledger.sentence_ledger import judged_by
 from conformance.ledger.specification import cited_clauses, rests_on
 from conformance.ledger.why import why
 from conformance.selftest.kill_lists import KillList, load_kill_lists
+from conformance.vocabulary.profile_claims import IMPLIED_OPTIONS
 
 # The letters of `needs` in the ledger.
 NEEDS: Final[Mapping[str, str]] = {
@@ -60,6 +62,7 @@ class Explanation:
         row: The requirement.
         why: The consequence of a breach, or None if it is not written yet.
         clauses: The clauses of the specification on which it rests, and further ones that its sentence and checks cite.
+        sentences: Ids of the sentences of the specification that it judges.
         rules: Functions that decide it in the reference, as `reference/rail/keys.py:Keys.find`.
         checks: The checks that decide it.
         example: A recorded breach, or None.
@@ -70,6 +73,7 @@ class Explanation:
     row: Requirement
     why: str | None
     clauses: tuple[Clause, ...]
+    sentences: tuple[str, ...]
     rules: tuple[str, ...]
     checks: tuple[CheckDescription, ...]
     example: Example | None
@@ -80,13 +84,18 @@ class Explanation:
     def level(self) -> str:
         """The level and basis of the row, in words."""
         row = self.row
-        return f"{row.level}, {_BASES[row.basis]}; a breach {'fails' if row.decides else 'warns'}"
+        level_text = f"{row.level}, {_BASES[row.basis]}; a breach {'fails' if row.decides else 'warns'}"
+        if row.claimed_by is None:
+            return level_text
+        return f"{level_text}, and fails a target that claims the specification ({row.claimed_by})"
 
     @property
     def surface(self) -> str:
         """The surface of the row, and the lane or option that the target must also claim."""
         row = self.row
         only = [text for text in (row.lane and f"lane {row.lane}", row.option and f"option {row.option}") if text]
+        if row.option in {option for options in IMPLIED_OPTIONS.values() for option in options}:
+            only[-1] += " or the specification"
         return f"{row.surface}, only if claimed: {', '.join(only)}" if only else row.surface
 
     @property
@@ -109,6 +118,7 @@ def explain(row: Requirement) -> Explanation:
         row=row,
         why=why(row.id),
         clauses=_clauses(row, checks),
+        sentences=judged_by(row.id),
         rules=rules_of(row.id),
         checks=checks,
         example=examples().get(row.id),

@@ -29,7 +29,7 @@ from conformance.surfaces.control_plane.probing import TOKEN_VARIABLE as HUB_TOK
 from conformance.surfaces.control_plane.probing import DiscoveredHub, probe_hub
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY
 from conformance.surfaces.gateway.probing import DiscoveredGateway, probe_gateway
-from conformance.surfaces.profile_draft import claimed_lanes, offered_networks, render
+from conformance.surfaces.profile_draft import claimed_lanes, follows_specification, offered_networks, render
 from conformance.surfaces.rail.probing import probe_rail
 from conformance.surfaces.rate_limit_measurement import measure_limit
 from conformance.target import (
@@ -205,6 +205,12 @@ def _print_surfaces(surfaces: Mapping[str, Any], output: Path, chain: Mapping[st
                 f"and add"
             )
             click.echo(f'  to {output}: [hub.token]  env = "{HUB_TOKEN_VARIABLE}"  (or call init again with --force)')
+    _print_claims(surfaces, output, chain)
+
+
+def _print_claims(surfaces: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> None:
+    if follows_specification(surfaces):
+        click.echo('  its answers have the form of the specification, so [claims] has specification = "1"')
     lanes = claimed_lanes(surfaces)
     click.echo(f"  lanes claimed: {', '.join(lanes) or 'none'}")
     for lane in lanes:

@@ -19,7 +19,7 @@ from conformance.lanes.checkout_request import (
     pay_in_two,
 )
 from conformance.lanes.signed_payment import SignedPayment
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 
 
 @dataclass(slots=True)
@@ -215,7 +215,7 @@ def _check_way(way: str | None) -> None:
 
 
 _FAMILY = ("algorand_mainnet", "algorand_testnet")
-_GROUP_REASON = "the interface leaves open whether a transfer that is in a group of transactions pays a link"
+_GROUP_REASON = OpenPoint("the interface leaves open whether a transfer in a group of transactions pays a link", "3.5")
 
 
 def read_asset(bill: CheckoutRequest) -> int:

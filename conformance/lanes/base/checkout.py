@@ -22,7 +22,7 @@ from conformance.lanes.checkout_request import (
     list_smaller_payments,
 )
 from conformance.lanes.signed_payment import SignedPayment
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 
 _TRANSFER = bytes(keccak(b"Transfer(address,address,uint256)"))
 _LIFETIME = 3600
@@ -300,4 +300,4 @@ def _check_way(way: str | None) -> None:
 
 
 _STRANGER = "0x00000000000000000000000000000000DeaDBeef"
-_SUBMITTERS = "the interface leaves open who may submit a payer's authorization for a link"
+_SUBMITTERS = OpenPoint("the interface leaves open who may submit a payer's authorization for a link", "3.5")

@@ -11,7 +11,7 @@ from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.gateway.calls import (
     LINKS,
     RECEIPT_VERIFY,
@@ -117,9 +117,10 @@ async def provoke_faults(case: Case) -> list[tuple[str, Answer]]:
 
 # What HTTP has statuses for, and what a server in front of the service may refuse by itself (P-CV-16).
 _TOO_LARGE = frozenset({413, 414, 431})
-OF_THE_FRONT = (
+OF_THE_FRONT = OpenPoint(
     "what is too large may be refused by a server in front of the gateway, and whether its answers are the gateway's "
-    "is open"
+    "is open",
+    "P-CV-16",
 )
 
 

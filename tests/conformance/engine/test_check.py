@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -14,8 +15,9 @@ from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.ledger import load
 from conformance.log.events import EventLog
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.target import Profile
+from conformance.target.profile import Claims
 
 MUST = next(row.id for row in load() if row.decides)
 SHOULD = next(row.id for row in load() if not row.decides)
@@ -36,12 +38,13 @@ async def _nothing(case: Case) -> None:
     """Judge nothing."""
 
 
-def case_of(lane: str | None = "base") -> Case:
+def case_of(lane: str | None = "base", profile: Profile | None = None) -> Case:
     """Return a case of a check that names two rows."""
+    profile = Profile() if profile is None else profile
     log, names = EventLog(), Names()
     one = Check("made_up", (MUST, SHOULD), "rail", lane, Exclusive.NOTHING, "Mend it.", _nothing)
     client = Client(Answering(), log, one.id, names, Counter())
-    return Case(one, Profile(), client, log, random.Random(1), Session(Profile(), client, names, 1))
+    return Case(one, profile, client, log, random.Random(1), Session(profile, client, names, 1))
 
 
 async def test_a_judgement_names_the_exchange_that_shows_it() -> None:
@@ -71,6 +74,31 @@ def test_what_goes_beyond_a_row_warns_and_says_why() -> None:
     case.expect(MUST, True, "so", "so", beyond="the name is open")
     log_entries = [(event["verdict"], event["where"]) for event in case.log.of("judgement")]
     assert log_entries == [("warn", {"member": "x", "only warns, since": "the name is open"}), ("pass", {})]
+
+
+def test_what_the_specification_settles_decides_for_who_claims_it() -> None:
+    """A breach fails and names the clause; a point that stays open, and a pass, are as for every target."""
+    case, unclaimed = case_of(None, Profile(claims=Claims(specification="1"))), case_of(None)
+    point = OpenPoint("the name is open", "P-CH-05")
+    for one in (case, unclaimed):
+        one.expect(MUST, False, "so", "otherwise", beyond=point)
+        one.expect(MUST, True, "so", "so", beyond=point)
+        one.expect(MUST, False, "so", "otherwise", beyond="the name is open")
+    only_warns = ("warn", {"only warns, since": "the name is open"})
+    log_entries = [(event["verdict"], event["where"]) for event in case.log.of("judgement")]
+    assert log_entries == [("fail", {"claimed, specification": "P-CH-05"}), ("pass", {}), only_warns]
+    log_entries = [(event["verdict"], event["where"]) for event in unclaimed.log.of("judgement")]
+    assert log_entries == [only_warns, ("pass", {}), only_warns]
+
+
+@pytest.mark.parametrize(("claims", "verdict"), [(Claims(specification="1"), "fail"), (Claims(), "warn")])
+def test_a_row_decides_for_who_claims_the_sentence_that_says_it(claims: Claims, verdict: str) -> None:
+    """Elsewhere it warns, as its level says."""
+    claimed_row = next(row.id for row in load() if row.claimed_by is not None)
+    case = case_of(None, Profile(claims=claims))
+    case.check = replace(case.check, rows=(claimed_row,))
+    case.expect(claimed_row, False, "so", "otherwise")
+    assert [event["verdict"] for event in case.log.of("judgement")] == [verdict]
 
 
 def test_what_does_not_judge_says_why() -> None:

@@ -13,6 +13,7 @@ from conformance.ledger.specification_parser import (
     entries,
     first_sentence,
     in_order,
+    numbered_sentences,
     read_clauses,
     sentences,
 )
@@ -173,3 +174,67 @@ A label.
         },
         "P-PL-01": {"A label."},
     }
+
+
+SENTENCES = """\
+# 3. Gateway
+
+One. Two MUST hold, and three SHOULD.
+
+| Name | Meaning |
+| --- | --- |
+| `a` | first. Second |
+
+*Basis: interface.*
+
+It MAY do:
+
+- this;
+- that.
+
+```text
+no sentence. At all.
+
+Nor this.
+```
+
+## 3.1 Part
+
+Four SHOULD hold.
+
+### Without a number
+
+Five.
+
+#### P-PL-01
+
+Six is base64 of
+
+```json
+{"a": 1}
+```
+
+*Basis: deployed.*
+"""
+
+
+def test_every_sentence_has_an_id_a_level_and_the_basis_below_it() -> None:
+    """Rows of tables and items of lists are sentences; code is none; a heading without a number continues a section."""
+    found = numbered_sentences({"3.md": SENTENCES})
+    assert [(one.id, one.words, one.level, one.basis) for one in found] == [
+        ("3a", "One.", "MUST", "interface"),
+        ("3b", "Two MUST hold, and three SHOULD.", "MUST", "interface"),
+        ("3c", "`a` | first. | Second", "MUST", "interface"),
+        ("3d", "It MAY do:", "MAY", None),
+        ("3e", "this;", "MUST", None),
+        ("3f", "that.", "MUST", None),
+        ("3.1a", "Four SHOULD hold.", "SHOULD", None),
+        ("3.1b", "Five.", "MUST", None),
+        ("P-PL-01a", "Six is base64 of", "MUST", "deployed"),
+    ]
+
+
+def test_letters_go_on_after_z() -> None:
+    """With aa and ab, also over two pages of a chapter."""
+    many, more = "# 3. Gateway\n\n" + "One. " * 26, "# 3. Gateway: more\n\nTwo. Three."
+    assert [one.id for one in numbered_sentences({"3-a.md": many, "3-b.md": more})][-3:] == ["3z", "3aa", "3ab"]

@@ -13,6 +13,7 @@ from conformance.oracles import hash_recipes
 from conformance.target import LANES, REFERENCE_GATEWAY, REFERENCE_RAIL, ProfileError, Secret, load, parse
 from conformance.target.rail import RequestHash, ResponseHash, SettledRef
 from conformance.target.tables import Table
+from conformance.vocabulary.profile_claims import IMPLIED_OPTIONS
 
 
 def test_reference_bindings_apply_only_where_asked_for() -> None:
@@ -313,3 +314,31 @@ def test_an_asset_belongs_to_a_private_network_alone(text: str, reason: str) -> 
     """A private network without its USDC, and another asset for a public network, are faults of the profile."""
     with pytest.raises(ProfileError, match=reason):
         parse(text)
+
+
+CLAIMED = '[claims]\nspecification = "1"\nsurfaces = ["rail", "gateway"]\noptions = ["rail.a2a"]\n'
+
+
+def test_who_claims_the_specification_claims_its_options_and_bindings() -> None:
+    """The options of the claimed surfaces, next to those that are named. A2A is an option of the specification."""
+    claimed = parse(CLAIMED)
+    assert claimed.claims.options == ("rail.a2a", *IMPLIED_OPTIONS["rail"], *IMPLIED_OPTIONS["gateway"])
+    assert claimed.is_reference
+    assert claimed.rail_bindings == parse('[target]\ndefaults = "reference"').rail_bindings
+    assert parse(f'{CLAIMED}[rail]\nscheme = "weld"').rail_bindings.scheme == "weld"
+    assert parse('[claims]\nspecification = "1"\nsurfaces = ["agent"]').claims.options == ()
+
+
+def test_a_claim_of_the_specification_adds_no_part_that_the_gateway_lacks() -> None:
+    """A gateway that only verifies receipts has no links."""
+    text = CLAIMED.replace("rail.a2a", "gateway.receipts_only")
+    assert parse(text).claims.options == ("gateway.receipts_only",)
+
+
+def test_without_the_claim_nothing_is_claimed_and_no_other_version_is_known() -> None:
+    """Version 1 is the only one."""
+    unclaimed = parse(CLAIMED.replace('specification = "1"\n', ""))
+    assert unclaimed.claims.options == ("rail.a2a",)
+    assert not unclaimed.is_reference
+    with pytest.raises(ProfileError, match=r"claims\.specification"):
+        parse(CLAIMED.replace('"1"', '"2"'))

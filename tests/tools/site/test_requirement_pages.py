@@ -84,7 +84,7 @@ def test_a_page_shows_its_example_and_no_more_than_there_is() -> None:
     example = Example(
         "GW-DOC-01", "note-ignored", "c", "fail", "this", "that", (("sent", "GET /x"), ("answered", "200"))
     )
-    made = Explanation(one.row, one.why, (), (), (), example, (), ())
+    made = Explanation(one.row, one.why, (), (), (), (), example, (), ())
     assert "~~~~text\nGET /x\n~~~~" in pages([made])["requirements/GW-DOC-01.md"]
 
 

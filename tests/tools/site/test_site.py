@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.site import sentences
 from tools.site.moving import find_links, link_explanations, move_links, project_path, site_path
 from tools.site.proof import PAGE
 
@@ -54,9 +55,9 @@ def test_commands_that_explain_lead_to_the_page() -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    """But for decisions, which a table lists; the navigation also has two pages that are made with the site."""
+    """But for decisions, which a table lists; the navigation also has three pages that are made with the site."""
     named = set(re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
     listed = {page for page in pages if not re.match(r"decisions/(?!README)", page)}
     beside = {site_path(project_path(one)) for one in named if one.startswith("project/")}
-    assert named - beside == listed | {"requirements/index.md", PAGE}
+    assert named - beside == listed | {"requirements/index.md", PAGE, sentences.PAGE}

@@ -12,6 +12,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.algorand.group_shapes import GROUPS
+from conformance.outcome import OpenPoint
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.proofs import encode_base64
@@ -69,7 +70,7 @@ async def algorand_payment_in_a_group_is_served(case: Case) -> None:
         answer = await redeem(case, operation, proof, body=quote.body)
         where = {"operation": operation.path, "payment": shape}
         # Wallets and fee sponsors make such groups, and the payee has the money. So a refusal costs the payer a call.
-        open_point = "the interface leaves open whether a transfer that is in a group of transactions pays a call"
+        open_point = OpenPoint("whether a transfer in a group of transactions pays a call is open", "P-LN-09")
         is_served = answer.status == 200
         case.expect("RAIL-PAY-02", is_served, "200", brief(answer), exchange=answer, where=where, beyond=open_point)
 

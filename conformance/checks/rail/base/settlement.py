@@ -17,7 +17,7 @@ from conformance.http.client import Answer
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import Account, BasePayer, Refused
 from conformance.lanes.base.token import SPLIT, WHOLE
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.base.spellings import spellings
 from conformance.surfaces.rail.paid_answers import brief
 
@@ -116,7 +116,7 @@ async def settled_before_the_window_closed(case: Case) -> None:
         f"{brief(answer)}, and {await stake.measure_loss()} of {stake.price} moved",
         exchange=answer,
         where={"operation": operation.path, "payment": "used by a third party before its window closed"},
-        beyond="the interface leaves open whether an authorization that was used in its window pays after it",
+        beyond=OpenPoint("whether an authorization that was used in its window pays after it is open", "5.5"),
     )
 
 

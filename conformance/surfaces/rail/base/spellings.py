@@ -6,17 +6,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.lanes.base.authorization import Authorization
+from conformance.outcome import OpenPoint
 
 Spelling = Callable[[Authorization], Mapping[str, Any]]
 
 
 # Spellings that 5.5 and P-NW-04 allow: numbers are decimal strings or integers. Addresses and nonces are hexadecimal
 # and compared by their bytes. Both are this suite's defaults, so a refusal is only a warning.
-DUE: Mapping[str, str] = {
-    "numbers as JSON integers": "that numbers may be integers is this suite's default (5.5)",
-    "addresses in lower case": "that addresses are compared by their bytes is this suite's default (P-NW-04)",
-    "the nonce in upper case": "that hexadecimal is read by its value is this suite's default (5.5)",
-    "the signature in upper case": "that hexadecimal is read by its value is this suite's default (5.5)",
+DUE: Mapping[str, OpenPoint] = {
+    "numbers as JSON integers": OpenPoint("that numbers may be integers is this suite's default", "5.5"),
+    "addresses in lower case": OpenPoint(
+        "that addresses are compared by their bytes is this suite's default", "P-NW-04"
+    ),
+    "the nonce in upper case": OpenPoint("that hexadecimal is read by its value is this suite's default", "5.5"),
+    "the signature in upper case": OpenPoint("that hexadecimal is read by its value is this suite's default", "5.5"),
 }
 
 
