@@ -26,7 +26,7 @@ class Readiness:
         """Begin with no condition but that the process is not ending."""
         self._shutdown = shutdown
         self._seconds = seconds
-        self._conditions: dict[str, Condition] = {}
+        self._conditions: list[tuple[str, Condition]] = []
         self._asked_at = float("-inf")
         self._fault: str | None = None
         self._asking: asyncio.Task[str | None] | None = None
@@ -34,11 +34,13 @@ class Readiness:
     @contextmanager
     def require(self, name: str, condition: Condition) -> Iterator[None]:
         """Require a condition until the block is left. It holds if it returns in time without an exception."""
-        self._conditions[name] = condition
+        # A list, because several services of one process may require a condition of the same name.
+        entry = name, condition
+        self._conditions.append(entry)
         try:
             yield
         finally:
-            del self._conditions[name]
+            self._conditions.remove(entry)
 
     async def find_fault(self) -> str | None:
         """Return the name of a condition that does not hold, `shutting_down`, or None if the process is ready."""
@@ -53,7 +55,7 @@ class Readiness:
 
     async def _ask(self) -> str | None:
         fault = None
-        for name, condition in self._conditions.items():
+        for name, condition in list(self._conditions):
             # `wait` and not a time-out: a driver may not stop at once when it is cancelled.
             task = asyncio.ensure_future(condition())
             await asyncio.wait({task}, timeout=self._seconds)
