@@ -40,9 +40,11 @@ def selecting(*ids: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The reference's agent, with a rule broken."""
+    """The reference's agent, with a rule broken, and a profile that does not claim the specification."""
     words = ("--surface", "agent", "--lane", "algorand", "--mutant", MUTANT)
     with running_stack(tmp_path_factory.mktemp("broken"), *words) as ready:
+        profile = Path(ready["profile"])
+        profile.write_text(profile.read_text("utf-8").replace('specification = "1"\n', ""), "utf-8")
         yield ready
 
 

@@ -15,8 +15,8 @@ from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present, redeem
 
 ROW = "RAIL-PAY-17"
-# Well-formed CAIP-2 names of networks on which no payment of the suite is made.
-_OTHER_NETWORKS: Final = ("eip155:1", "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1")
+# A well-formed CAIP-2 name of a network that no lane serves.
+_OTHER_NETWORK: Final = "voi:mainnet"
 
 
 @check(
@@ -77,5 +77,15 @@ def _name_networks(quote: Challenge, lane: str) -> dict[str, Mapping[str, Any]]:
     own = str(quote.entry(lane).get("network"))
     offered = [str(entry.get("network")) for entry in entries(quote.answer)]
     namespace, _, reference = own.partition(":")
-    texts = {*offered, *_OTHER_NETWORKS, own.upper(), f" {own}", namespace, reference, f"{own}0", own[:-1]}
+    texts = {
+        *offered,
+        _OTHER_NETWORK,
+        f"{namespace}:1",
+        own.upper(),
+        f" {own}",
+        namespace,
+        reference,
+        f"{own}0",
+        own[:-1],
+    }
     return {f"the network {text!r}": {"network": text} for text in sorted(texts - {own})}

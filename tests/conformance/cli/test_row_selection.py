@@ -46,7 +46,8 @@ def test_what_nobody_claims_applies_to_nobody() -> None:
     """A gateway that claims no option of the second ledger is judged by the first one."""
     profile = Profile(surfaces={name: Surface(url="http://127.0.0.1:9") for name in SURFACES}, claims=CLAIMS)
     assert {row.id for row in load() if row.since > 1 and explain_absence(row, profile) is None} == set()
-    every = CLAIMS.model_copy(update={"lanes": LANES, "options": tuple(one for one in OPTIONS if one != RECEIPTS_ONLY)})
+    options = tuple(option for option in OPTIONS if option != RECEIPTS_ONLY)
+    every = CLAIMS.model_copy(update={"lanes": LANES, "options": options, "specification": "1"})
     claimed = profile.model_copy(update={"claims": every})
     assert not [row.id for row in load() if row.since > 1 and explain_absence(row, claimed) is not None]
 

@@ -32,6 +32,7 @@ _CALLS = {
     "a legacy transaction": ("transfer", 0),
     "a compute budget first": ("budget budget transfer", 0),
     "a memo before the transfer": ("memo transfer", 0),
+    "twelve memos before the transfer": ("memo " * 12 + "transfer", 0),
     "a memo after the transfer": ("transfer memo", 0),
     "the payee's token account made in front": ("account transfer", 0),
     "guards last": ("budget budget transfer guard", 0),
@@ -79,7 +80,7 @@ async def test_each_shape_pays(node: str, shape: Shape) -> None:
 def test_a_shape_with_a_memo_has_one(shape: Shape) -> None:
     """A checkout's payment needs its memo: right after the transfer, where the shape has none."""
     parts = [part.name for part in shape.with_memo().parts]
-    assert parts.count("MEMO") == 1
+    assert parts.count("MEMO") == max(1, [part.name for part in shape.parts].count("MEMO"))
     assert [name for name in parts if name != "MEMO"] == [part.name for part in shape.parts if part.name != "MEMO"]
 
 

@@ -219,7 +219,7 @@ Six is base64 of
 
 
 def test_every_sentence_has_an_id_a_level_and_the_basis_below_it() -> None:
-    """Rows of tables and items of lists are sentences; code is none; a heading without a number continues a section."""
+    """Rows of tables and items of lists are sentences; code is not; a heading without a number continues a section."""
     found = numbered_sentences({"3.md": SENTENCES})
     assert [(one.id, one.words, one.level, one.basis) for one in found] == [
         ("3a", "One.", "MUST", "interface"),
