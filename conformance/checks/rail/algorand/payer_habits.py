@@ -39,4 +39,4 @@ async def answers_to_habits_on_algorand(case: Case) -> None:
         proof = {"tx_id": await HABITS[habit](payer, draft), "payment_reference": token}
         await judge_sale(case, quote, proof, keys, did, habit)
 
-    await run_concurrently(attempt(number, habit) for number, habit in enumerate(case.sample(HABITS)))
+    await run_concurrently((attempt(number, habit) for number, habit in enumerate(case.sample(HABITS))), at_once=4)

@@ -44,4 +44,4 @@ async def answers_to_habits_on_base(case: Case) -> None:
         await judge_sale(case, stake.quote, proof, keys, did, habit, address=stake.account.address)
 
     habits = case.sample([*windows, *writers, relayed])
-    await run_concurrently(attempt(number, habit) for number, habit in enumerate(habits))
+    await run_concurrently((attempt(number, habit) for number, habit in enumerate(habits)), at_once=4)

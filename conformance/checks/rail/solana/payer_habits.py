@@ -52,7 +52,7 @@ async def answers_to_habits_on_solana(case: Case) -> None:
         quote = await Quoted.ask(case, operations[number % len(operations)])
         await judge_sale(case, quote.quote, quote.proof(await habits[habit](quote)), keys, did, habit)
 
-    await run_concurrently(attempt(number, habit) for number, habit in enumerate(case.sample(habits)))
+    await run_concurrently((attempt(number, habit) for number, habit in enumerate(case.sample(habits))), at_once=4)
 
 
 def _draw_shapes(case: Case) -> list[Shape]:
