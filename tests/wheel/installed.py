@@ -48,10 +48,10 @@ class Size:
 
 # However versions change, an environment has no more than this.
 BOUNDS: Final[Mapping[str, Size]] = {
-    "": Size(45, 92, 70),
-    "algorand": Size(51, 143, 110),
-    "base": Size(73, 181, 140),
-    "solana": Size(65, 180, 140),
+    "": Size(45, 92, 73),
+    "algorand": Size(51, 143, 113),
+    "base": Size(73, 181, 144),
+    "solana": Size(65, 180, 144),
     "fuzz": Size(66, 160, 130),
     "postgres": Size(47, 105, 80),
     "reference": Size(134, 474, 380),
