@@ -67,13 +67,14 @@ async def _redeem_slowly(case: Case, quote: Challenge, proof: Mapping[str, Any])
     """Present a proof, again while the rail answers that its payment is at work (P-ST-05)."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.confirmation
+    answer = await redeem(case, quote.operation, proof, body=quote.body)
     while True:
-        answer = await redeem(case, quote.operation, proof, body=quote.body)
         # Many settlements at once on a busy machine can take longer than the rail waits inside a call.
         wait = read_retry_after(answer) if answer.status in {409, 503} else None
         if wait is None or loop.time() + wait > ends:
             return answer
         await asyncio.sleep(wait)
+        answer = await present(case, quote.operation, dict(proof), body=quote.body, retry=True)
 
 
 def _find_answer_faults(

@@ -18,9 +18,9 @@ from conformance.outcome import Inconclusive
 from conformance.vocabulary.lanes.registry import lane_serving
 
 # Members of an authorization that differ from run to run.
-_LIVE_TERMS = ("from", "to", "validBefore", "nonce")
+_LIVE_TERMS = ("from", "to", "validAfter", "validBefore", "nonce")
 # Digits of a real time in seconds, until the year 2286.
-_LONGEST_TIME = 10
+_TIME_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ def name_live_values(case: Case, proof: Mapping[str, Any]) -> None:
     if isinstance(terms, Mapping):
         for member in _LIVE_TERMS:
             value = terms.get(member)
-            # An end far in the future was chosen by a check and is the same in each run.
-            if isinstance(value, str) and not (value.isdecimal() and len(value) > _LONGEST_TIME):
+            # A time of another length, such as 0, was chosen by a check and is the same in each run.
+            if isinstance(value, str) and not (value.isdecimal() and len(value) != _TIME_DIGITS):
                 case.client.names.name(value, f"AUTHORIZATION_{member.upper()}")
 
 
