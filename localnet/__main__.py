@@ -17,9 +17,9 @@ from localnet.surface_names import SURFACES
 
 # Commands that stand elsewhere: the module of each, and what the overview says of it.
 _ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
-    "doctor": ("examination", "Say which real nodes can run here, and how to get the others."),
+    "doctor": ("doctor", "Say which real nodes can run here, and how to get the others."),
     "fund": ("background", "Give an address on a chain USDC, or its native coin."),
-    "hold": ("holding", ""),
+    "hold": ("background_nodes", ""),
     "start": ("background", "Start real nodes in the background: all three chains, or some."),
     "status": ("background", "Ask each node that runs in the background for its newest block."),
     "stop": ("background", "End the nodes that run in the background."),

@@ -16,8 +16,8 @@ import click
 import orjson
 
 from localnet import state
-from localnet.control import ControlFault, control
 from localnet.lanes.registry import LANES
+from localnet.node_control import ControlFault, control
 from localnet.rpc import NodeFault
 from localnet.state import State
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import aiohttp
 
-from localnet.front import Front
 from localnet.local_network import LocalNetwork
 from localnet.processes import Child, ChildFault, listening_socket
 from localnet.rpc import NodeFault, Rpc
+from localnet.sidecar_target import SidecarTarget
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class NodeProcesses:
     found: dict[str, object] = field(default_factory=dict)
     local: dict[str, LocalNetwork] = field(default_factory=dict)
     lanes: tuple[str, ...] = ()
-    _fronts: dict[str, tuple[Front, socket.socket]] = field(default_factory=dict)
+    _fronts: dict[str, tuple[SidecarTarget, socket.socket]] = field(default_factory=dict)
 
     async def ready(self, child: Child, url: str, method: str, within: float) -> None:
         """Ask a node until it answers, or its process ends.
@@ -69,7 +69,7 @@ class NodeProcesses:
     def front(self, name: str, kind: str, url: str, secret: Path | None) -> None:
         """Give a node a control address, which the sidecar will answer at."""
         listener = listening_socket("127.0.0.1", 0)
-        self._fronts[name] = Front(kind, listener.fileno(), url, secret), listener
+        self._fronts[name] = SidecarTarget(kind, listener.fileno(), url, secret), listener
         self.controls[name] = f"http://127.0.0.1:{listener.getsockname()[1]}/control"
 
     def free(self, name: str) -> int:
@@ -85,7 +85,7 @@ class NodeProcesses:
         return self.data_dir / "logs" / f"{name}.log"
 
     @property
-    def fronts(self) -> Mapping[str, tuple[Front, socket.socket]]:
+    def fronts(self) -> Mapping[str, tuple[SidecarTarget, socket.socket]]:
         """Each front with its socket by node."""
         return self._fronts
 

@@ -23,9 +23,9 @@ from aiohttp.typedefs import Handler
 
 from localnet import verbs
 from localnet.block_clocks import keep_current
-from localnet.front import Front
 from localnet.lanes.registry import LANES
 from localnet.rpc import NodeFault
+from localnet.sidecar_target import SidecarTarget
 from localnet.verbs import MayTrail, Verbs
 
 EXIT_FAULT = 4
@@ -77,7 +77,7 @@ def _json(status: int, body: Any) -> web.Response:
 )
 def main(fronts: tuple[tuple[str, int, str, str], ...]) -> None:
     """Answer control verbs for real nodes until SIGTERM or Ctrl-C."""
-    targets = [Front(kind, fd, url, Path(secret) if secret else None) for kind, fd, url, secret in fronts]
+    targets = [SidecarTarget(kind, fd, url, Path(secret) if secret else None) for kind, fd, url, secret in fronts]
     try:
         asyncio.run(_serve(targets))
     except NodeFault as fault:
@@ -85,7 +85,7 @@ def main(fronts: tuple[tuple[str, int, str, str], ...]) -> None:
         sys.exit(EXIT_FAULT)
 
 
-async def _serve(fronts: Sequence[Front]) -> None:
+async def _serve(fronts: Sequence[SidecarTarget]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -119,7 +119,7 @@ async def serve(fd: int, node: Verbs) -> AsyncIterator[None]:
         await runner.cleanup()
 
 
-def _verbs(front: Front, session: aiohttp.ClientSession) -> Verbs:
+def _verbs(front: SidecarTarget, session: aiohttp.ClientSession) -> Verbs:
     lane = _KINDS[front.kind]
     if lane.has_secret and front.secret is None:
         raise click.UsageError(f"--front {front.kind} needs a file with its secret")

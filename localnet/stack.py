@@ -16,9 +16,9 @@ import aiohttp
 
 from localnet import nodes as real_nodes
 from localnet.block_clocks import keep_current
-from localnet.control import ControlFault, control, verbs_of
 from localnet.lanes.lane import Ask, Lane, Reach, Simulator
 from localnet.lanes.registry import LANES, lane_of
+from localnet.node_control import ControlFault, control, verbs_of
 from localnet.node_processes import NodeProcesses
 from localnet.plan import COMPANIONS, PORTS, Plan
 from localnet.prepared.service import Prepared, start_fork_server

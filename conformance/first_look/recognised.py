@@ -11,7 +11,7 @@ from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.operation_presence import describe_foreign_answer
 from conformance.discovery.rail import Operation, catalog_urls, listing_urls, paid_operations
 from conformance.first_look.forged_payment import forged_payments
-from conformance.first_look.permit import ReadOnlyPolicy
+from conformance.first_look.read_only_policy import ReadOnlyPolicy
 from conformance.first_look.x402_answer import ChallengeAnswer, read_challenge
 from conformance.http.client import Answer, Client, JsonFault, Unreachable
 from conformance.outcome import Inconclusive

@@ -12,12 +12,12 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from conformance.ledger.deciding_functions import MUTANTS, list_deciding_functions
 from conformance.ledger.derived_files import ROOT, Derived
+from conformance.ledger.reference_functions import MUTANTS, list_deciding_functions
 
 RULES: Final = Derived(
     "conformance/ledger/rules.json",
-    (f"{MUTANTS}/*.toml", "reference/*.py", "conformance/ledger/deciding_functions.py"),
+    (f"{MUTANTS}/*.toml", "reference/*.py", "conformance/ledger/reference_functions.py"),
     list_deciding_functions,
 )
 

@@ -13,8 +13,8 @@ from localnet.local_network import LocalNetwork
 if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
     import aiohttp
 
-    from localnet.front import Front
     from localnet.node_processes import NodeProcesses
+    from localnet.sidecar_target import SidecarTarget
     from localnet.verbs import MayTrail, Verbs
 
 
@@ -219,7 +219,7 @@ class Lane(ABC):
         """
 
     @abstractmethod
-    def verbs(self, session: aiohttp.ClientSession, front: Front) -> Verbs:
+    def verbs(self, session: aiohttp.ClientSession, front: SidecarTarget) -> Verbs:
         """Return the control verbs of one of its real nodes."""
 
     @abstractmethod

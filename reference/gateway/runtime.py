@@ -24,11 +24,11 @@ from reference.gateway.idempotency import Idempotency
 from reference.gateway.merchant_branding import Storefronts
 from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.payment_links import PaymentLinks
+from reference.gateway.price_records import ResourceRecords
 from reference.gateway.rate_limits import Limits
 from reference.gateway.receipt_verification import ReceiptVerification
 from reference.gateway.received_payments import Receipts
 from reference.gateway.request_guard import RequestGuard
-from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenant_administration import TenantAdministration

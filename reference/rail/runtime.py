@@ -47,10 +47,10 @@ from reference.rail.settlement.settler import SettlingPaymentSource
 from reference.store.a2a_tasks import Tasks
 from reference.store.database import Database, DatabaseUnavailable, ping
 from reference.store.database_url import open_database, sqlite_dsn
-from reference.store.outages import Outages
 from reference.store.rail_tables import facts
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import RefusedPayments
+from reference.store.service_outages import Outages
 from reference.store.settlements import Settlements
 from reference.store.shared_facts import SharedFacts
 from reference.store.terms_history import Generations

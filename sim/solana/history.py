@@ -8,8 +8,8 @@ from typing import Any
 from sim.json_rpc import RpcError
 from sim.solana import views
 from sim.solana.ask import Ask, Method, in_context, invalid, read_signature
+from sim.solana.cluster_methods import BLOCK_NOT_AVAILABLE, find_slot
 from sim.solana.ledger import Landed
-from sim.solana.network import BLOCK_NOT_AVAILABLE, find_slot
 from sim.solana.slots import Level
 
 _MAX_STATUSES, _MAX_LISTED = 256, 1000

@@ -20,7 +20,7 @@ from solders.transaction_metadata import (
     TransactionMetadata,
 )
 
-from sim.solana import guard
+from sim.solana import wallet_guard_program
 
 SYSTEM = Pubkey.default()
 LOOKUP_TABLES = Pubkey.from_string("AddressLookupTab1e1111111111111111111111111")
@@ -56,7 +56,7 @@ class Vm:
 
     def __init__(self) -> None:
         self._svm = LiteSVM().with_blockhash_check(False).with_sigverify(False).with_transaction_history(0)
-        self._svm.add_program(guard.GUARD, guard.elf())
+        self._svm.add_program(wallet_guard_program.GUARD, wallet_guard_program.elf())
 
     def account(self, key: Pubkey) -> Account | None:
         """Return an account, or None."""

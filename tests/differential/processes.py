@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from localnet.front import Front
+from localnet.sidecar_target import SidecarTarget
 
 SECONDS = 600.0
 
@@ -55,7 +55,7 @@ def until_it_answers(url: str, method: str) -> None:
 def controlled(kind: str, url: str, secret: Path | None = None) -> Iterator[str]:
     """Serve localnet's control address in front of a real node, and prepare that node."""
     with socket.create_server(("127.0.0.1", 0)) as bound:
-        front = Front(kind, bound.fileno(), url, secret)
+        front = SidecarTarget(kind, bound.fileno(), url, secret)
         words = [sys.executable, "-m", "localnet.sidecar", *front.words()]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, pass_fds=[bound.fileno()]) as process:
             try:

@@ -15,7 +15,7 @@ from algosdk import account
 from algosdk.v2client.algod import AlgodClient
 
 from localnet.block_clocks import keep_current
-from localnet.lanes.algorand.trailing import CURRENT_SECONDS, STEP_SECONDS, SimulatedDevMode, catch_up
+from localnet.lanes.algorand.devmode_clock import CURRENT_SECONDS, STEP_SECONDS, SimulatedDevMode, catch_up
 from localnet.lanes.lane import Reach
 from localnet.lanes.registry import LANES
 from localnet.rpc import NodeFault

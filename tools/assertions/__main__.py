@@ -2,7 +2,7 @@
 
 First every check is run as it is, to see which comes by which place. Then places are negated, as many in a run as no
 check comes by two of: each row that such a place judges must fail or warn. A place that no check comes by stands in
-`tools/assertions/unreached.toml` with the reason.
+`tools/assertions/unreached_reasons.toml` with the reason.
 
 Exit codes: 0 every place turned its rows red, or stands there with its reason, 1 one did not, 3 no stack came up.
 """
@@ -20,7 +20,7 @@ from conformance.cli.run.shards import parse_shard
 from conformance.outcome import SOUND
 from conformance.processes.interrupt import make_interruptible
 from conformance.processes.own_stack import StackFault
-from tools.assertions import unreached
+from tools.assertions import unreached_reasons
 from tools.assertions.judging import Judged, judge_checks
 from tools.assertions.places import Place, places
 from tools.assertions.rounds import rounds
@@ -82,12 +82,12 @@ def _faults(negated_places: Sequence[str], judgements: Judged) -> Iterator[tuple
 
 def _unknown(every: Mapping[str, Place], plain: Judged) -> Iterator[tuple[str, str]]:
     """Yield unreached places without a recorded reason, and places with a reason that a check does reach."""
-    reasons = unreached.load()
+    reasons = unreached_reasons.load()
     for place in every:
         if place not in plain.checks and place not in reasons:
             yield place, "no check comes by"
         if place in plain.checks and place in reasons:
-            yield place, f"a check comes by; unreached.toml says: {reasons[place]}"
+            yield place, f"a check comes by; unreached_reasons.toml says: {reasons[place]}"
 
 
 if __name__ == "__main__":

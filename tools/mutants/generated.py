@@ -21,7 +21,7 @@ from tools.mutants.choice import Choice
 from tools.mutants.choice import Mutant as Chosen
 from tools.mutants.results import Result, Results, Unjudged
 from tools.mutants.scratch import scratch_copy
-from tools.mutation import judged, killed, reach
+from tools.mutation import judged, killed_mutants, reach
 from tools.mutation.places import PACKAGES, Mutant, mutants
 from tools.mutation.reach import START_CHECK, Reach
 from tools.mutation.recording import record as recorded
@@ -224,7 +224,7 @@ def choose(choice: Choice, stacks: Sequence[str], *, again: bool) -> list[Chosen
     all_mutants = mutants(packages=_packages(choice.patterns))
     matches = choice.match([Chosen(one.id, one.place, one.change, one) for one in all_mutants])
     if again:
-        before = {name for stack in stacks for name in killed.load(stack)}
+        before = {name for stack in stacks for name in killed_mutants.load(stack)}
         matches = [one for one in matches if one.id in before]
         if not matches:
             raise click.UsageError("none of them was killed on these stacks before: run some with --keep")
@@ -258,8 +258,8 @@ async def record(stacks: Sequence[str], seed: int, checks: Sequence[str]) -> Non
 
 
 def tidy() -> None:
-    """Remove the entries of mutants that no longer exist from what was killed."""
-    killed.tidy({one.id for one in mutants()})
+    """Remove the entries of mutants that no longer exist from the record of killed mutants."""
+    killed_mutants.tidy({one.id for one in mutants()})
 
 
 def run_tests(mutant_list: Sequence[Mutant], paths: Sequence[str], results: Results) -> None:
@@ -311,7 +311,7 @@ async def run_rows(
 def keep(stacks: Sequence[str], results: Results) -> None:
     """Add what is killed to the mutants that were killed on each stack."""
     for stack in stacks:
-        killed.keep(stack, [result for result in results.by_stack(KIND).values() if result["stack"] == stack])
+        killed_mutants.keep(stack, [result for result in results.by_stack(KIND).values() if result["stack"] == stack])
 
 
 def turns(mutant: Mutant, trials: Sequence[Trial]) -> list[Trial]:

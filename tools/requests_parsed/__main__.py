@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from tools.requests_parsed import deviation_table
+from tools.requests_parsed import deviations_by_check
 from tools.requests_parsed.capture_parsing import Parsed, lines, parse_capture
 
 
@@ -24,13 +24,15 @@ def main(file: Path, *, write: bool) -> None:
     exchanges = parse_capture(lines(file))
     click.echo(shares(exchanges))
     if write:
-        deviation_table.FILE.write_text(deviation_table.write_table(exchanges, deviation_table.read()), "utf-8")
-    wrong = deviation_table.findings(exchanges, deviation_table.read())
+        deviations_by_check.FILE.write_text(
+            deviations_by_check.write_table(exchanges, deviations_by_check.read()), "utf-8"
+        )
+    wrong = deviations_by_check.findings(exchanges, deviations_by_check.read())
     for fault_name, where in wrong.items():
         click.echo(f"{fault_name}  ({len(where)}, the first is exchange {where[0]})")
-    for fault in deviation_table.faults_of(deviation_table.read()):
+    for fault in deviations_by_check.faults_of(deviations_by_check.read()):
         click.echo(fault)
-    sys.exit(bool(wrong or deviation_table.faults_of(deviation_table.read())))
+    sys.exit(bool(wrong or deviations_by_check.faults_of(deviations_by_check.read())))
 
 
 def shares(exchanges: list[Parsed]) -> str:

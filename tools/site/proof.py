@@ -12,7 +12,7 @@ from conformance.ledger import load
 from conformance.report.conclusion import SURFACES
 from conformance.selftest.kill_lists import load_kill_lists
 from tools import sound_looks
-from tools.mutation import judged, killed
+from tools.mutation import judged, killed_mutants
 from tools.mutation.stacks import STACKS
 from tools.sound_looks import SoundLooks
 
@@ -121,7 +121,7 @@ def _table(rows: Iterable[Explanation], by_rule: Mapping[str, int], looks: Mappi
 
 def build_page() -> str:
     """Return the page as it should be."""
-    killed_rows = [rows for stack in STACKS for rows in killed.load(stack).values()]
+    killed_rows = [rows for stack in STACKS for rows in killed_mutants.load(stack).values()]
     verdicts = Counter(one.verdict for one in judged.load().values())
     by_rule = ByRule(len(killed_rows), Counter(row for rows in killed_rows for row in rows), verdicts)
     return page([explain(row) for row in load()], len(load_kill_lists()), by_rule, sound_looks.load())

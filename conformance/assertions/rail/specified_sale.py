@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from conformance.assertions.rail.paid_reference import find_settlement
+from conformance.assertions.rail.receipt_payment_claims import find_settlement
 from conformance.engine.check import Case
 from conformance.http.client import Answer, read_retry_after
 from conformance.lanes.descriptor import Payer

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance.assertions.rail.paid_reference import (
+from conformance.assertions.rail.receipt_payment_claims import (
     HEADER_TRANSACTION,
     References,
     find_settlement,

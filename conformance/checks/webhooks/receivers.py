@@ -24,7 +24,7 @@ from conformance.surfaces.webhooks.deliveries import (
     with_members,
     write_oddly,
 )
-from conformance.surfaces.webhooks.under_test import UNBOUND_EFFECTS, Sender, is_refusal, is_success, sender
+from conformance.surfaces.webhooks.tested_receiver import UNBOUND_EFFECTS, Sender, is_refusal, is_success, sender
 
 _REDELIVERY_SECONDS = 1.5
 # Copies at once, and rounds. A race between two deliveries shows rarely, so each is repeated.

@@ -16,7 +16,7 @@ from conformance.cli.connection import apply_connection_options
 from conformance.cli.json_output import print_json
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
-from conformance.first_look import words
+from conformance.first_look import text_report
 from conformance.first_look.look import Look, LookSettings, look
 from conformance.first_look.paying import estimate_payment
 from conformance.http.client import Throttled, Unreachable
@@ -92,9 +92,9 @@ def _remedy(reason: str) -> str:
 
 def _show(first_look: Look, *, as_json: bool) -> None:
     if as_json:
-        print_json(words.as_json(first_look))
+        print_json(text_report.as_json(first_look))
     else:
-        for text, style in words.lines(first_look):
+        for text, style in text_report.lines(first_look):
             click.secho(text, **_STYLES[style])
         click.secho(f"  {first_look.seconds:.1f} s, exit code {int(first_look.exit_code)}", dim=True)
     if not first_look.rules and first_look.summary is None:

@@ -211,8 +211,8 @@ def _post_run_steps(comparison: Profile | None, plan: Plan, profile: Profile) ->
     """Return the steps after the checks: the comparison with another target, if one is given."""
     if comparison is None:
         return {}
-    from conformance.receipts.beside import ReceiptComparison  # noqa: PLC0415 - it imports every check of the rail
     from conformance.receipts.obtaining import BESIDE  # noqa: PLC0415 - as above
+    from conformance.receipts.two_targets import ReceiptComparison  # noqa: PLC0415 - it imports every check of the rail
 
     surfaces = frozenset(name for row in plan.rows for name in (row.surface, *row.surfaces))
     # A target that is given by address alone has no nodes. It is assumed to use those of the run's target.

@@ -22,10 +22,10 @@ from algosdk.v2client.algod import AlgodClient
 
 from localnet import verbs
 from localnet.accounts import write_secret
+from localnet.lanes.algorand.devmode_clock import catch_up
 from localnet.lanes.algorand.kmd import first_account_words
 from localnet.lanes.algorand.private_network import Programs, programs
 from localnet.lanes.algorand.rest import QUEUE_FULL, Account, NotAnswered, Rest
-from localnet.lanes.algorand.trailing import catch_up
 from localnet.lanes.algorand.usdc import LEAST_MICROALGOS, created_usdc
 from localnet.processes import ChildFault
 from localnet.rpc import NodeFault

@@ -13,8 +13,8 @@ from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
 if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
     import aiohttp
 
-    from localnet.front import Front
     from localnet.node_processes import NodeProcesses
+    from localnet.sidecar_target import SidecarTarget
     from localnet.verbs import MayTrail, Verbs
 
 
@@ -99,7 +99,7 @@ class Algorand(Lane):
 
     def simulated_clock(self, session: aiohttp.ClientSession, reach: Reach, payee: str, mode: str) -> MayTrail | None:
         """Return the simulator in DevMode."""
-        from localnet.lanes.algorand.trailing import SimulatedDevMode  # noqa: PLC0415 - as above
+        from localnet.lanes.algorand.devmode_clock import SimulatedDevMode  # noqa: PLC0415 - as above
 
         if mode != "dev":
             return None
@@ -163,7 +163,7 @@ class Algorand(Lane):
         processes.urls |= {"algod": node.url, **({} if node.indexer is None else {"indexer": node.indexer})}
         processes.front("algorand", self.kind, node.url, secrets)
 
-    def verbs(self, session: aiohttp.ClientSession, front: Front) -> Verbs:
+    def verbs(self, session: aiohttp.ClientSession, front: SidecarTarget) -> Verbs:
         """Return what a funded account can do."""
         from localnet.lanes.algorand.algod import AlgodVerbs  # noqa: PLC0415 - as above
 

@@ -15,8 +15,8 @@ from localnet.lanes.packaged import from_npm
 if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
     import aiohttp
 
-    from localnet.front import Front
     from localnet.node_processes import NodeProcesses
+    from localnet.sidecar_target import SidecarTarget
     from localnet.verbs import Verbs
 
 _CHAIN_IDS: Mapping[str, int] = {"base": 8453, "base_sepolia": 84532}
@@ -129,7 +129,7 @@ class Base(Lane):
         processes.urls[name] = url
         processes.front(name, self.kind, url, None)
 
-    def verbs(self, session: aiohttp.ClientSession, front: Front) -> Verbs:
+    def verbs(self, session: aiohttp.ClientSession, front: SidecarTarget) -> Verbs:
         """Return Anvil's cheat calls."""
         from localnet.lanes.base.anvil import AnvilVerbs  # noqa: PLC0415 - as above
         from localnet.rpc import Rpc  # noqa: PLC0415 - as above

@@ -18,8 +18,8 @@ from programs.node import node as node_js
 if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
     import aiohttp
 
-    from localnet.front import Front
     from localnet.node_processes import NodeProcesses
+    from localnet.sidecar_target import SidecarTarget
     from localnet.verbs import Verbs
 
 # Thirty-one slots make a transaction final: 0.8 s, while a blockhash stays valid for 3.75 s.
@@ -137,7 +137,7 @@ class Solana(Lane):
         await processes.ready(child, url, "getHealth", _VALIDATOR_SECONDS)
         return url, f"ws://127.0.0.1:{port + 1}"
 
-    def verbs(self, session: aiohttp.ClientSession, front: Front) -> Verbs:
+    def verbs(self, session: aiohttp.ClientSession, front: SidecarTarget) -> Verbs:
         """Return transactions of a bank that the faucet filled."""
         from localnet.lanes.solana.bank import SolanaVerbs, read_bank  # noqa: PLC0415 - as above
         from localnet.rpc import Rpc  # noqa: PLC0415 - as above

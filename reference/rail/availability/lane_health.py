@@ -23,7 +23,7 @@ from reference.lanes.newest_block import read_newest_time, refuse_age
 from reference.protocol.weld import AGE_SKEW_SECONDS
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
-from reference.store.outages import Outages
+from reference.store.service_outages import Outages
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 

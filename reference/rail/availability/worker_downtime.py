@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from reference.rail.settings import RailSettings
-from reference.store.outages import ALL_LANES, Outages
+from reference.store.service_outages import ALL_LANES, Outages
 from reference.web.clock import WpClock
 
 _BEAT_SECONDS = 5.0

@@ -10,8 +10,8 @@ from reference.rail.challenges import Call
 from reference.rail.claims.non_402_refusals import already_spent, payment_refunded
 from reference.rail.claims.payment_sources import PresentedProof
 from reference.rail.settings import RailSettings
-from reference.store.outages import Outages
 from reference.store.redemption_rows import Redemption
+from reference.store.service_outages import Outages
 from reference.web.clock import WpClock
 
 

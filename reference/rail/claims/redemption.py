@@ -25,9 +25,9 @@ from reference.rail.claims.payment_sources import Collectors, PresentedProof, in
 from reference.rail.claims.refused_payment_notes import OF_THE_WINDOW, RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
 from reference.rail.signed_answers import Signer
-from reference.store.outages import Outages
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
+from reference.store.service_outages import Outages
 from reference.store.terms_history import Generations
 from reference.web.clock import WpClock
 from reference.web.errors import Refused

@@ -10,8 +10,8 @@ from typing import Any
 from reference.gateway import calls, payment_links
 from reference.gateway.calls import Access, Calls, Operation
 from reference.gateway.idempotency import Idempotency
+from reference.gateway.price_records import ResourceRequest
 from reference.gateway.rate_limits import Limits
-from reference.gateway.resources import ResourceRequest
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest

@@ -20,8 +20,8 @@ from reference.rail.availability.worker_downtime import Uptime
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database, sqlite_dsn
-from reference.store.outages import ALL_LANES, Outages
 from reference.store.redemptions import Redemptions
+from reference.store.service_outages import ALL_LANES, Outages
 from reference.web.clock import WpClock
 
 LANE = "algorand_mainnet"

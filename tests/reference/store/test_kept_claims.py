@@ -10,9 +10,9 @@ import pytest
 from reference.protocol.weld import Payment
 from reference.store.database import Database
 from reference.store.database_url import open_database, sqlite_dsn
-from reference.store.outages import ALL_LANES, Outages
 from reference.store.redemption_rows import NewClaim, Redemption
 from reference.store.redemptions import Redemptions
+from reference.store.service_outages import ALL_LANES, Outages
 from reference.store.used_key_ids import UsedKeyIds
 
 LANE = "algorand_mainnet"

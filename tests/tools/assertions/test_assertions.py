@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.outcome import Verdict
-from tools.assertions import unreached
+from tools.assertions import unreached_reasons
 from tools.assertions.judging import Judged, judge_checks
 from tools.assertions.places import places
 from tools.assertions.rounds import rounds
@@ -53,8 +53,8 @@ def test_no_check_comes_by_two_places_of_a_round() -> None:
 
 
 def test_what_is_said_to_be_out_of_reach_exists() -> None:
-    """Each place of unreached.toml is one of the source."""
-    assert unreached.load().keys() <= places().keys()
+    """Each place of unreached_reasons.toml is one of the source."""
+    assert unreached_reasons.load().keys() <= places().keys()
 
 
 async def test_a_negated_place_turns_its_row_red() -> None:

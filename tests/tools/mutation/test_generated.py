@@ -21,7 +21,7 @@ from conformance.cli.usage import UsageFault
 from tools.mutants import generated as command
 from tools.mutants.generated import Trial
 from tools.mutants.results import Results, Unjudged
-from tools.mutation import judged, killed, reach
+from tools.mutation import judged, killed_mutants, reach
 from tools.mutation.places import PACKAGES, Mutant, mutants
 from tools.mutation.recording import Notes
 from tools.mutation.stacks import STACKS
@@ -219,15 +219,15 @@ def test_what_a_row_failed_once_is_kept_and_goes_when_it_is_not_any_more(tmp_pat
         result("b", "killed", "GW-LINK-03"),
         result("c", "warned"),
     ]
-    killed.keep("gateway", first, tmp_path)
-    killed.keep("rail", [result("d", "killed", "RAIL-402-01")], tmp_path)
-    assert killed.load("gateway", tmp_path) == {"a": ("GW-LINK-01", "GW-LINK-02"), "b": ("GW-LINK-03",)}
-    killed.keep("gateway", [result("b", "survived"), result("c", "killed", "GW-LINK-04")], tmp_path)
-    assert [*killed.load("gateway", tmp_path)] == ["a", "c"]
-    killed.tidy({"c"}, tmp_path)
-    assert killed.load("gateway", tmp_path) == {"c": ("GW-LINK-04",)}
-    assert killed.load("rail", tmp_path) == {}
-    assert killed.load("agent", tmp_path) == {}
+    killed_mutants.keep("gateway", first, tmp_path)
+    killed_mutants.keep("rail", [result("d", "killed", "RAIL-402-01")], tmp_path)
+    assert killed_mutants.load("gateway", tmp_path) == {"a": ("GW-LINK-01", "GW-LINK-02"), "b": ("GW-LINK-03",)}
+    killed_mutants.keep("gateway", [result("b", "survived"), result("c", "killed", "GW-LINK-04")], tmp_path)
+    assert [*killed_mutants.load("gateway", tmp_path)] == ["a", "c"]
+    killed_mutants.tidy({"c"}, tmp_path)
+    assert killed_mutants.load("gateway", tmp_path) == {"c": ("GW-LINK-04",)}
+    assert killed_mutants.load("rail", tmp_path) == {}
+    assert killed_mutants.load("agent", tmp_path) == {}
 
 
 def result(name: str, outcome: str, *rows: str) -> dict[str, Any]:
@@ -240,8 +240,8 @@ def test_each_stack_has_its_lines_recorded_and_most_of_what_was_killed_is_a_muta
     for name, kind in STACKS.items():
         recorded = reach.load(name)
         assert (recorded.surfaces, recorded.lanes) == (kind.surfaces, kind.lanes)
-        assert len({*killed.load(name)} & known) >= len(killed.load(name)) / 2
-    assert {path.stem for path in killed.FOLDER.glob("*.json")} <= {*STACKS}
+        assert len({*killed_mutants.load(name)} & known) >= len(killed_mutants.load(name)) / 2
+    assert {path.stem for path in killed_mutants.FOLDER.glob("*.json")} <= {*STACKS}
 
 
 async def test_lines_are_noted_by_the_stack_and_by_what_checks_start(tmp_path: Path) -> None:

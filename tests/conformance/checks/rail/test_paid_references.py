@@ -173,7 +173,7 @@ async def test_where_the_node_shows_nothing_the_header_is_believed_and_that_is_t
     shown: bool | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But only of what may be a transaction."""
-    monkeypatch.setattr("conformance.assertions.rail.paid_reference._BEHIND_SECONDS", 0)
+    monkeypatch.setattr("conformance.assertions.rail.receipt_payment_claims._BEHIND_SECONDS", 0)
     log = EventLog()
     assert (await run_settling_check(honest, UNBOUND, shown, log))[ROW] is Verdict.PASS
     assert [event for event in log.of("judgement") if "on_word" in event["where"]]

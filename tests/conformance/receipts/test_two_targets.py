@@ -20,8 +20,8 @@ from conformance.log.events import EventLog
 from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Exit
-from conformance.receipts.beside import ReceiptComparison, _ComparisonWriter, _names
 from conformance.receipts.obtaining import BESIDE, ObtainedReceipt, _attestation, _take_receipt
+from conformance.receipts.two_targets import ReceiptComparison, _ComparisonWriter, _names
 from conformance.report.side_by_side import Side
 from conformance.surfaces.rail.purchase import Challenge, Purchase
 from conformance.target import Chains, Claims, Profile, Secret, Surface, Target

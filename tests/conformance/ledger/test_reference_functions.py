@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.ledger.deciding_functions import list_deciding_functions
+from conformance.ledger.reference_functions import list_deciding_functions
 
 _RULES = """\
 import hmac

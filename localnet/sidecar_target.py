@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class SidecarTarget:
     """One node and the place of its control address.
 
     Attributes:

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.engine.check_loading import load_checks
 from conformance.engine.exclusive import Exclusive
-from conformance.first_look.permit import NotSent, ReadOnlyPolicy, is_tried
+from conformance.first_look.read_only_policy import NotSent, ReadOnlyPolicy, is_tried
 from conformance.ledger import load
 
 BASE = "http://127.0.0.1:8402"

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-_FILE = Path(__file__).parent / "unreached.toml"
+_FILE = Path(__file__).parent / "unreached_reasons.toml"
 
 
 def load(path: Path = _FILE) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from localnet.control import ControlFault, control
+from localnet.node_control import ControlFault, control
 from localnet.rpc import NodeFault
 
 # A node is current when its newest block is this recent, so that the next block is of the present time.

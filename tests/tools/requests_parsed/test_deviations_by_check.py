@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.engine.catalogue import load_catalogue
-from tools.requests_parsed import deviation_table
+from tools.requests_parsed import deviations_by_check
 from tools.requests_parsed.capture_parsing import Parsed, lines, parse_capture
 
 # Payments of the three lanes with one thing wrong each, malformed ones, and signed messages.
@@ -22,15 +22,15 @@ def _build_exchange(check: str, *faults: str) -> Parsed:
 
 def test_several_faults_have_a_reason() -> None:
     """Each request with two faults has a reason why it decides something."""
-    assert deviation_table.faults_of(deviation_table.read()) == []
+    assert deviations_by_check.faults_of(deviations_by_check.read()) == []
     undecided_table = {"reasons": {}, "checks": {"a": {"sends": {"x + y": ""}}}}
-    assert deviation_table.faults_of(undecided_table) == ["a: x + y: no reason"]
+    assert deviations_by_check.faults_of(undecided_table) == ["a: x + y: no reason"]
 
 
 def test_every_check_of_the_table_exists() -> None:
     """A check that has gone leaves nothing behind; beside checks stands what is asked before them."""
     known_ids = {"discovery", *(check.id for check in load_catalogue())}
-    assert [check for check in deviation_table.read()["checks"] if check not in known_ids] == []
+    assert [check for check in deviations_by_check.read()["checks"] if check not in known_ids] == []
 
 
 def test_another_fault_than_the_tables_is_a_finding() -> None:
@@ -41,7 +41,7 @@ def test_another_fault_than_the_tables_is_a_finding() -> None:
         _build_exchange("note_without_the_token", "receiver"),
         _build_exchange("welded_base_payment_is_served[base]", "receiver"),
     ]
-    assert list(deviation_table.findings(exchanges, deviation_table.read())) == [
+    assert list(deviations_by_check.findings(exchanges, deviations_by_check.read())) == [
         "note_without_the_token: amount: less + weld: missing or altered",
         "note_without_the_token: receiver",
         "welded_base_payment_is_served: receiver",
@@ -56,7 +56,7 @@ def test_requests_hold_what_the_table_says(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tools.requests_parsed.capture", str(file), *run]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     exchanges = parse_capture(lines(file))
-    assert deviation_table.findings(exchanges, deviation_table.read()) == {}
+    assert deviations_by_check.findings(exchanges, deviations_by_check.read()) == {}
     assert sum(len(one.faults) == 1 for one in exchanges) > 100
     fault_names = {fault for one in exchanges for fault in one.faults}
     assert {"weld: missing or altered", "receiver", "signature", "X-PAYMENT: not JSON"} <= fault_names
