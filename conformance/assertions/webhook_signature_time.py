@@ -5,31 +5,23 @@ from __future__ import annotations
 from conformance.engine.check import Case
 from conformance.oracles.webhook_signature import is_stale
 from conformance.surfaces import binding_hints
+from conformance.surfaces.webhooks.paid_links import PaidLink
 from conformance.surfaces.webhooks.signatures import header_of, usable_header
 from conformance.webhook_receiver.inbox import Received
 
-# Seconds. A delivery that was signed before the test clock was moved may arrive so long after it.
-_UNDER_WAY_SECONDS = 10.0
+_CLOCK_STEP_SECONDS = 1
 
 
-def judge_time(case: Case, delivery: Received) -> None:
-    """Judge WH-SIG-06 on one delivery.
+def judge_time(case: Case, sale: PaidLink, delivery: Received) -> None:
+    """Judge WH-SIG-06 on one delivery of a sale.
 
-    The time may be from before the last move of the target's test clock, if the delivery may have been on its way then.
-    It is a breach if it is the time of an earlier attempt, or lies before any time that the clock can have shown.
+    A delivery that was signed before the test clock was moved, and arrives after that, has a time that no verdict can
+    rest on. Only the order of events shows this, since a slow machine delays a delivery by any number of seconds. It is
+    a breach in any case if the time is before the payment, or is not later than that of an earlier attempt.
     """
-    header = usable_header(case, delivery)
-    tolerance = case.profile.webhook_bindings.tolerance
-    t = header.t or 0
+    t, tolerance = usable_header(case, delivery).t or 0, case.profile.webhook_bindings.tolerance
     is_fresh = not is_stale(t, delivery.now, tolerance)
-    # The test clock only moves forward, so no honest time is earlier than the arrival by the real clock.
-    may_be_earlier = delivery.arrival.at - _UNDER_WAY_SECONDS - tolerance <= t < delivery.now
-    if (
-        not is_fresh
-        and may_be_earlier
-        and delivery.since_move < _UNDER_WAY_SECONDS
-        and not _repeats_earlier_time(case, delivery, t)
-    ):
+    if not is_fresh and not repeats_earlier_time(case, delivery) and _may_be_from_before_move(sale, delivery, t):
         return
     hint = binding_hints.of_time(tolerance)
     case.expect(
@@ -37,10 +29,25 @@ def judge_time(case: Case, delivery: Received) -> None:
     )
 
 
-def _repeats_earlier_time(case: Case, delivery: Received, t: int) -> bool:
-    """Return whether an earlier attempt of the same event at the same destination has the same time."""
+def is_stale_copy(case: Case, delivery: Received) -> bool:
+    """Return whether a delivery has the time of an earlier attempt, and is therefore refused as a replay."""
+    t = usable_header(case, delivery).t or 0
+    return is_stale(t, delivery.now, case.profile.webhook_bindings.tolerance) and repeats_earlier_time(case, delivery)
+
+
+def repeats_earlier_time(case: Case, delivery: Received) -> bool:
+    """Return whether an earlier attempt of the event at the same destination has the same time, or a later one."""
+    t = usable_header(case, delivery).t or 0
     earlier_attempts = (
         other for other in case.session.inbox.deliveries if other.n < delivery.n and other.place == delivery.place
     )
     headers = (header_of(case, other) for other in earlier_attempts if other.id == delivery.id)
-    return any(header is not None and header.t == t for header in headers)
+    return any(header is not None and header.t is not None and header.t >= t for header in headers)
+
+
+def _may_be_from_before_move(sale: PaidLink, delivery: Received, t: int) -> bool:
+    """Return whether the test clock was moved after the payment, and the time is from between the payment and now."""
+    clock_offset = delivery.now - delivery.arrival.at
+    return clock_offset - sale.clock_offset > _CLOCK_STEP_SECONDS and (
+        sale.paid_at - _CLOCK_STEP_SECONDS <= t < delivery.now
+    )

@@ -74,8 +74,13 @@ async def stays_behind(session: Session, lane: str) -> bool:
 
 def now(case: Case) -> int:
     """Return the target's present time in unix seconds, by the clock file when there is one."""
+    return int(time.time() + read_offset(case))
+
+
+def read_offset(case: Case) -> float:
+    """Return the seconds by which the target's clock is ahead of this machine's; 0 without a clock file."""
     offset_file = case.profile.clock.offset_file
-    return int(time.time() + (0.0 if offset_file is None else offset_of(offset_file)))
+    return 0.0 if offset_file is None else offset_of(offset_file)
 
 
 async def _wait_for_chains(case: Case, offset: float) -> None:

@@ -6,13 +6,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.vocabulary.lanes.registry import FACTS
 
 # The asset ids of USDC by network key (1.2).
 USDC: Mapping[str, str] = {one.key: one.asset_id for lane in FACTS.values() for one in (lane.main, lane.test)}
 # The first way of a lane is the default binding of its memo (3.5).
 MEMO_WAYS: Mapping[str, tuple[str, ...]] = {name: lane.memo_ways for name, lane in FACTS.items()}
+
+# What the interface leaves open about payments whose owner is not who signs or submits them (3.5).
+OTHER_SIGNERS = OpenPoint("the interface leaves open who may sign or submit the transaction that pays a link", "3.5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class WrongPayment:
         needs_pinned_binding: Whether it is wrong only for a profile that pins the memo's binding.
         needs_checkout_claim: Whether it is wrong only for a target that claims specification 3.5 (`gateway.checkout`).
         beyond: Of a right payment, what the interface leaves open: a target may refuse it.
+        has_other_signer: Whether another account than the owner of the funds signs or submits it, or pays its fee.
     """
 
     name: str
@@ -55,6 +59,7 @@ class WrongPayment:
     needs_pinned_binding: bool = False
     needs_checkout_claim: bool = False
     beyond: str | None = None
+    has_other_signer: bool = False
 
 
 class CheckoutPayer(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 
@@ -21,14 +20,6 @@ def offset_of(path: Path) -> float:
         return 0.0
     except (OSError, ValueError) as fault:
         raise Inconclusive(f"cannot read the clock file {path}: {fault}") from fault
-
-
-def moved_at(path: Path) -> float:
-    """Return the time of the last write to a clock file, in unix seconds; -inf for a missing file."""
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return -math.inf
 
 
 def advance(path: Path, seconds: float) -> float:

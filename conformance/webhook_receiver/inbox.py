@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import time
 from collections import defaultdict
@@ -55,14 +54,12 @@ class Received:
         place: The destination; None if no destination has the path of the request.
         arrival: The request.
         now: The target's time at its arrival, in unix seconds.
-        since_move: Seconds from the last move of the target's test clock to its arrival; infinite without a move.
     """
 
     n: int
     place: Place | None
     arrival: Arrival
     now: float
-    since_move: float = math.inf
 
     @cached_property
     def fault(self) -> str | None:
@@ -282,19 +279,16 @@ class Inbox:
             ),
             reply.description if reply.ending != "answer" else (reply.status, reply.headers, reply.body),
         )
-        offset, moved_at = self._clock()
-        self._received.append(Received(n, place, arrival, arrival.at + offset, arrival.at - moved_at))
+        self._received.append(Received(n, place, arrival, arrival.at + self._clock_offset()))
         self._changed.set()
 
-    def _clock(self) -> tuple[float, float]:
-        """Return the offset of the target's test clock, and the machine's time of its last move."""
+    def _clock_offset(self) -> float:
+        """Return the offset of the target's test clock."""
         file = self._profile.clock.offset_file
         try:
-            offset = 0.0 if file is None else clock_file.offset_of(file)
+            return 0.0 if file is None else clock_file.offset_of(file)
         except Inconclusive:
-            offset = 0.0
-        # A file without an offset was created, but the clock has not been moved.
-        return offset, clock_file.moved_at(file) if file is not None and offset else -math.inf
+            return 0.0
 
 
 def _is_of_another_type(body: bytes) -> bool:

@@ -8,9 +8,22 @@ import uuid
 from collections.abc import Iterator, Mapping
 
 from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick_policy import sample
+from conformance.lanes.checkout_request import WrongPayment
 from conformance.oracles.webhook_signature import is_stale
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.pages import figures
-from conformance.surfaces.webhooks.paid_links import MORE, PaidLink, deliveries, overpaid_link, paid_links
+from conformance.surfaces.gateway.orders import memo_carrier, open_link, payer
+from conformance.surfaces.webhooks.paid_links import (
+    MORE,
+    PaidLink,
+    deliveries,
+    overpaid_link,
+    paid_links,
+    pay_link,
+    wait_for_events,
+)
 from conformance.surfaces.webhooks.signatures import header_of
 from conformance.webhook_receiver.inbox import CONFIRMED_TYPE, Received
 
@@ -20,6 +33,7 @@ _DAY = 86_400
 # payment may wait this long until its event is sent.
 _CLOCK_SECONDS = 1_500
 _DIGITS = re.compile(r"[0-9]+")
+_WHICH_SENDER = OpenPoint("the interface leaves open which account of a transaction is its sender", "P-WH-01")
 
 
 async def list_confirming_deliveries(case: Case) -> Iterator[tuple[PaidLink, Received]]:
@@ -225,6 +239,60 @@ async def an_event_says_who_paid(case: Case) -> None:
         )
         is_right = any(_is_same_identifier(payer, sender) for sender in sale.senders)
         case.expect("WH-BODY-13", is_right, " or ".join(sorted(sale.senders)), format_member(payer), exchange=delivery)
+
+
+@check(
+    "WH-DELIV-02",
+    "WH-BODY-12",
+    "WH-BODY-13",
+    surface="webhooks",
+    lane="each",
+    fix="Take payer_address from the transfer that paid: its sender on Algorand, owner of the debited token account "
+    "on Solana, the from of the Transfer event on EVM networks. Take neither the signer nor the submitter.",
+    quick=sample("habits"),
+)
+async def an_event_says_whose_money_paid(case: Case) -> None:
+    """`data.payer_address` is the owner of the funds, also if another account signs or submits the transaction.
+
+    Pays a link for each habit of payers in which another account takes part: on Solana a delegate and another fee
+    payer, on Algorand a rekeyed account and a group with another fee payer, on Base a relayer and a contract. Reads the
+    events of the links that turn to Paid. Expects that the transaction is the one that paid, and that the payer is the
+    account that lost the amount. The interface does not say which account is the sender, so another one only warns.
+    """
+    habits = case.sample(
+        one for one in await (await payer(case)).list_other_shapes(memo_carrier(case)) if one.has_other_signer
+    )
+
+    async def sell(habit: WrongPayment) -> PaidLink | None:
+        try:
+            return await wait_for_events(case, await pay_link(case, await open_link(case), pay=habit.pay))
+        except Inconclusive as reason:
+            case.note(f"{habit.name}: {reason}")
+            return None
+
+    for habit, sale in zip(habits, await run_concurrently(map(sell, habits)), strict=True):
+        # A target may refuse such a payment, which GW-CHK-09 judges. Then its page does not say Paid.
+        if sale is None or not (sale.confirmations(case.session.inbox) or sale.is_shown):
+            continue
+        events, where = sale.confirmations(case.session.inbox), {"payment": habit.name}
+        finding = f"{len(events)} events, and its page says Paid"
+        case.expect("WH-DELIV-02", bool(events), "payment.confirmed", finding, exchange=sale.link.page, where=where)
+        for event in events:
+            tx_id, address = event.data.get("tx_id"), event.data.get("payer_address")
+            case.expect(
+                "WH-BODY-12",
+                _is_same_identifier(tx_id, sale.tx_id),
+                sale.tx_id,
+                format_member(tx_id),
+                exchange=event,
+                where=where,
+            )
+            is_owner = any(_is_same_identifier(address, owner) for owner in sale.owners)
+            expectation = " or ".join(sorted(sale.owners))
+            finding = format_member(address)
+            case.expect("WH-BODY-13", is_owner, expectation, finding, exchange=event, where=where, beyond=_WHICH_SENDER)
+    for row in set(case.check.rows) - case.judged_rows:
+        case.mark_not_applicable(row, "no link that was paid with another account's help turned to Paid")
 
 
 def _is_same_identifier(value: object, identifier: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.assertions.webhook_signature_time import judge_time
+from conformance.assertions.webhook_signature_time import is_stale_copy, judge_time
 from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
@@ -130,7 +130,7 @@ async def a_failed_delivery_is_made_again(case: Case) -> None:
         if not deliveries:
             continue
         _judge_single_id(case, attempt.sale)
-        _judge_signatures(case, deliveries, attempt.where, is_over=clock_reason is None)
+        _judge_signatures(case, attempt, deliveries, is_over=clock_reason is None)
         if clock_reason is None:
             repeat_count += _judge_redeliveries(case, deliveries, attempt.where)
     reason = clock_reason or "nothing was delivered again, which the interface allows and WH-DELIV-05 judges"
@@ -190,26 +190,29 @@ def _judge_redeliveries(case: Case, deliveries: Sequence[Received], where: Mappi
     return len(deliveries) - 1
 
 
-def _judge_signatures(case: Case, deliveries: Sequence[Received], where: Mapping[str, str], *, is_over: bool) -> None:
+def _judge_signatures(case: Case, attempt: _FailedAttempt, deliveries: Sequence[Received], *, is_over: bool) -> None:
     """Judge WH-SIG-06 on the first delivery and, if the first attempt is over, both rows on the redeliveries.
 
     If a signature cannot be judged, only the rows of signatures stay undecided.
     """
     try:
-        judge_time(case, deliveries[0])
+        judge_time(case, attempt.sale, deliveries[0])
     except Inconclusive as reason:
         for row in ("WH-SIG-06", "WH-SIG-07"):
             case.mark_inconclusive(row, str(reason), exchange=deliveries[0])
         return
     for redelivery in deliveries[1:] if is_over else ():
         try:
-            _judge_new_signature(case, redelivery, where)
+            _judge_new_signature(case, attempt, redelivery)
         except Inconclusive as reason:
             case.mark_inconclusive("WH-SIG-07", str(reason), exchange=redelivery)
 
 
-def _judge_new_signature(case: Case, redelivery: Received, where: Mapping[str, str]) -> None:
+def _judge_new_signature(case: Case, attempt: _FailedAttempt, redelivery: Received) -> None:
     """Judge WH-SIG-07 and -06 on a redelivery.
+
+    A stale time of an earlier attempt breaks both. WH-SIG-06 is a SHOULD, but every receiver that refuses replays
+    refuses this delivery, and each later one too: the tenant never learns of the payment.
 
     Raises:
         Inconclusive: It is unknown what v1 covers, or how the key is derived from the secret.
@@ -217,14 +220,20 @@ def _judge_new_signature(case: Case, redelivery: Received, where: Mapping[str, s
     header = header_of(case, redelivery)
     if header is None or not header.is_usable:
         finding = "no signature header with a time and a v1"
-        case.expect("WH-SIG-07", False, "a v1 that verifies", finding, exchange=redelivery, where=where)
+        case.expect("WH-SIG-07", False, "a v1 that verifies", finding, exchange=redelivery, where=attempt.where)
         return
-    result = verify_delivery(case, redelivery)
+    result, is_stale = verify_delivery(case, redelivery), is_stale_copy(case, redelivery)
     finding = "it verifies" if result.holds else "it does not verify"
     case.expect(
-        "WH-SIG-07", result.holds, "a v1 that verifies", finding, exchange=redelivery, hint=result.hint, where=where
+        "WH-SIG-07",
+        result.holds and not is_stale,
+        "a v1 that verifies, with the time of the attempt",
+        f"{finding}, with the stale time of an earlier attempt" if is_stale else finding,
+        exchange=redelivery,
+        hint=result.hint,
+        where=attempt.where,
     )
-    judge_time(case, redelivery)
+    judge_time(case, attempt.sale, redelivery)
 
 
 def _judge_repetition(case: Case, deliveries: Sequence[Received], where: Mapping[str, str]) -> None:

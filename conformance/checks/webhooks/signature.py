@@ -190,5 +190,6 @@ async def a_signature_is_of_its_time(case: Case) -> None:
     Compares t of every delivery of two payments with the time of its arrival. Expects a difference within the tolerance
     (`[webhook] tolerance`, in seconds).
     """
-    for delivery in await list_confirming_deliveries(case):
-        judge_time(case, delivery)
+    for sale in await paid_links(case):
+        for delivery in deliveries(case, sale):
+            judge_time(case, sale, delivery)

@@ -9,8 +9,10 @@ from typing import Any
 from algosdk import transaction
 
 from conformance.lanes.algorand.group_shapes import GROUPS
+from conformance.lanes.algorand.node import Account
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.checkout_request import (
+    OTHER_SIGNERS,
     USDC,
     CheckoutRequest,
     WrongPayment,
@@ -54,7 +56,7 @@ class AlgorandCheckout:
         return await self.payer.transfer(**{**standard, **changes})
 
     async def list_other_shapes(self, way: str | None = None) -> Sequence[WrongPayment]:
-        """Return payments inside a group: another transaction pays the fee, or opts in first; see `CheckoutPayer`."""
+        """Return payments inside a group, and one that another account's key signs; see `CheckoutPayer`."""
         del way
 
         def make_payment(
@@ -67,7 +69,52 @@ class AlgorandCheckout:
 
             return pay
 
-        return [WrongPayment(what, make_payment(send), beyond=_GROUP_REASON) for what, send in GROUPS.items()]
+        return [
+            *(WrongPayment(what, make_payment(send), beyond=_GROUP_REASON) for what, send in GROUPS.items()),
+            WrongPayment(
+                "in a group in which another account pays the fee",
+                self._pay_with_other_fee_payer,
+                beyond=_GROUP_REASON,
+                has_other_signer=True,
+            ),
+            WrongPayment(
+                "from an account that is rekeyed to another one",
+                self._pay_from_rekeyed_account,
+                beyond=OTHER_SIGNERS,
+                has_other_signer=True,
+            ),
+        ]
+
+    async def _pay_with_other_fee_payer(self, bill: CheckoutRequest) -> str:
+        """Send the transfer without a fee, after a payment of another account that pays for both."""
+        draft = await self.payer.draft(
+            asset=read_asset(bill), receiver=bill.address, amount=bill.amount, note=bill.memo.encode()
+        )
+        sponsor = await self.payer.new_account()
+        fee_payment = transaction.PaymentTxn(sponsor.address, await self.payer.params(), sponsor.address, 0)
+        fee_payment.fee, draft.fee = fee_payment.fee + draft.fee, 0
+        await self.payer.submit([fee_payment, draft], sponsor, self.payer.main)
+        return str(draft.get_txid())
+
+    async def _pay_from_rekeyed_account(self, bill: CheckoutRequest) -> str:
+        """Pay from an account whose transactions the paying account's key signs; its own key signs again afterwards."""
+        asset, main = read_asset(bill), self.payer.main
+        owner = await self.payer.new_account(assets=[asset])
+        await self.payer.hold(asset, bill.amount, owner)
+
+        async def rekey(signer: Account, to: str) -> None:
+            params = await self.payer.params()
+            change = transaction.PaymentTxn(owner.address, params, owner.address, 0, rekey_to=to)
+            await self.payer.submit([change], signer)
+
+        await rekey(owner, main.address)
+        transfer = transaction.AssetTransferTxn(
+            owner.address, await self.payer.params(), bill.address, bill.amount, asset, note=bill.memo.encode()
+        )
+        tx_id = await self.payer.submit([transfer], main)
+        # The account's own key must be able to give back what is left.
+        await rekey(main, owner.address)
+        return tx_id
 
     async def read_credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
         """Return the changes of a transfer; see `CheckoutPayer`."""

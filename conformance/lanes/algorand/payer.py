@@ -274,9 +274,12 @@ class AlgorandPayer(FundedPayer[Account]):
         self._stock[self.address, asset_id] = total
         return asset_id
 
-    async def submit(self, transactions: Sequence[Any], signer: Account, *, wait: bool = True) -> str:
-        """Sign and submit transactions as one group (a single one without a group) and return the first one's id."""
-        return await self._node.submit(transactions, signer, wait=wait)
+    async def submit(self, transactions: Sequence[Any], *signers: Account, wait: bool = True) -> str:
+        """Sign and submit transactions as one group (a single one without a group) and return the first one's id.
+
+        One signer signs all of them; several sign one each, in their order.
+        """
+        return await self._node.submit(transactions, *signers, wait=wait)
 
     def list_group(self, tx_id: str) -> Sequence[str]:
         """Return the ids of the group of a transaction, or only its own id."""

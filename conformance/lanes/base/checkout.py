@@ -16,13 +16,14 @@ from conformance.lanes.base.node import to_checksum
 from conformance.lanes.base.payer import BasePayer
 from conformance.lanes.base.token import Token, encode_own_call
 from conformance.lanes.checkout_request import (
+    OTHER_SIGNERS,
     CheckoutRequest,
     WrongPayment,
     list_respelled_payments,
     list_smaller_payments,
 )
 from conformance.lanes.signed_payment import SignedPayment
-from conformance.outcome import Inconclusive, OpenPoint
+from conformance.outcome import Inconclusive
 
 _TRANSFER = bytes(keccak(b"Transfer(address,address,uint256)"))
 _LIFETIME = 3600
@@ -88,8 +89,12 @@ class BaseCheckout:
             return await self.settle_together([bill])
 
         return [
-            WrongPayment("an authorization that a relayer submits", by_a_relayer, beyond=_SUBMITTERS),
-            WrongPayment("an authorization that a contract uses", by_a_contract, beyond=_SUBMITTERS),
+            WrongPayment(
+                "an authorization that a relayer submits", by_a_relayer, beyond=OTHER_SIGNERS, has_other_signer=True
+            ),
+            WrongPayment(
+                "an authorization that a contract uses", by_a_contract, beyond=OTHER_SIGNERS, has_other_signer=True
+            ),
         ]
 
     async def _authorize(self, bill: CheckoutRequest, **changes: Any) -> Authorization:
@@ -300,4 +305,3 @@ def _check_way(way: str | None) -> None:
 
 
 _STRANGER = "0x00000000000000000000000000000000DeaDBeef"
-_SUBMITTERS = OpenPoint("the interface leaves open who may submit a payer's authorization for a link", "3.5")

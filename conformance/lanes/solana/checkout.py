@@ -13,6 +13,7 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 
 from conformance.lanes.checkout_request import (
+    OTHER_SIGNERS,
     USDC,
     CheckoutRequest,
     WrongPayment,
@@ -24,6 +25,8 @@ from conformance.lanes.signed_payment import SignedPayment
 from conformance.lanes.solana.instructions import (
     Order,
     TokenTransfer,
+    approve,
+    associated_account,
     hand_over,
     memo,
     pubkey,
@@ -61,7 +64,7 @@ class SolanaCheckout:
         return await self.settle(bill, way)
 
     async def list_other_shapes(self, way: str | None = None) -> Sequence[WrongPayment]:
-        """Return payments in the transaction shapes of wallets; see `CheckoutPayer`."""
+        """Return payments in the transaction shapes of wallets, and with other signers; see `CheckoutPayer`."""
         del way
         shapes, guarded_shapes = await list_shapes(self.payer)
 
@@ -76,7 +79,25 @@ class SolanaCheckout:
                 if one.differs_for_links
             ),
             *(WrongPayment(one.name, unsendable) for one in guarded_shapes if one.differs_for_links),
+            *(
+                WrongPayment(name, pay, beyond=OTHER_SIGNERS, has_other_signer=True)
+                for name, pay in (
+                    ("another account pays the fee", self._pay_with_other_fee_payer),
+                    ("a delegate moves the owner's tokens", self._pay_by_delegate),
+                )
+            ),
         ]
+
+    async def _pay_with_other_fee_payer(self, bill: CheckoutRequest) -> str:
+        return await self._pay(bill, sender=await self.payer.new_account(), signers=[self.payer.main])
+
+    async def _pay_by_delegate(self, bill: CheckoutRequest) -> str:
+        """Let the paying account move the tokens of another account, whose owner approved the amount."""
+        mint, owner = pubkey(bill.asset, "asset"), await self.payer.new_account()
+        await self.payer.hold(mint, bill.amount, owner)
+        source = associated_account(owner.key, mint)
+        await self._send([approve(source, owner.key, self.payer.main.key, bill.amount)], signers=[owner])
+        return await self._pay(bill, changes={"source": source})
 
     async def _in_shape(self, shape: Shape, bill: CheckoutRequest) -> str:
         token_transfer = await self._transfer(bill)

@@ -23,6 +23,7 @@ __all__ = [
     "TOKEN_2022_PROGRAM_ID",
     "Order",
     "TokenTransfer",
+    "approve",
     "associated_account",
     "hand_over",
     "make_account",
@@ -196,6 +197,14 @@ def hand_over(account: Pubkey, owner: Pubkey, to: Pubkey) -> Instruction:
         new_authority=to,
     )
     return token.set_authority(params)
+
+
+def approve(account: Pubkey, owner: Pubkey, delegate: Pubkey, amount: int) -> Instruction:
+    """Return an instruction that lets `delegate` move up to `amount` atomic units of a token account."""
+    params = models.ApproveParams(
+        program_id=TOKEN_PROGRAM_ID, source=account, delegate=delegate, owner=owner, amount=amount
+    )
+    return token.approve(params)
 
 
 def close(account: Pubkey, owner: Pubkey, to: Pubkey) -> Instruction:

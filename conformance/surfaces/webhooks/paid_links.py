@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from conformance.engine import clock
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Unreachable
+from conformance.lanes.checkout_request import CheckoutRequest
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT
 from conformance.surfaces.gateway.orders import OpenedLink, look, memo_carrier, on_lane, open_link, payer, wait_for_paid
@@ -46,7 +49,10 @@ class PaidLink:
         link: The link, with its page before it was paid.
         tx_id: The paying transaction.
         senders: Addresses that may be its sender: the accounts that lost the amount, and the one that submitted it.
+        owners: The accounts that lost the amount.
         places: The destinations of its tenant.
+        paid_at: The target's time before the payment was sent, in unix seconds.
+        clock_offset: Seconds by which the target's clock was ahead of this machine's then.
         is_shown: Whether its page finally said Paid; None if an event made reading it unnecessary.
         is_named: Whether the gateway's verify call accepted the transaction.
     """
@@ -55,7 +61,10 @@ class PaidLink:
     link: OpenedLink
     tx_id: str
     senders: frozenset[str]
+    owners: frozenset[str]
     places: tuple[Place, ...]
+    paid_at: float
+    clock_offset: float
     is_shown: bool | None = None
     is_named: bool = False
 
@@ -139,23 +148,28 @@ async def _open_paid_link(case: Case, label: str, label_end: str = "") -> Opened
     return replace(link, before=view, page=answer)
 
 
-async def pay_link(case: Case, link: OpenedLink, *, more: int = 0) -> PaidLink:
-    """Pay a link as its page says, or `more` micro-units in addition.
+async def pay_link(
+    case: Case, link: OpenedLink, *, more: int = 0, pay: Callable[[CheckoutRequest], Awaitable[str]] | None = None
+) -> PaidLink:
+    """Pay a link as its page says, `more` micro-units in addition, or in the way of `pay`.
 
     Raises:
         Inconclusive: The node did not accept it, or the suite cannot receive.
     """
     places = case.session.inbox.of_tenant(link.order.tenant.name)
     checkout_payer = await payer(case)
+    offset = clock.read_offset(case)
+    paid_at = time.time() + offset
     # The receiver must exist before the payment: a missing destination is found before money is
     # spent.
-    tx_id = await checkout_payer.settle(link.bill.with_changes(amount=link.bill.amount + more), memo_carrier(case))
+    bill = link.bill.with_changes(amount=link.bill.amount + more)
+    tx_id = await (checkout_payer.settle(bill, memo_carrier(case)) if pay is None else pay(bill))
     case.client.names.name(tx_id, "TX_ID")
     balance_changes: Mapping[str, int] = await checkout_payer.read_credits(tx_id, link.order.asset)
     below = await case.session.payers.for_gateway(case.lane)
     # Events may name the owner of the funds or the account that sent the transaction in.
-    senders = {owner for owner, amount in balance_changes.items() if amount < 0} | {below.address}
-    return PaidLink(case.lane, link, tx_id, frozenset(senders), places)
+    owners = frozenset(owner for owner, amount in balance_changes.items() if amount < 0)
+    return PaidLink(case.lane, link, tx_id, owners | {below.address}, owners, places, paid_at, offset)
 
 
 async def _pay_and_name(case: Case, link: OpenedLink) -> PaidLink:

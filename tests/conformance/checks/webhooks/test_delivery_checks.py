@@ -7,12 +7,13 @@ import html
 import json
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.lanes.checkout_request import WrongPayment
 from conformance.outcome import Inconclusive, Verdict
 from conformance.target import ProfileError
 from conformance.webhook_receiver.raw_receiver import bind_sockets
@@ -25,6 +26,7 @@ from tests.conformance.checks.webhooks.scripted_sender import (
     Event,
     Flaws,
     Shop,
+    Telling,
     compact,
     run_check,
     sign_attempt,
@@ -413,3 +415,38 @@ async def test_a_secret_that_cannot_be_read_is_a_fault_of_the_profile(tmp_path: 
         await run_check(
             DELIVERY_CHECK, tmp_path, changed=lambda text: text.replace(f'"{tmp_path}/first_too"', '"/nowhere"')
         )
+
+
+@pytest.mark.parametrize(
+    ("owner", "claim", "verdict"),
+    [
+        ("PAYER", "", Verdict.PASS),
+        ("DELEGATE", "", Verdict.WARN),
+        ("DELEGATE", '\nspecification = "1"', Verdict.FAIL),
+    ],
+)
+async def test_the_payer_is_the_owner_although_another_account_signs(
+    owner: str, claim: str, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sender of such a transaction is open, unless the target claims the specification."""
+
+    async def shapes(self: Telling, way: str | None = None) -> Sequence[WrongPayment]:
+        del way
+        return [WrongPayment("by a delegate", self.settle, beyond="open", has_other_signer=True)]
+
+    monkeypatch.setattr(Telling, "list_other_shapes", shapes)
+    verdicts, _ = await run_check(
+        "an_event_says_whose_money_paid",
+        tmp_path,
+        Flaws(event=data(payer_address=owner)),
+        changed=lambda text: text.replace(
+            'surfaces = ["gateway", "webhooks"]', f'surfaces = ["gateway", "webhooks"]{claim}'
+        ),
+    )
+    assert verdicts == {"WH-DELIV-02": Verdict.PASS, "WH-BODY-12": Verdict.PASS, "WH-BODY-13": verdict}
+
+
+async def test_a_payer_without_such_habits_decides_nothing(tmp_path: Path) -> None:
+    """A lane on which no other account can take part has no such row."""
+    verdicts, _ = await run_check("an_event_says_whose_money_paid", tmp_path)
+    assert set(verdicts.values()) == {Verdict.NOT_APPLICABLE}

@@ -49,7 +49,7 @@ REDELIVERIES: dict[str, tuple[Flaws, set[str]]] = {
         Flaws(again=lambda event, number: event if number == 1 else change_event(again=float("nan"))(event)),
         {"WH-DELIV-06"},
     ),
-    "a stale signature": (Flaws(header=stale_again), {"WH-SIG-06"}),
+    "a stale signature": (Flaws(header=stale_again), {"WH-SIG-06", "WH-SIG-07"}),
     "a signature that does not fit its time": (Flaws(header=kept_signature), {"WH-SIG-07"}),
     "no header the second time": (
         Flaws(header=lambda one: sign_attempt(one) if one.number == 1 else None),
