@@ -103,8 +103,31 @@ class Surfaces:
             "WP_RAIL_NODE_LOOK_SECONDS": "20",
             **self._join_environment(facts.rail),
         }
+        is_new = not (plan.data_dir / "rail").exists()
         await self._start_service("rail", "rail", environment, facts.rail)
+        if is_new:
+            await self._rotate_rail_key(environment)
         await self._publish_rail_keys()
+
+    async def _rotate_rail_key(self, environment: Mapping[str, str]) -> None:
+        """Rotate the rail's signing key, so that every run meets a retired key (P-KY-07, P-KY-08).
+
+        A variant may keep its keys in another way, so only the reference itself runs the command.
+
+        Raises:
+            ChildFault: The command failed.
+        """
+        if self.plan.chameleon is not None:
+            return
+        rotation = await Child.start(
+            "the rotation of the rail's key",
+            ["reference.rail", "rotate-key"],
+            log=self.plan.data_dir / "logs" / "rotation.log",
+            environment={**self._build_common_environment(), **environment, **self.plan.settings},
+            fork_server=self.fork_server,
+        )
+        if await rotation.wait_for_end() != 0:
+            raise ChildFault(f"{rotation.name} failed: {rotation.last_words()}")
 
     async def _publish_rail_keys(self) -> None:
         """Write the rail's public keys where the gateways look for those they trust, which read it when it changes.
@@ -255,13 +278,9 @@ class Surfaces:
         # What a variant states about itself, as its operator's profile would: a chameleon's names, a mutant's commands.
         statement_file = self.plan.data_dir / f"variant_{name}.json"
         statement_file.unlink(missing_ok=True)
-        own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
         words, log = self._words(surface), self.plan.data_dir / "logs" / f"{name}.log"
         service_environment = {
-            **own,
-            **_nodes(self.facts),
-            "WP_MODE": "test",
-            "WP_CLOCK_OFFSET_FILE": str(self.facts.clock_file),
+            **self._build_common_environment(),
             fd or f"WP_{surface.upper()}_FD": str(listener.fileno()),
             **({"WP_VARIANT_FILE": str(statement_file)} if self.plan.chameleon is not None or self.plan.mutant else {}),
             **environment,
@@ -286,6 +305,11 @@ class Surfaces:
         if statement_file.exists():
             self.facts.bindings |= json.loads(statement_file.read_bytes())["bindings"]
         return child
+
+    def _build_common_environment(self) -> dict[str, str]:
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
+        clock_file = str(self.facts.clock_file)
+        return {**own, **_nodes(self.facts), "WP_MODE": "test", "WP_CLOCK_OFFSET_FILE": clock_file}
 
     def _words(self, surface: str) -> list[str]:
         module = f"reference.{surface}"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.checks.rail.cross_transport_replays import lacks_a2a
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
@@ -20,6 +21,7 @@ _UNKNOWN_TASK = "00000000-0000-4000-8000-000000000000"
 # its absence or change its type.
 _IDS: tuple[object, ...] = (1, 0, -7, 2**40, 2**53 - 1, "one", "", 'äöü " \\ /', "1")
 _NOT_FOUND = json_rpc.METHOD_NOT_FOUND
+_TOKENS_ROW = "RAIL-402-11"
 _FIX = (
     # x402 over A2A has two forms in use: a state of its own, `a2a-x402`, and the extension's metadata on `input-
     # required`. Both pass.
@@ -33,15 +35,17 @@ def _describe(answer: Answer) -> str:
     return f"{answer.status}" + ("" if code is None else f", error {code}")
 
 
-@check("RAIL-A2A-01", "RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05", surface="rail", fix=_FIX)
+@check("RAIL-A2A-01", "RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05", _TOKENS_ROW, surface="rail", fix=_FIX)
 async def orders_ask_for_payment(case: Case) -> None:
     """An unpaid message/send for a paid service yields a task in the payment-required state, and tasks/get shows it.
 
     Orders each paid operation over A2A. Expects a task that asks for payment, by the state a2a-x402 or by
     input-required with the x402 extension's metadata, with one accepts entry for each lane. Expects the same from
-    tasks/get. Then sends a further order and a rejection of the payment to the first task, and expects an answer to
-    both. Expects that the last task, which received no message, is unchanged.
+    tasks/get. Orders each again, and expects other tokens. Then sends a further order and a rejection of the payment to
+    the first task, and expects an answer to both. Expects that the last task, which received no message, is unchanged.
     """
+    if lacks_a2a(case):
+        return
     tasks: dict[str, Task] = {}
     for operation in case.session.catalog.operations:
         task = await a2a.order_service(case, operation)
@@ -55,7 +59,7 @@ async def orders_ask_for_payment(case: Case) -> None:
             # The interface leaves open how a message orders a service. Without the profile's form, a target may not
             # have understood it.
             reason = "unbound: no message is known that orders a paid service; give [rail] a2a_request"
-            for row in ("RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05"):
+            for row in ("RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05", _TOKENS_ROW):
                 case.mark_inconclusive(row, reason, exchange=task.answer)
             continue
         expectation = "a task in the payment-required state"
@@ -64,9 +68,8 @@ async def orders_ask_for_payment(case: Case) -> None:
         if task.id is None:
             # Without an id the client can neither pay the task nor ask for it, so its terms are useless.
             case.expect("RAIL-A2A-05", False, "a task with an id", task.describe(), exchange=task.answer, where=where)
-            case.mark_inconclusive(
-                "RAIL-A2A-04", "the order made no task, which RAIL-A2A-03 judges", exchange=task.answer
-            )
+            for row in ("RAIL-A2A-04", _TOKENS_ROW):
+                case.mark_inconclusive(row, "the order made no task, which RAIL-A2A-03 judges", exchange=task.answer)
             continue
         is_fresh = task.id not in tasks
         tasks[task.id] = task
@@ -76,6 +79,7 @@ async def orders_ask_for_payment(case: Case) -> None:
         case.expect("RAIL-A2A-03", is_fresh, expectation, finding, exchange=task.answer, where=where)
         await _judge_stored_task(case, task, where)
         _judge_terms(case, task, operation, where)
+        await _judge_tokens(case, task, operation, where)
     if len(tasks) > 1:
         await _judge_independence(case, *tasks.values())
 
@@ -84,6 +88,15 @@ def _may_be_misunderstood(task: Task) -> bool:
     """Return whether the target may have misunderstood the order, and not made a task for a paid service at all."""
     code = json_rpc.error_code(task.answer)
     return code == json_rpc.BAD_PARAMETERS or (code is None and task.answer.status == 200)
+
+
+async def _judge_tokens(case: Case, task: Task, operation: Operation, where: Mapping[str, str]) -> None:
+    """Judge that a second order has other tokens. With a shared token, the payment of one order settles the other."""
+    second = await a2a.order_service(case, operation)
+    holds = bool(second.references) and not second.references & task.references
+    expectation, finding = "other tokens in another task", "others" if holds else "the same, or none"
+    token_where = {**where, "door": "A2A"}
+    case.expect(_TOKENS_ROW, holds, expectation, finding, exchange=second.answer, where=token_where)
 
 
 async def _judge_stored_task(case: Case, task: Task, where: Mapping[str, str]) -> None:

@@ -9,9 +9,11 @@ from typing import Any, Final
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
+from conformance.oracles.key_documents import find_did_faults, find_key_set_faults
+from conformance.oracles.keys import keys_of_jwks
 from conformance.oracles.member_rules import Rule, Rules, between, equals, find_member_faults, is_an, matches
 from conformance.surfaces.rail.challenges import entries
-from conformance.surfaces.rail.keys import published_did
+from conformance.surfaces.rail.keys import DID, JWKS, published_did
 from conformance.surfaces.rail.specified_members import find_origin_faults
 
 ROW: Final = "RAIL-DISC-14"
@@ -24,10 +26,16 @@ _DOCUMENTS: Final = (
     "/.well-known/x402",
     "/discovery/resources",
     "/openapi.json",
-    "/.well-known/did.json",
-    "/.well-known/jwks.json",
+    DID,
+    JWKS,
     "/.well-known/agent-card.json",
 )
+# Fragment, type and path of the services in a rail's DID document (P-KY-07).
+_SERVICES: Final = {
+    "x402": ("AgentPaymentService", "/pay/v1/index"),
+    "a2a": ("A2AAgentCard", "/.well-known/agent-card.json"),
+    "receipts": ("ReceiptVerification", "/pay/v1/verify/receipt"),
+}
 _IS_TIME: Final = matches(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
 
 
@@ -43,8 +51,9 @@ async def members_of_documents(case: Case) -> None:
     Asks every operation for its price, and computes index, both catalogs and the paid operations of the OpenAPI
     document from the challenges. Expects the same prices, lanes, assets and addresses, and no live token. Asks for
     pages of the catalog by limit, offset and type, and for limits that are invalid. Expects the right totals, and 422.
-    Expects a cached, readable answer for each document, the card under its old address, the health, and 404 for an
-    unknown path.
+    Expects in the DID document every key of the key set, and that only the first one, the active key, may authenticate
+    and assert. Expects a cached, readable answer for each document, the card under its old address, the health, and 404
+    for an unknown path.
     """
     offers = [
         (operation, entries(await case.client.call("POST", operation.url, json_body=operation.body)))
@@ -57,6 +66,7 @@ async def members_of_documents(case: Case) -> None:
     _expect(case, catalog, _find_catalog_faults(catalog.read_object(), offers), "the catalog")
     openapi = documents["/openapi.json"]
     _expect(case, openapi, _find_openapi_faults(openapi.read_object(), offers), "the OpenAPI document")
+    _judge_key_documents(case, documents, did)
     for path, answer in documents.items():
         faults = [] if answer.status == 200 else [f"status {answer.status}"]
         if answer.headers.get("Cache-Control") != "public, max-age=300":
@@ -70,6 +80,15 @@ async def members_of_documents(case: Case) -> None:
 def _expect(case: Case, answer: Answer, faults: Sequence[str], document: str) -> None:
     where = {"document": document}
     case.expect(ROW, not faults, "as 5.10 says", "; ".join(faults) or "so", exchange=answer, where=where)
+
+
+def _judge_key_documents(case: Case, documents: Mapping[str, Answer], did: str) -> None:
+    jwks, identity = documents[JWKS].read_object(), documents[DID].read_object()
+    _expect(case, documents[JWKS], find_key_set_faults(jwks), JWKS)
+    services = {name: (kind, case.session.rail + path) for name, (kind, path) in _SERVICES.items()}
+    keys = keys_of_jwks(jwks)
+    faults = find_did_faults(identity, did, keys, services) if keys else ["no key in the key set"]
+    _expect(case, documents[DID], faults, DID)
 
 
 _Offers = Sequence[tuple[Operation, Sequence[Mapping[str, Any]]]]

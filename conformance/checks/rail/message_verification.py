@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from conformance.checks.shared.agent_rail_agreement import FAMILY_MEMBERS
 from conformance.discovery.rail import Operation
+from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.digests import digest_value
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.agent import Agent, Subject, answer_reader, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import BODY, raw_public
@@ -30,6 +31,11 @@ _UNREADABLE_VALIDITY: Final = (
 _CONTENT_MEMBER: Final = "body_b64"
 _OTHER_BODY: Final = BODY.replace(b"7", b"8")
 _DAY_SECONDS: Final = 86_400
+# Seconds by which clocks may differ (P-AG-05), where the profile binds no other number for the free verification.
+_SKEW_SECONDS: Final = 60
+# A shorter skew cannot be distinguished from the time that a call takes.
+_LEAST_SKEW_SECONDS: Final = 10
+_CLOCKS_ARE_OPEN: Final = OpenPoint("how far the clocks of two servers may differ is left open", "P-AG-05")
 # Forgeries that the interface does not surely forbid, with what it leaves open. They only warn.
 _OPEN_POINTS: Final[Mapping[str, str]] = {
     "expired a day ago": "how far the clocks of two servers may differ is left open"
@@ -49,7 +55,9 @@ async def sold_messages_are_verified(case: Case) -> None:
     Buys on one lane the verification of a soundly signed message, with its key in hex and as did:key. Expects both
     valid (6.3). If one is, buys the verification of forged ones and expects none valid: another path; other content
     with the signed Content-Digest, and with its own (6.3, P-AG-06); another signer, whom keyid names (P-AG-04); an alg
-    that does not fit the key (RFC 9421, 3.2); and expired a day ago (P-AG-05), which only warns.
+    that does not fit the key (RFC 9421, 3.2); and expired a day ago (P-AG-05), which only warns. Then buys that of
+    messages made or expired within the skew of clocks, and beyond it. Expects that the former are valid and the latter
+    are not, which decides at a target that claims the specification.
 
     A service with unknown names for the members of a message is not judged. On another target than the reference, a
     sound message that is not valid only warns, and one that is refused is not judged.
@@ -77,6 +85,39 @@ async def sold_messages_are_verified(case: Case) -> None:
         case.mark_documented(_ROW, f"{reason}; bind [rail.bodies] {operation.role} with it")
     trial_sample = case.sample(list(trials.items()), few=2)
     await run_concurrently(_judge_forged(case, operation, *trial) for trial in trial_sample)
+    await _judge_times(case, operation, owner, form)
+
+
+async def _judge_times(case: Case, operation: Operation, owner: Any, sound: Subject) -> None:
+    """Judge that times within the skew of clocks are accepted, and later ones are not (P-AG-05)."""
+    bound_skew = case.profile.agent_bindings.skew
+    skew = _SKEW_SECONDS if bound_skew is None else bound_skew
+    now, within_seconds, beyond_seconds = clock.now(case), skew // 2, 2 * skew + 60
+    trials = [
+        ("created beyond the skew ahead of now", {"created": now + beyond_seconds}, False),
+        ("expired beyond the skew before now", {"expires": now - beyond_seconds}, False),
+    ]
+    if skew >= _LEAST_SKEW_SECONDS:
+        trials.append(("created within the skew ahead of now", {"created": now + within_seconds}, True))
+        trials.append(("expired within the skew before now", {"expires": now - within_seconds}, True))
+
+    async def judge(description: str, times: Mapping[str, int], is_valid: bool) -> None:
+        for name, value in times.items():
+            case.client.names.name(str(value), name.upper())
+        subject = signed(case, owner, parameters=times).with_expected_key(sound.key, sound.form)
+        try:
+            answer, validity = await _buy_verification(case, operation, subject)
+        except Inconclusive as reason:
+            case.note(f"{operation.path}, {description}: {reason}")
+            return
+        if is_valid and clock.now(case) - now > within_seconds:
+            case.note(f"{description}: the call took longer than {within_seconds} s, so its verdict shows nothing")
+            return
+        expectation, where = "valid" if is_valid else "not valid", {"operation": operation.path, "message": description}
+        holds, finding = (validity is True) == is_valid, f"valid: {validity}"
+        case.expect(_ROW, holds, expectation, finding, exchange=answer, where=where, beyond=_CLOCKS_ARE_OPEN)
+
+    await run_concurrently(judge(*trial) for trial in case.sample(trials, lambda trial: trial[2]))
 
 
 def list_forgeries(case: Case, owner: Any, sound: Subject) -> Iterator[tuple[str, Subject]]:

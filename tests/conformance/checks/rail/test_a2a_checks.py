@@ -114,6 +114,24 @@ async def test_both_readings_of_the_state_break_no_row(door: type[Door], profile
         assert set((await run_check(check, rail_with(door()), profile)).values()) == {Verdict.PASS}
 
 
+class Reusing(Door):
+    """An endpoint that quotes every order of one service with the same tokens."""
+
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a new task with the terms of the first."""
+        task = super().answer_message(message)
+        required = next(iter(self.tasks.values()))["status"]["message"]["metadata"]["x402.payment.required"]
+        task["status"]["message"]["metadata"]["x402.payment.required"] = required
+        return task
+
+
+async def test_tokens_that_two_orders_share_break_their_row() -> None:
+    """The row warns, and decides at a target that claims the specification."""
+    claimed_profile = A2A_PROFILE + 'specification = "1"\n'
+    assert (await run_check(ORDERS, rail_with(Reusing()), A2A_PROFILE))["RAIL-402-11"] == Verdict.WARN
+    assert (await run_check(ORDERS, rail_with(Reusing()), claimed_profile))["RAIL-402-11"] == Verdict.FAIL
+
+
 def of_method(name: str | None, change: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     """Return what changes the answers to one method."""
     return lambda request, answer: change(answer) if request["method"] == name else answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,13 +44,13 @@ def make_rail(valid: Callable[[Mapping[str, Any]], Any]) -> Rail:
     return Rail(change_reply)
 
 
-def codes(body: Mapping[str, Any]) -> set[str]:
+def codes(body: Mapping[str, Any], *, skew: int = 60) -> set[str]:
     """Return what is wrong with a message, by the suite's own oracle."""
     known_members = {name: value for name, value in body.items() if name in _REQUEST_MEMBERS}
     message, key, policy = (
         verify_request.message_of(known_members),
         verify_request.key_of(known_members),
-        verify_request.policy_of(known_members),
+        replace(verify_request.policy_of(known_members), skew=skew),
     )
     return {fault.code for fault in judgement.judge(message, key, policy, now=int(time.time())).faults}
 
@@ -104,6 +105,15 @@ async def test_an_expired_message_that_is_valid_warns_elsewhere() -> None:
     late = accept_faults("expired")
     assert await run_check(CHECK, make_rail(late)) == {"RAIL-SVC-02": Verdict.FAIL}
     assert await run_check(CHECK, make_rail(late), FOREIGN + FAMILY) == {"RAIL-SVC-02": Verdict.WARN}
+
+
+@pytest.mark.parametrize("skew", [0, 3600])
+async def test_another_skew_warns_unless_the_specification_is_claimed(skew: int) -> None:
+    """A paid verification without the skew of clocks, or with a wide one, breaks P-AG-05."""
+    claimed_profile = PROFILE + 'specification = "1"\n'
+    other = make_rail(lambda body: not codes(body, skew=skew))
+    assert await run_check(CHECK, other, claimed_profile) == {"RAIL-SVC-02": Verdict.FAIL}
+    assert await run_check(CHECK, other, FOREIGN + FAMILY) == {"RAIL-SVC-02": Verdict.WARN}
 
 
 async def test_a_content_that_nobody_says_is_read_is_not_judged() -> None:
