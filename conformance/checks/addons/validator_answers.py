@@ -14,8 +14,7 @@ from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles.credentials.answers import differing_members, expected_members, verdict_members
 from conformance.oracles.credentials.envelope import Envelope, NoEnvelope, open_envelope, unix_of
-from conformance.oracles.credentials.judging import Question, judge_credential, judge_token, kid_of
-from conformance.oracles.credentials.payloads import decode_base64
+from conformance.oracles.credentials.judging import Question, judge_credential, judge_token
 from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.oracles.keys import decode_base64url, encode_base64url
 from conformance.outcome import Inconclusive
@@ -30,12 +29,13 @@ from conformance.surfaces.control_plane.credentials import (
     time_text,
 )
 from conformance.surfaces.control_plane.false_credentials import sign_with_other_key
-from conformance.surfaces.control_plane.played_hub import PlayedHub, make_key_entry, played_hub
+from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
+from conformance.surfaces.control_plane.published_keys import PQC_KEYS, read_published_key
 from conformance.surfaces.control_plane.starting import bundled_names, started_addon, subjects
 
 ROW: Final = "CP-ADDON-10"
 _VALIDATOR: Final = "federation_validator"
-_VALIDATE, _VERIFY, _KEYS = "/v1/validate", "/v1/tokens/verify", "/.well-known/pqc-keys.json"
+_VALIDATE, _VERIFY = "/v1/validate", "/v1/tokens/verify"
 _MOST: Final = 16
 _LIFETIME_SECONDS: Final = 300
 _AUDIENCE: Final = "https://rail.example"
@@ -149,8 +149,8 @@ _RESULT: Final = frozenset({"valid", "status", "reason", "type", "issuer", "kid"
 
 async def _judge_tokens(validator: Validator, passports: Sequence[IssuedCredential]) -> None:
     """Judge the tokens over active credentials, and that one forged credential prevents a token."""
-    keys_answer = await validator.case.client.call("GET", validator.addon.url + _KEYS)
-    key = _published_key(validator, keys_answer)
+    keys_answer = await validator.case.client.call("GET", validator.addon.url + PQC_KEYS)
+    key = read_published_key(keys_answer, validator.did)
     validator.expect("the published key", [] if key else ["the key document of 7.1 with one key"], keys_answer)
     ids, token = [], ""
     for name, credentials, audience in (
@@ -266,20 +266,6 @@ def _find_time_faults(envelope: Envelope, before: int) -> list[str]:
     faults += [] if ends - issued == _LIFETIME_SECONDS else ["token: expires_at"]
     # The clocks of two machines differ by a minute at most (P-CV-09).
     return faults + ([] if before - 60 <= issued <= time.time() + 60 else ["token: issued_at"])
-
-
-def _published_key(validator: Validator, answer: Answer) -> str | None:
-    """Return the one key of the validator's document if each member is that of the key document in 7.1."""
-    document = answer.read_object()
-    keys = document.get("keys")
-    if answer.status != 200 or not isinstance(keys, list) or len(keys) != 1 or not isinstance(keys[0], dict):
-        return None
-    key = keys[0].get("public_key_b64")
-    decoded = decode_base64(key)
-    if decoded is None or document.get("issuer") != validator.did:
-        return None
-    is_whole = not differing_members(keys[0], make_key_entry(validator.did, str(key)))
-    return str(key) if is_whole and keys[0].get("kid") == kid_of(decoded) else None
 
 
 async def _judge_requests(validator: Validator, passport: IssuedCredential) -> None:

@@ -141,12 +141,16 @@ async def spoil_receipt(case: Case, honest: IssuedCredential) -> dict[str, Issue
     receipts = {}
     for number, (words, members) in enumerate(changes.items(), 1):
         label = f"spoiled_{number}"
-        receipts[words] = await _reissue(case, label, payload | members)
-    return receipts | {"an honest proof that its issuer has not signed": await _reissue(case, "unsigned", payload, 1)}
+        receipts[words] = await sign_receipt_again(case, label, payload | members)
+    return receipts | {
+        "an honest proof that its issuer has not signed": await sign_receipt_again(case, "unsigned", payload, 1)
+    }
 
 
-async def _reissue(case: Case, label: str, payload: Mapping[str, Any], turned_bits: int = 0) -> IssuedCredential:
-    """Return a receipt of a new issuer; see `_sign_credential`."""
+async def sign_receipt_again(
+    case: Case, label: str, payload: Mapping[str, Any], turned_bits: int = 0
+) -> IssuedCredential:
+    """Return a receipt with a payload and the signature of a new key; `turned_bits` of its salt spoil that."""
     _, did, _ = _fresh(case, label)
     return _name_credential(
         case, label, await asyncio.to_thread(_sign_credential, did, payload, case.rng.random(), turned_bits)

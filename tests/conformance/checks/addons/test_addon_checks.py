@@ -51,7 +51,11 @@ JOINS, LISTING_CHECK, SHARES = (
 )
 RESOLVES, FOLLOWS = "the_verifier_resolves_atb_keys", "bundled_services_follow_the_trust_set"
 PROVES = "forged_receipts_are_refused"
-ANSWERS = ("the_verifier_answers_as_specified", "the_validator_answers_as_specified")
+ANSWERS = (
+    "the_verifier_answers_as_specified",
+    "the_validator_answers_as_specified",
+    "the_receipt_service_answers_as_specified",
+)
 PORTS, COMMANDS = "bundled_services_have_their_ports", "bundled_commands_follow_the_pattern"
 
 # What never comes is waited for this long, in seconds: long enough for what comes all the same on a busy machine.
