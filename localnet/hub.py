@@ -17,6 +17,8 @@ _ADDON_ENVIRONMENT = {
     "WP_MODE": "test",
     "WP_ADDON_PORT": "{port}",
     "WP_ADDON_DATA_DIR": "{data_dir}",
+    # Checks ask one addon about hundreds of credentials.
+    "WP_ADDON_RATE": "1000000",
     "S2_HUB_POLL_SECONDS": _POLL_SECONDS,
 }
 

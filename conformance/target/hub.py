@@ -155,11 +155,13 @@ REFERENCE_HUB = HubBindings(
     openapi_path="/openapi.json",
     bundled=BUNDLED,
 )
-# As `weldproof up` has it: trust sets are pulled every second, so that no row waits for ten.
+# As `weldproof up` has it: trust sets are pulled every second, so that no row waits for ten, and no limit holds up
+# hundreds of questions about credentials.
 _ADDON_ENVIRONMENT = {
     "WP_MODE": "test",
     "WP_ADDON_PORT": "{port}",
     "WP_ADDON_DATA_DIR": "{data_dir}",
+    "WP_ADDON_RATE": "1000000",
     "S2_HUB_POLL_SECONDS": "1",
 }
 REFERENCE_ADDONS: Mapping[str, Addon] = {

@@ -7,6 +7,7 @@ import base64
 import json
 import random
 import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,6 +57,24 @@ def issue_passport(case: Case, label: str, further: Mapping[str, Any] | None = N
         # A minute in the past, so that a verifier with a slow clock does not refuse it.
         "issued_at": _text(now - 60),
         "expires_at": _text(now + _LIFETIME_SECONDS),
+        **(further or {}),
+    }
+    return _name_credential(case, label, _sign_credential(did, payload, case.rng.random()))
+
+
+def issue_token(case: Case, label: str, did: str, further: Mapping[str, Any] | None = None) -> IssuedCredential:
+    """Return a new federation token of a new key of a DID, named in the log, with other members if given (8.3)."""
+    number, _, now = _fresh(case, label)
+    payload = {
+        "type": "federation_token",
+        "version": "1",
+        "issuer_did": did,
+        "subject_dids": [f"did:web:agent-{number}.example"],
+        "audience": None,
+        "credential_hashes": [f"sha256:{'0' * 64}"],
+        "issued_at": _text(now - 60),
+        "expires_at": _text(now + _LIFETIME_SECONDS),
+        "jti": str(uuid.UUID(int=case.rng.getrandbits(128), version=4)),
         **(further or {}),
     }
     return _name_credential(case, label, _sign_credential(did, payload, case.rng.random()))
@@ -122,12 +141,16 @@ async def spoil_receipt(case: Case, honest: IssuedCredential) -> dict[str, Issue
     receipts = {}
     for number, (words, members) in enumerate(changes.items(), 1):
         label = f"spoiled_{number}"
-        receipts[words] = await _reissue(case, label, payload | members)
-    return receipts | {"an honest proof that its issuer has not signed": await _reissue(case, "unsigned", payload, 1)}
+        receipts[words] = await sign_receipt_again(case, label, payload | members)
+    return receipts | {
+        "an honest proof that its issuer has not signed": await sign_receipt_again(case, "unsigned", payload, 1)
+    }
 
 
-async def _reissue(case: Case, label: str, payload: Mapping[str, Any], turned_bits: int = 0) -> IssuedCredential:
-    """Return a receipt of a new issuer; see `_sign_credential`."""
+async def sign_receipt_again(
+    case: Case, label: str, payload: Mapping[str, Any], turned_bits: int = 0
+) -> IssuedCredential:
+    """Return a receipt with a payload and the signature of a new key; `turned_bits` of its salt spoil that."""
     _, did, _ = _fresh(case, label)
     return _name_credential(
         case, label, await asyncio.to_thread(_sign_credential, did, payload, case.rng.random(), turned_bits)
@@ -158,6 +181,11 @@ def _name_credential(case: Case, label: str, credential: IssuedCredential) -> Is
     case.client.names.secret(credential.key, f"{label.upper()}_KEY")
     case.client.names.secret(credential.text, f"{label.upper()}_CREDENTIAL")
     return credential
+
+
+def time_text(seconds: int) -> str:
+    """Return the time so many seconds from now, negative in the past (P-CV-04)."""
+    return _text(int(time.time()) + seconds)
 
 
 def _text(seconds: int) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +34,7 @@ class PlayedHub:
         token: Its admin token, made for this check.
         trust_set: The trust set that it serves: public keys in base64 by DID.
         atb_keys: The keys in atb-keys.json, if they differ.
+        key_entries: Further entries of atb-keys.json, as they are.
     """
 
     case: Case
@@ -42,6 +43,7 @@ class PlayedHub:
     receiver: Receiver
     trust_set: dict[str, str] = field(default_factory=dict)
     atb_keys: dict[str, str] | None = None
+    key_entries: list[dict[str, Any]] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
 
     def answer(self, arrival: Arrival) -> Reply:
@@ -51,7 +53,9 @@ class PlayedHub:
         if request == ("GET", PKS):
             return _json_reply(self.trust_set)
         if request == ("GET", ATB_KEYS):
-            return _json_reply(_key_document(self.trust_set if self.atb_keys is None else self.atb_keys))
+            keys = self.trust_set if self.atb_keys is None else self.atb_keys
+            entries = [make_key_entry(did, key) for did, key in keys.items()]
+            return _json_reply(_key_document([*entries, *self.key_entries]))
         if request == ("GET", HEALTH):
             return _json_reply({"status": "ok", "issuers": len(self.trust_set), "services": len(self.registrations)})
         if request == ("GET", POSTURE):
@@ -147,24 +151,23 @@ def _body(arrival: Arrival) -> Any:
         return None
 
 
-def _key_document(trust_set: Mapping[str, str]) -> dict[str, Any]:
+def _key_document(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the document that credential verifiers resolve, in the family's form."""
+    updated_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {"issuer": "did:web:hub.example", "updated_at": updated_at, "keys": entries}
+
+
+def make_key_entry(did: str, key: str) -> dict[str, Any]:
+    """Return the entry of an issuer's key in base64 in that document."""
     return {
-        "issuer": "did:web:hub.example",
-        "updated_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "keys": [
-            {
-                "did": did,
-                "kid": kid_of(key),
-                "alg": "Falcon-1024",
-                "fips": "206",
-                "use": "sig",
-                "public_key_b64": key,
-                "public_key_pqclean_b64": key,
-                "status": "active",
-            }
-            for did, key in trust_set.items()
-        ],
+        "did": did,
+        "kid": kid_of(key),
+        "alg": "Falcon-1024",
+        "fips": "206",
+        "use": "sig",
+        "public_key_b64": key,
+        "public_key_pqclean_b64": key,
+        "status": "active",
     }
 
 

@@ -51,6 +51,11 @@ JOINS, LISTING_CHECK, SHARES = (
 )
 RESOLVES, FOLLOWS = "the_verifier_resolves_atb_keys", "bundled_services_follow_the_trust_set"
 PROVES = "forged_receipts_are_refused"
+ANSWERS = (
+    "the_verifier_answers_as_specified",
+    "the_validator_answers_as_specified",
+    "the_receipt_service_answers_as_specified",
+)
 PORTS, COMMANDS = "bundled_services_have_their_ports", "bundled_commands_follow_the_pattern"
 
 # What never comes is waited for this long, in seconds: long enough for what comes all the same on a busy machine.
@@ -124,7 +129,8 @@ def logs() -> Mapping[tuple[str, str], EventLog]:
 
 async def test_an_honest_addon_passes() -> None:
     """Every row of the contract passes, its keys and its default port, and so do the rows about issuers."""
-    names = [name for name in CHECKS if name != COMMANDS and (name != PORTS or await command_prefix())]
+    left_out = {COMMANDS, *ANSWERS, *(() if await command_prefix() else (PORTS,))}
+    names = [name for name in CHECKS if name not in left_out]
     log = await run_checks(*names)
     assert set(verdicts(log).values()) == {"pass"}
     assert {f"CP-ADDON-0{number}" for number in range(1, 9)} <= set(verdicts(log))
@@ -157,6 +163,14 @@ async def test_conditions_are_asked_where_the_reference_binds(flaw: str, referen
     """The interface names no conditions, so a verifier with other choices may know none."""
     log = await run_checks(RESOLVES, flaw=flaw, profile=LIKE_THE_REFERENCE if reference else PROFILE)
     assert set(verdicts(log).values()) == {"pass"}
+
+
+@pytest.mark.parametrize(("claim", "verdict"), [("", "not_applicable"), ('specification = "1"\n', "fail")])
+async def test_the_answers_of_8_2_are_asked_for_where_the_specification_is_claimed(claim: str, verdict: str) -> None:
+    """The scripted addon answers with one member at another path, which only the specification rules out."""
+    profile = PROFILE.replace("[claims]\n", f"[claims]\n{claim}")
+    log = await run_checks(ANSWERS[0], profile=profile, budget="5")
+    assert verdicts(log) == {"CP-ADDON-09": verdict}
 
 
 @pytest.mark.parametrize("way", ["registers first", "nested, with the health path"])
