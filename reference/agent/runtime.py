@@ -17,6 +17,7 @@ from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.detail_faults import render_refusal
 from reference.web.http.rate import AddressLimit
 from reference.web.http.request_guard import RequestGuard
+from reference.web.process.work_limit import WorkLimit
 
 # Tasks cost nothing, so a client that lost one asks again; an hour is enough to continue a conversation (decision
 # 0068).
@@ -46,5 +47,11 @@ async def open_agent(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
     # In front of the app, so that a call over the limit costs no parsing.
     gate = RequestGuard(methods_of(documents_by_path).get, limit, settings.proxies())
     yield Envelope(
-        cast("AsgiApp", app), settings.agent_body_limit, CORS, PREFLIGHT, gate=gate, render_refusal=render_refusal
+        cast("AsgiApp", app),
+        settings.agent_body_limit,
+        CORS,
+        PREFLIGHT,
+        gate=gate,
+        render_refusal=render_refusal,
+        work=WorkLimit.of(settings),
     )

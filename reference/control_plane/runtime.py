@@ -35,6 +35,7 @@ from reference.web.http.detail_faults import render_refusal
 from reference.web.http.rate import AddressLimit
 from reference.web.keyring import refuse_lost
 from reference.web.process.readiness import READINESS
+from reference.web.process.work_limit import WorkLimit
 from reference.web.settings import Misconfigured, name_setting
 
 
@@ -80,7 +81,7 @@ async def open_control_plane(settings: ControlPlaneSettings) -> AsyncIterator[As
         # The guard runs in the envelope, before a body is read: a flood costs no parsing.
         gate = ControlPlaneGuard(routes, token, limit, settings.proxies(), rights)
         app = cast("AsgiApp", build_app(routes, token, rights))
-        yield Envelope(app, settings.body_limit, gate=gate, render_refusal=render_refusal)
+        yield Envelope(app, settings.body_limit, gate=gate, render_refusal=render_refusal, work=WorkLimit.of(settings))
 
 
 async def _open_secrets(

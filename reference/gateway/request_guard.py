@@ -66,6 +66,13 @@ class RequestGuard:
             self._limits.charge_address(scope)
 
 
+def presents_payment(scope: Scope, body: bytes) -> bool:
+    """Return whether a call presents a payment of a link, good or not (P-CV-25)."""
+    del body
+    path: str = scope["path"]
+    return scope["method"] == "POST" and path.startswith("/checkout/") and path.endswith("/verify")
+
+
 def _is_plain(path: str) -> bool:
     """Return whether a path can be one of the gateway's: without two slashes at its start, and without NUL."""
     # The router treats two slashes as one. PostgreSQL has no text with NUL in it, so a query with such a name would

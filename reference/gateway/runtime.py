@@ -28,7 +28,7 @@ from reference.gateway.price_records import ResourceRecords
 from reference.gateway.rate_limits import Limits
 from reference.gateway.receipt_verification import ReceiptVerification
 from reference.gateway.received_payments import Receipts
-from reference.gateway.request_guard import RequestGuard
+from reference.gateway.request_guard import RequestGuard, presents_payment
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenant_administration import TenantAdministration
@@ -65,6 +65,7 @@ from reference.web.http.metrics import add_metrics
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
 from reference.web.logs import get_logger
 from reference.web.process.readiness import READINESS
+from reference.web.process.work_limit import WorkLimit
 from reference.web.reloaded_file import ReloadedFile
 from reference.web.sealing import Seal
 from reference.web.settings import Misconfigured, name_setting
@@ -149,7 +150,13 @@ async def open_gateway_with_lanes(
             exits.push_async_callback(_cancel, asyncio.create_task(work))
         gate = RequestGuard(app.url_map, by_endpoint, parts.limits, edge=is_edge)
         envelope = Envelope(
-            cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, render_refusal=render_refusal
+            cast("AsgiApp", app),
+            settings.body_limit,
+            gate=gate,
+            context=True,
+            render_refusal=render_refusal,
+            work=WorkLimit.of(settings),
+            presents_payment=presents_payment,
         )
         # An edge host serves public reads only, so it serves no metrics (P-GW-04).
         tokens = None if is_edge else settings.metrics_token_file

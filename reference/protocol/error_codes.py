@@ -41,6 +41,10 @@ _WEB_LAYER_ROWS = (
     ErrorCode("rate_limited", 429, None, "P-RL-05"),  # Retry-After is the rest of the window
     ErrorCode("internal_error", 500, None, "P-CV-18", "an unexpected fault; the request id helps to find it"),
     ErrorCode("shutting_down", 503, 5, "P-CV-22"),
+    ErrorCode(
+        *("overloaded", 503, 1, "P-CV-25"),
+        "this server has too much to do; send the same request again, with the same payment if it was paid",
+    ),
     ErrorCode("clock_in_doubt", 503, 5, "5.8"),
 )
 

@@ -15,6 +15,8 @@ import orjson
 
 from reference.deadlines import Deadlines
 from reference.protocol import payment_proof
+from reference.protocol.a2a_card import ENDPOINT
+from reference.protocol.a2a_x402 import PAYLOAD
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenge, Challenges
 from reference.rail.claims.fulfilment import PaidAnswer
@@ -24,12 +26,14 @@ from reference.rail.service_request import QuotedCall, ServiceRequest, choose_qu
 from reference.rail.services import Service
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
+from reference.web.http.asgi_envelope import Scope
 from reference.web.http.exchange import JSON, Reply, Request
 from reference.web.http.peers import Networks, client_address, read_hops
 from reference.web.http.rate import AddressLimit, Allowance, build_too_many
 
 _DISABLED_SECONDS = "60"
 # These refusals are reported and never raised, so one object of each is enough (decision 0062).
+_A2A_PROOF = PAYLOAD.encode()
 _NO_PROOF = PaymentRefused("payment_required")
 _NOT_WELDED = PaymentRefused("payment_not_welded")
 _NOT_PAYABLE = PaymentRefused("method_not_payable")
@@ -207,6 +211,16 @@ class PaidEndpoint:
         if refusal.retry_after is not None:
             headers["Retry-After"] = str(refusal.retry_after)
         return Reply(402, challenge.body, headers)
+
+
+def presents_payment(scope: Scope, body: bytes) -> bool:
+    """Return whether a call presents a proof, good or not, in its header or in a message of A2A.
+
+    It is asked of each call before any work (P-CV-25), so it looks at bytes and parses nothing.
+    """
+    if scope["path"] == ENDPOINT:
+        return _A2A_PROOF in body
+    return any(name == b"x-payment" for name, _ in scope["headers"])
 
 
 def _explain_missing_proof(request: Request) -> PaymentRefused | None:

@@ -38,7 +38,7 @@ from reference.rail.documents.published import Documents
 from reference.rail.housekeeping import Housekeeping
 from reference.rail.keys import RailKeys, build_signer, open_signing_keys
 from reference.rail.operator_metrics import RailMeasures
-from reference.rail.paid_endpoint import PaidEndpoint
+from reference.rail.paid_endpoint import PaidEndpoint, presents_payment
 from reference.rail.paid_fast_path import PaidFastPath
 from reference.rail.periodic import Rounds
 from reference.rail.services import SERVICES
@@ -65,6 +65,7 @@ from reference.web.http.rate import AddressLimit
 from reference.web.keyring import secret_bytes
 from reference.web.logs import get_logger
 from reference.web.process.readiness import READINESS
+from reference.web.process.work_limit import WorkLimit
 from reference.web.settings import Misconfigured, name_setting
 
 Duty = Callable[[], Awaitable[None]]
@@ -160,7 +161,14 @@ async def open_rail_with_lanes(
         measures = RailMeasures(UnservedPayments(deps.database), settlements, lane_health, deps.clock, list(lanes))
         # The fast path is inside the envelope: limits of size, request ids and CORS hold for every call (P-CV-10,
         # P-CH-09).
-        envelope = Envelope(PaidFastPath(app, paid_endpoint), settings.body_limit, CORS, PREFLIGHT)
+        envelope = Envelope(
+            PaidFastPath(app, paid_endpoint),
+            settings.body_limit,
+            CORS,
+            PREFLIGHT,
+            work=WorkLimit.of(settings),
+            presents_payment=presents_payment,
+        )
         yield add_metrics(envelope, settings.metrics_token_file, measures)
 
 

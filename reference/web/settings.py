@@ -82,6 +82,10 @@ class CommonSettings(BaseSettings):
     body_limit: int = Field(default=65536, ge=1)
     server: str = HYPERCORN
     drain_seconds: float | None = Field(default=None, ge=0, le=600)
+    # Few enough that one round of the event loop stays below 50 ms, with which a refusal and health are answered.
+    work_limit: int = Field(default=128, ge=1)
+    # More, because a paid call waits for its chain for seconds, which costs no processor time.
+    paid_work_limit: int = Field(default=1024, ge=1)
     local_networks: Path | None = None
 
     @property

@@ -24,6 +24,7 @@ from reference.web.http.detail_faults import json_reply, render_refusal
 from reference.web.http.exchange import Reply
 from reference.web.http.rate import AddressLimit
 from reference.web.http.request_guard import RequestGuard
+from reference.web.process.work_limit import WorkLimit
 from reference.web.settings import read_settings, server_option
 
 _FRESH = {"Cache-Control": "no-store"}
@@ -95,7 +96,11 @@ class Addon:
         limit = AddressLimit.bucket(settings.addon_rate, clock, on=settings.rate_limits)
         gate = RequestGuard(methods_of(operations).get, limit, settings.proxies(), options=False)
         yield Envelope(
-            cast("AsgiApp", build_app(operations)), settings.body_limit, gate=gate, render_refusal=render_refusal
+            cast("AsgiApp", build_app(operations)),
+            settings.body_limit,
+            gate=gate,
+            render_refusal=render_refusal,
+            work=WorkLimit.of(settings),
         )
 
     def _build_health(self, context: Context) -> Handler:

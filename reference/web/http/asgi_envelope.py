@@ -6,6 +6,7 @@ A plain ASGI layer in front of the app, because oversized heads and bodies must 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import nullcontext
@@ -19,6 +20,7 @@ from reference.web.errors import Refused
 from reference.web.process import file_descriptors
 from reference.web.process.readiness import READINESS, Readiness
 from reference.web.process.shutdown import SHUTDOWN, CutShort, Interruptible, Shutdown
+from reference.web.process.work_limit import WorkLimit
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -37,8 +39,11 @@ ANSWER_HEADERS = "weldproof.answer_headers"
 FRAMING = "weldproof.framing"
 # Whether the status of the answer was sent.
 _STATUS_SENT = "weldproof.begun"
+# Whether a call that is at work presents a payment.
+_AT_WORK = "weldproof.at_work"
 _REQUEST_ID_HEADER = b"x-request-id"
 _CLOSE = (b"connection", b"close")
+_HEALTH_PATH = "/health"
 _READY_PATH = "/health/ready"
 _PROBES = {"/health/live": b'{"status":"live"}', _READY_PATH: b'{"status":"ready"}'}
 _LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
@@ -63,6 +68,8 @@ class Envelope:
         render_refusal: Renders a refusal as a page for people.
         shutdown: The end of the process, at which a call that is not answered yet gets 503 (P-CV-22).
         readiness: What must hold for `/health/ready` to answer 200 (P-CV-24).
+        work: Bounds the calls that are at work at once, except `/health` (P-CV-25).
+        presents_payment: Returns, from a call and its body, whether it presents a payment.
     """
 
     app: AsgiApp
@@ -75,6 +82,8 @@ class Envelope:
     render_refusal: RefusalRenderer | None = None
     shutdown: Shutdown = field(default=SHUTDOWN, repr=False, compare=False)
     readiness: Readiness = field(default=READINESS, repr=False, compare=False)
+    work: WorkLimit | None = field(default=None, repr=False, compare=False)
+    presents_payment: Callable[[Scope, bytes], bool] = lambda _, __: False
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
     _deadlines: Deadlines = field(init=False, repr=False, compare=False)
 
@@ -138,7 +147,7 @@ class Envelope:
     def _judge(self, scope: Scope) -> None:
         _refuse_framing(scope)
         # First, so that a load balancer takes this process out before calls fail for want of descriptors.
-        if scope["path"] == "/health":
+        if scope["path"] == _HEALTH_PATH:
             file_descriptors.refuse_health()
         target = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
         if len(scope["method"]) + target + len(" ? HTTP/1.1") > MAX_REQUEST_LINE:
@@ -189,11 +198,35 @@ class Envelope:
             return {"type": "http.request", "body": body, "more_body": False}
 
         # The app receives the whole body at once: it was read here, within its limit and its time.
-        await self.app(scope, replay, send)
+        if self.work is None or scope["path"] == _HEALTH_PATH:
+            await self.app(scope, replay, send)
+            return
+        # Only now, because a client that sends its body slowly must not hold a place.
+        is_paid = self.presents_payment(scope, body)
+        try:
+            self.work.begin(is_paid=is_paid)
+        except Refused as refusal:
+            await self._refuse(scope, send, refusal, is_read=True)
+            return
+        scope[_AT_WORK] = is_paid
+        try:
+            # Calls that arrived together are all counted before the first is answered. Otherwise those that never wait
+            # would pile up in the event loop, where no bound sees them.
+            await asyncio.sleep(0)
+            await self.app(scope, replay, send)
+        finally:
+            self._end_work(scope)
 
-    async def _refuse(self, scope: Scope, send: Send, refusal: Refused) -> None:
+    def _end_work(self, scope: Scope) -> None:
+        """End the work of a call, if it is at work."""
+        is_paid = scope.pop(_AT_WORK, None)
+        if is_paid is not None and self.work is not None:
+            self.work.end(is_paid=is_paid)
+
+    async def _refuse(self, scope: Scope, send: Send, refusal: Refused, *, is_read: bool = False) -> None:
         # A body that was not read is in the way of the connection's next request.
-        close_header = {"connection": "close"} if _has_body(scope) or _framing_fault(scope) is not None else {}
+        is_unread = not is_read and _has_body(scope)
+        close_header = {"connection": "close"} if is_unread or _framing_fault(scope) is not None else {}
         page = None if self.render_refusal is None else self.render_refusal(scope, refusal)
         if page is None:
             body = orjson.dumps(refusal.body(scope[REQUEST_ID], context=self.context))
@@ -207,6 +240,8 @@ class Envelope:
         async def send_completed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 scope[_STATUS_SENT] = True
+                # A page that follows a link holds its answer open for minutes, which is no work.
+                self._end_work(scope)
                 message = {**message, "headers": self._complete_headers(message["headers"], request_id, scope)}
             # HEAD is GET without the body; the headers stay those of GET (RFC 9110, 9.3.2).
             elif head and message["type"] == "http.response.body":

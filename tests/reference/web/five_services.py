@@ -21,9 +21,9 @@ _PAYEE = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ"
 
 
 @contextmanager
-def five_services(folder: Path, server: str = "hypercorn") -> Iterator[dict[str, WorkerProcess]]:
-    """Run one worker of each service, on a server of this name, until the block is left."""
-    settings = {"WP_SERVER": server}
+def five_services(folder: Path, server: str = "hypercorn", **further: str) -> Iterator[dict[str, WorkerProcess]]:
+    """Run one worker of each service, on a server of this name and with further settings, until the block is left."""
+    settings = {"WP_SERVER": server} | further
     rail = settings | {
         "WP_RAIL_DATA_DIR": str(folder / "rail" / "data"),
         "WP_RAIL_PAYTO_ALGORAND": _PAYEE,
