@@ -2,7 +2,7 @@
 
 SQLAlchemy only builds the text of a statement. Its asynchronous engine switches greenlets at each call of the driver,
 which costs more than the driver itself. psycopg sends the statements of a transaction together (pipeline mode), so a
-transaction takes two round trips, however many statements it has.
+transaction takes one round trip, or two if its commit depends on what the statements changed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LIMITS = {"statement_timeout": 1.0, "lock_timeout": 0.9, "idle_in_transaction_s
 _Connection: TypeAlias = psycopg.AsyncConnection[tuple[Any, ...]]
 _Cursor: TypeAlias = psycopg.AsyncCursor[tuple[Any, ...]]
 _Step: TypeAlias = tuple[str, Mapping[str, Any] | None]
-_BEGIN: Final[_Step] = ("BEGIN ISOLATION LEVEL READ COMMITTED", None)
+_BEGIN: Final[_Step] = ("BEGIN", None)
 _COMMIT: Final[_Step] = ("COMMIT", None)
 _WITHOUT_LIMIT: Final[tuple[_Step, ...]] = (
     ("SET LOCAL statement_timeout = 0", None),
@@ -109,19 +109,24 @@ class PostgresDatabase:
 
     async def change_all(self, *changes: Change) -> Sequence[int]:
         """Carry out several statements in one transaction and return how many rows each changed."""
-        if len(changes) == 1 and not changes[0].is_needed:
-            return [await self.change(changes[0].statement, **changes[0].values)]
+        steps = [_step(change.statement, change.values) for change in changes]
 
         async def write() -> list[int]:
+            async with self._pool.connection() as connection:
+                # What is sent together is one transaction, even without BEGIN and COMMIT.
+                return [cursor.rowcount for cursor in await _send(connection, *steps)]
+
+        async def write_if_needed_rows_exist() -> list[int]:
             async with self._pool.connection() as connection, _undo_if_refused(connection):
-                steps = [_step(change.statement, change.values) for change in changes]
                 counts = [cursor.rowcount for cursor in (await _send(connection, _BEGIN, *steps))[1:]]
                 if any(change.is_needed and not count for change, count in zip(changes, counts, strict=True)):
                     raise RowNotFound
                 await connection.execute("COMMIT")
             return counts
 
-        return await self._heartbeat.limit(write(), self._seconds)
+        is_conditional = any(change.is_needed for change in changes)
+        work = write_if_needed_rows_exist() if is_conditional else write()
+        return await self._heartbeat.limit(work, self._seconds)
 
     async def take(self, query: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
         """Return the rows of a query, and carry out a change for each row in the same transaction."""
@@ -253,7 +258,7 @@ async def _undo_if_refused(connection: _Connection) -> AsyncIterator[None]:
 def _limits(url: URL, seconds: float) -> dict[str, str | int]:
     """Return the limits of a session. The parameters of the address take precedence."""
     # The statements are short. Compiling one to machine code (JIT) costs more than it saves.
-    settings = {"jit": "off"} | {name: str(int(seconds * share * 1000)) for name, share in _LIMITS.items()}
+    settings = {"jit": "off", "default_transaction_isolation": r"read\ committed"} | {name: str(int(seconds * share * 1000)) for name, share in _LIMITS.items()}
     limits: dict[str, str | int] = {
         "connect_timeout": max(2, int(seconds)),  # libpq treats 1 as 2
         "tcp_user_timeout": int(seconds * 1000),
