@@ -258,7 +258,9 @@ async def _undo_if_refused(connection: _Connection) -> AsyncIterator[None]:
 def _limits(url: URL, seconds: float) -> dict[str, str | int]:
     """Return the limits of a session. The parameters of the address take precedence."""
     # The statements are short. Compiling one to machine code (JIT) costs more than it saves.
-    settings = {"jit": "off", "default_transaction_isolation": r"read\ committed"} | {name: str(int(seconds * share * 1000)) for name, share in _LIMITS.items()}
+    settings = {"jit": "off", "default_transaction_isolation": r"read\ committed"} | {
+        name: str(int(seconds * share * 1000)) for name, share in _LIMITS.items()
+    }
     limits: dict[str, str | int] = {
         "connect_timeout": max(2, int(seconds)),  # libpq treats 1 as 2
         "tcp_user_timeout": int(seconds * 1000),
