@@ -9,6 +9,7 @@ from reference.lanes.newest_block import refuse_behind
 from reference.protocol.observed_transaction import TxStatus
 from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.claims.payment_sources import Collectors
+from reference.rail.periodic import CLEAN_SECONDS, LOOK_SECONDS, Interval
 from reference.rail.settings import RailSettings
 from reference.rail.signed_answers import Signer
 from reference.store.redemption_rows import Redemption
@@ -18,7 +19,7 @@ from reference.web.clock import WpClock
 
 
 class Housekeeping:
-    """Cleans one rail's ledger each time that it is called."""
+    """Tends one rail's ledger each time that it is called, and cleans it once a minute."""
 
     def __init__(
         self,
@@ -37,11 +38,26 @@ class Housekeeping:
         self._signer = signer
         self._lane_health = lane_health
         self._refused_payments = refused_payments
+        self._cleaning = Interval(CLEAN_SECONDS)
+        self._rechecks = Interval(LOOK_SECONDS)
 
     async def tend(self) -> None:
         """Delete outdated rows, and check payments again that were served some minutes ago (P-ST-07)."""
         # In doubt over the time this is 0, so that a wrong clock deletes nothing by age (P-ST-04, decision 0043).
         now = self._clock.lapsed_until()
+        if self._cleaning.is_over(now):
+            await self._clean(now)
+        for key, collector in self._collectors.items():
+            # A lane whose node is away must not hold up the other lanes; the next round asks again.
+            with suppress(ChainUnavailable):
+                self._lane_health.refuse_unchecked(key)
+                await collector.tend()
+        if self._rechecks.is_over(now):
+            for row in await self._ledger.due_for_recheck(now):
+                with suppress(ChainUnavailable):
+                    await self._recheck(row)
+
+    async def _clean(self, now: int) -> None:
         least = now - self._settings.skew_seconds
         # Claims lapse after a last look (`UndecidedClaims`). Here only those are deleted whose lane no worker has any
         # more. LISTED_SECONDS more keep them in the operator's list for a while.
@@ -50,14 +66,6 @@ class Housekeeping:
             answers_before=least - self._settings.rail_store_seconds,
         )
         await self._refused_payments.forget(now=now)
-        for key, collector in self._collectors.items():
-            # A lane whose node is away must not hold up the other lanes; the next round asks again.
-            with suppress(ChainUnavailable):
-                self._lane_health.refuse_unchecked(key)
-                await collector.tend()
-        for row in await self._ledger.due_for_recheck(now):
-            with suppress(ChainUnavailable):
-                await self._recheck(row)
 
     async def _recheck(self, row: Redemption) -> None:
         collector = self._collectors.get(row.network)

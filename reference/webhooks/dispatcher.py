@@ -96,6 +96,7 @@ class Dispatcher:
         self._own_claims: dict[tuple[str, int], ClaimedAttempt] = {}
         self._is_stopped = False
         self._foreign_claims = _ForeignClaims()
+        self._next_take_back = 0.0
 
     async def run_until_cancelled(self) -> None:
         """Deliver until cancelled. A fault is logged, and the round is repeated."""
@@ -121,7 +122,9 @@ class Dispatcher:
                 feeder = asyncio.create_task(_log_faults(self._feed(destination_id), "webhook_feeding_failed"))
                 self._feeders[destination_id] = feeder
                 feeder.add_done_callback(lambda _, key=destination_id: self._feeders.pop(key, None))  # type: ignore[misc]
-        await self._take_back()
+        if time.monotonic() >= self._next_take_back:
+            self._next_take_back = time.monotonic() + self._pace.lease / 4
+            await self._take_back()
 
     async def _try_look(self, last: str) -> str:
         try:

@@ -9,6 +9,7 @@ from reference.protocol.a2a import Task
 from reference.protocol.a2a_x402 import PAYLOAD
 from reference.rail.a2a.conversation import Conversation
 from reference.rail.paid_endpoint import PaidEndpoint
+from reference.rail.periodic import CLEAN_SECONDS, Interval
 from reference.store.a2a_tasks import Tasks
 from reference.store.database import DatabaseUnavailable
 from reference.web.a2a.methods import A2aServer
@@ -66,6 +67,7 @@ class RailTasks:
     def __init__(self, tasks: Tasks, clock: WpClock) -> None:
         self._tasks = tasks
         self._clock = clock
+        self._cleaning = Interval(CLEAN_SECONDS)
 
     async def find(self, task_id: str) -> Task | None:
         """Return a task, or None when it is not known or not kept any longer."""
@@ -93,4 +95,6 @@ class RailTasks:
 
     async def tend(self) -> None:
         """Delete outdated tasks."""
-        await self._tasks.forget(now=self._clock.lapsed_until())
+        now = self._clock.lapsed_until()
+        if self._cleaning.is_over(now):
+            await self._tasks.forget(now=now)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reference.protocol.challenge import Terms
+from reference.rail.periodic import LOOK_SECONDS, Interval
 from reference.store.terms_history import Generations
 from reference.web.clock import WpClock, boot_time
 from reference.web.errors import Refused
@@ -50,6 +51,7 @@ class IssuingPermission:
         self._stated = False
         self._superseded = False
         self._looked_at = monotonic()
+        self._looks = Interval(LOOK_SECONDS)
 
     async def tend(self) -> None:
         """State the terms once, as soon as the time is known; afterwards see whether they are still in force."""
@@ -61,6 +63,8 @@ class IssuingPermission:
                 return
             await self._generations.put_in_force(self._terms, now=self._clock.now())
             self._stated = True
+        if not self._looks.is_over(self._clock.now()):
+            return
         is_superseded = await self._generations.is_superseded(self._terms)
         self._looked_at = self._monotonic()
         if is_superseded != self._superseded:

@@ -17,6 +17,7 @@ from reference.protocol.refusals import RETRYABLE, PaymentRefused
 from reference.rail.claims.leases import LeaseWatch
 from reference.rail.claims.payment_sources import Collectors, PresentedProof
 from reference.rail.claims.refused_payment_notes import RefusalNotes, is_second_payment
+from reference.rail.periodic import LAPSE_SECONDS, LOOK_SECONDS, Interval
 from reference.rail.settings import RailSettings
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
@@ -48,14 +49,19 @@ class UndecidedClaims:
         self._notes = notes
         self._worker = worker
         self._watch = LeaseWatch(settings.rail_lease_seconds)
+        self._kept = {key: Interval(LOOK_SECONDS) for key in collectors}
+        self._lapsing = {key: Interval(LAPSE_SECONDS) for key in collectors}
 
     async def tend(self, available_lanes: Collection[str]) -> None:
         """Decide kept claims on the lanes whose nodes are available."""
         for key in available_lanes:
-            with suppress(ChainUnavailable):
-                for claim in await self._ledger.list_kept_due(key, now=self._clock.now(), most=_MOST_A_ROUND):
-                    await self._decide(claim)
-            await self._look_at_lapsing(key)
+            now = self._clock.now()
+            if self._kept[key].is_over(now):
+                with suppress(ChainUnavailable):
+                    for claim in await self._ledger.list_kept_due(key, now=now, most=_MOST_A_ROUND):
+                        await self._decide(claim)
+            if self._lapsing[key].is_over(self._clock.lapsed_until()):
+                await self._look_at_lapsing(key)
 
     async def _look_at_lapsing(self, key: str) -> None:
         """Look a last time at claims whose window is over: the money may have arrived since the last presentation.

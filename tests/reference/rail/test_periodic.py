@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from reference.rail.periodic import Rounds
+from reference.rail.periodic import Interval, Rounds
 
 SECONDS = 0.2
 
@@ -42,3 +42,10 @@ async def test_a_round_is_never_right_after_the_one_before(
         patch.setattr(asyncio, "sleep", sleep)
         await rounds.next()
     assert slept == [pytest.approx(begins)]
+
+
+def test_a_duty_is_due_once_in_an_interval_and_after_a_jump_back() -> None:
+    """The service's clock decides. A jump over the interval makes the duty due at once."""
+    interval = Interval(60)
+    times = (1000, 1001, 1059, 1060, 1061, 5000, 5001, 0, 1, 4000)
+    assert [now for now in times if interval.is_over(now)] == [1000, 1060, 5000, 0, 4000]

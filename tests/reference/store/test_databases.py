@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text, bindparam, insert, make_url, select, update
 
-from reference.store.database import Change, Database, DatabaseUnavailable, DuplicateKey
+from reference.store.database import Change, Database, DatabaseUnavailable, DuplicateKey, RowNotFound
 from reference.store.database_url import open_database
+from tests.reference.postgres_round_trips import counted_round_trips
 
 THINGS = Table("things", MetaData(), Column("key", Integer, primary_key=True), Column("count", Integer))
 ADD = insert(THINGS).values(key=bindparam("thing"), count=bindparam("number"))
@@ -190,3 +192,37 @@ async def test_two_processes_worth_of_writers_share_the_keys(database_of_things:
     finally:
         await second_database.close()
     assert sorted(type(one).__name__ for one in outcomes) == ["DuplicateKey"] * 30 + ["int"] * 30
+
+
+@pytest.mark.postgres
+async def test_a_transaction_takes_one_or_two_round_trips(postgres_database: str, tmp_path: Path) -> None:
+    """A transaction takes one round trip, or two if it is undone without a row, or reads first."""
+    with counted_round_trips(postgres_database, tmp_path) as trips:
+        database = open_database(trips.address)
+        await database.create(THINGS.metadata)
+        counts = []
+        for work in (
+            lambda: database.rows(ALL),
+            lambda: database.change(ADD, thing=1, number=0),
+            lambda: database.change_all(Change(ADD, {"thing": 2, "number": 0})),
+            lambda: database.change_all(*(Change(ADD, {"thing": n, "number": 0}) for n in range(3, 9))),
+            lambda: database.change_all(Change(ADD, {"thing": 9, "number": 0}), Change(RAISE, is_needed=True)),
+            lambda: database.take(FREE, TAKE, most=9, by=7),
+        ):
+            trips.count = 0
+            await work()
+            counts.append(trips.count)
+        await database.close()
+    assert counts == [1, 1, 1, 1, 2, 2]
+
+
+async def test_a_refused_transaction_spoils_no_later_one(database_of_things: Database) -> None:
+    """The statements after the refused one work afterwards, on the same connection, as often as they are used."""
+    await database_of_things.change(ADD, thing=0, number=0)
+    for _ in range(12):
+        with pytest.raises(DuplicateKey):
+            await database_of_things.change_all(Change(ADD, {"thing": 0, "number": 0}), Change(RAISE))
+        with pytest.raises(RowNotFound):
+            await database_of_things.change_all(Change(RAISE), Change(TAKE, {"row_key": 99, "by": 1}, is_needed=True))
+        await database_of_things.change_all(Change(RAISE), Change(RAISE))
+    assert await read_things(database_of_things) == [(0, 24)]
