@@ -44,6 +44,7 @@ ALLOWED: dict[str, str] = {
     "conformance/discovery/rail.py": "requests of the compliance service on two chains",
     "conformance/checks/rail/document_members.py": "the words of the catalogs by CAIP-2 namespace (5.10)",
     "conformance/checks/rail/refusal_codes.py": "proofs by CAIP-2 namespace (5.6)",
+    "conformance/checks/webhooks/event_body.py": "the advice and the text of the row on payers who are not the owner",
     "conformance/checks/gateway/*.py": "rows on payments whose ways are a lane's own, and near misses of network keys",
     "conformance/checks/rail/a2a_payments.py": "one row of one lane beside those of all",
     "conformance/checks/rail/malformed_payments.py": "a body with a network that is not a key",

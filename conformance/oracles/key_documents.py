@@ -53,7 +53,7 @@ def find_did_faults(
         "id": equals(did),
         "alsoKnownAs": equals([derive_did_key(keys[0])]),
         "verificationMethod": equals(methods),
-        # A retired key that may assert signs receipts for whoever has found it.
+        # A retired key that may assert signs receipts for anyone who has found it.
         "authentication": equals(method_ids[:1]),
         "assertionMethod": equals(method_ids[:1]),
         **({"service": equals(service_list)} if services else {}),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reference.protocol.challenge import Terms
-from reference.rail.periodic import LOOK_SECONDS, Interval
+from reference.rail.periodic import LOOK_SECONDS
 from reference.store.terms_history import Generations
 from reference.web.clock import WpClock, boot_time
 from reference.web.errors import Refused
@@ -51,7 +51,7 @@ class IssuingPermission:
         self._stated = False
         self._superseded = False
         self._looked_at = monotonic()
-        self._looks = Interval(LOOK_SECONDS)
+        self._next_look_at = self._looked_at
 
     async def tend(self) -> None:
         """State the terms once, as soon as the time is known; afterwards see whether they are still in force."""
@@ -63,10 +63,11 @@ class IssuingPermission:
                 return
             await self._generations.put_in_force(self._terms, now=self._clock.now())
             self._stated = True
-        if not self._looks.is_over(self._clock.now()):
+        if self._monotonic() < self._next_look_at:
             return
         is_superseded = await self._generations.is_superseded(self._terms)
         self._looked_at = self._monotonic()
+        self._next_look_at = self._looked_at + LOOK_SECONDS
         if is_superseded != self._superseded:
             _log.warning("terms_superseded" if is_superseded else "terms_in_force_again")
         self._superseded = is_superseded
