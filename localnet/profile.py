@@ -170,10 +170,7 @@ def profile_text(facts: StackFacts) -> str:
     document = tomlkit.document()
     document["version"] = 1
     document["target"] = {"name": _name(facts), "defaults": "reference", "service_word": facts.service_word}
-    document["surfaces"] = {name: {"url": getattr(facts, name)} for name in facts.surfaces}
-    for name in RESTARTED_SERVICES:
-        if name in facts.surfaces:
-            document["surfaces"][name]["restart"] = restart_words(restart_file(facts.clock_file.parent, name))
+    document["surfaces"] = {name: _surface(facts, name) for name in facts.surfaces}
     surfaces = [*facts.surfaces, *([] if facts.sells is None else ["webhooks"])]
     claims: dict[str, Any] = {"surfaces": surfaces, "lanes": list(facts.lanes), "options": _options(facts)}
     # Services in another look are free where the interface is, and so claim nothing beyond it.
@@ -210,9 +207,23 @@ def profile_text(facts: StackFacts) -> str:
     return MARK + tomlkit.dumps(document)
 
 
+def _surface(facts: StackFacts, name: str) -> dict[str, Any]:
+    members: dict[str, Any] = {"url": getattr(facts, name)}
+    if name in RESTARTED_SERVICES:
+        members["restart"] = restart_words(restart_file(facts.clock_file.parent, name))
+    if name == "rail":
+        members["reprice"] = restart_words(reprice_file(facts.clock_file.parent))
+    return members
+
+
 def restart_file(data_dir: Path, surface: str) -> Path:
     """Return the file whose presence asks a stack to start a surface again."""
     return data_dir / f"restart_{surface}"
+
+
+def reprice_file(data_dir: Path) -> Path:
+    """Return the file whose presence asks a stack to start the rail again with other prices."""
+    return data_dir / "reprice_rail"
 
 
 def restart_words(wish: Path) -> list[str]:

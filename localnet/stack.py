@@ -6,7 +6,7 @@ import asyncio
 import json
 import shutil
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +23,7 @@ from localnet.node_processes import NodeProcesses
 from localnet.plan import COMPANIONS, PORTS, Plan
 from localnet.prepared.service import Prepared, start_fork_server
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
-from localnet.profile import RESTARTED_SERVICES, StackFacts, restart_file
+from localnet.profile import RESTARTED_SERVICES, StackFacts, reprice_file, restart_file
 from localnet.surfaces import TITLES, Surfaces, payees, payout_key_file
 
 _CHAIN_PORTS = tuple(name for lane in LANES.values() for name in lane.ports)
@@ -53,8 +53,8 @@ class Stack:
         """
         services = [child for child in self.children if child.name in TITLES.values()]
         await _stop_all(services)
-        for name in RESTARTED_SERVICES:
-            restart_file(self.plan.data_dir, name).unlink(missing_ok=True)
+        for wish in self._starts_by_wish():
+            wish.unlink(missing_ok=True)
         for name in TITLES:
             shutil.rmtree(self.plan.data_dir / name, ignore_errors=True)
         self.children[:] = [child for child in self.children if child not in services]
@@ -97,21 +97,29 @@ class Stack:
                 for wait in waits:
                     wait.cancel()
 
+    def _starts_by_wish(self) -> Mapping[Path, tuple[str, Callable[[], Awaitable[None]]]]:
+        """Return the file that asks for each restart, with the service and what starts it."""
+        starts = {"rail": self._surfaces.start_rail, "gateway": self._surfaces.start_gateway}
+        folder = self.plan.data_dir
+        return {
+            **{restart_file(folder, name): (name, starts[name]) for name in RESTARTED_SERVICES},
+            reprice_file(folder): ("rail", self._surfaces.start_repriced_rail),
+        }
+
     async def follow_restarts(self) -> None:
         """Start a surface again, with what it kept, whenever its file asks for that; the file is then taken away.
 
         Raises:
             ChildFault: It did not become ready.
         """
-        starts = {"rail": self._surfaces.start_rail, "gateway": self._surfaces.start_gateway}
+        starts = self._starts_by_wish()
         while True:
-            for name in RESTARTED_SERVICES:
-                wish = restart_file(self.plan.data_dir, name)
+            for wish, (name, start) in starts.items():
                 if wish.exists():
                     old = next(child for child in self.children if child.name == TITLES[name])
                     self.children.remove(old)
                     await old.stop()
-                    await starts[name]()
+                    await start()
                     self._changed.set()
                     wish.unlink()
             await asyncio.sleep(0.05)

@@ -37,6 +37,7 @@ TITLES = {
     "zkp_receipt": "the ZK receipt addon",
     "atb_verifier": "the credential verifier",
 }
+_OTHER_PRICES = "receipt-verify=12500,rfc9421-verify=7500,compliance-receipt=62500"
 _RAISED_LIMIT = "1000000"
 _GATEWAY_RATES = (
     *("WP_TENANT_RATE", "WP_TENANT_BURST", "WP_IP_RATE", "WP_IP_BURST"),
@@ -84,8 +85,16 @@ class Surfaces:
                 starts.append(self._start_limited_gateway())
         await all_of(starts)
 
-    async def start_rail(self) -> None:
-        """Start the rail, with what it kept where it ran before.
+    async def start_repriced_rail(self) -> None:
+        """Start the rail again with other prices.
+
+        Raises:
+            ChildFault: It did not become ready.
+        """
+        await self.start_rail(_OTHER_PRICES)
+
+    async def start_rail(self, prices: str | None = None) -> None:
+        """Start the rail, with what it kept where it ran before, and with these prices in place of its own.
 
         Raises:
             ChildFault: It did not become ready.
@@ -101,6 +110,7 @@ class Surfaces:
             "WP_RAIL_CONFIRM_WAIT": "2",
             # A row takes a node away for some seconds, and the rows after it pay there.
             "WP_RAIL_NODE_LOOK_SECONDS": "20",
+            **({} if prices is None else {"WP_RAIL_PRICES": prices}),
             **self._join_environment(facts.rail),
         }
         is_new = not (plan.data_dir / "rail").exists()

@@ -19,6 +19,7 @@ from conformance.attacks.replay_changes import Material, Replay, list_changes
 from conformance.discovery.rail import Operation, variations
 from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
+from conformance.http.refusal_details import describe_refused_body
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.challenges import cache_control, is_shareable
@@ -27,6 +28,8 @@ from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, h
 # Replays in flight at the same time. Concurrency also finds rails that check a proof before they mark it as spent.
 _AT_ONCE = 16
 _OTHER_ANSWER = OpenPoint("nothing is bought twice, but the profile states another answer", "P-ST-04")
+_OPERATION_ROW: Final = "RAIL-WELD-08"
+_BODY_ROW: Final = "RAIL-WELD-09"
 _DISCLOSED = OpenPoint("nothing is bought again, but any client that sees the payment gets its answer", "5.7")
 # By status, the row about shared caches: that of the stored answer of a paid call, and that of refusals.
 ROW_BY_STATUS: Final[Mapping[int, str]] = {200: "RAIL-PAY-16", 402: "RAIL-402-18", 409: "RAIL-402-18"}
@@ -34,7 +37,21 @@ ROW_BY_STATUS: Final[Mapping[int, str]] = {200: "RAIL-PAY-16", 402: "RAIL-402-18
 
 @dataclass(slots=True)
 class Outcome:
-    """The results of the replays of one success."""
+    """The results of the replays of one success.
+
+    Attributes:
+        sent_count: How many were sent.
+        refused_count: How many were refused.
+        stored_count: How many got the stored answer.
+        server_faults: Answers that are no refusal of a request.
+        unanswered_replays: Replays without an answer, with the reason.
+        breaches: Replays that bought something, with the answer.
+        disclosures: Replays of other requests that got the stored answer.
+        same_answer: The answer to the unchanged replay.
+        refused_bodies: By row about another request, how such a request was refused for its body.
+        shown_rows: Rows about another request for which one got past its body.
+        answers_by_row: Answers by the row about shared caches.
+    """
 
     sent_count: int = 0
     refused_count: int = 0
@@ -44,6 +61,8 @@ class Outcome:
     breaches: list[tuple[Replay, Answer]] = field(default_factory=list)
     disclosures: list[tuple[Replay, Answer]] = field(default_factory=list)
     same_answer: Answer | None = None
+    refused_bodies: dict[str, str] = field(default_factory=dict)
+    shown_rows: set[str] = field(default_factory=set)
     answers_by_row: dict[str, list[Answer]] = field(default_factory=dict)
 
 
@@ -147,6 +166,7 @@ class Engine:
         # The unchanged replay is kept, because the profile may state its answer (`[rail] replay`).
         if not replay.changes:
             outcome.same_answer = answer
+        self._note_refused_body(replay, answer, outcome)
         if (row := ROW_BY_STATUS.get(answer.status)) is not None:
             outcome.answers_by_row.setdefault(row, []).append(answer)
         if answer.status == 200:
@@ -161,6 +181,18 @@ class Engine:
             # 503 is a regular refusal while the chain cannot be consulted, so only other server errors are noted.
             if answer.status >= 500 and answer.status != 503:
                 outcome.server_faults.append(f"{', '.join(replay.changes)}: answered {answer.status}")
+
+    def _note_refused_body(self, replay: Replay, answer: Answer, outcome: Outcome) -> None:
+        """Note whether another request was refused for its body, which does not show what its payment would buy."""
+        is_elsewhere = replay.url in {one.url for one in self.material.other_operations}
+        if not is_elsewhere and (replay.url != self.captured.url or replay.body == self.captured.body):
+            return
+        row = _OPERATION_ROW if is_elsewhere else _BODY_ROW
+        refusal = describe_refused_body(answer)
+        if refusal is None:
+            outcome.shown_rows.add(row)
+        else:
+            outcome.refused_bodies.setdefault(row, refusal)
 
     def _asks_something_else(self, replay: Replay) -> bool:
         """Return whether the replay's only change makes another request, or names a payment of another request.
@@ -219,11 +251,7 @@ class Engine:
                     )
         self._judge_disclosed(outcome, where, rows)
         self._judge_same(outcome.same_answer, where)
-        for row in rows:
-            if row not in broken_rows:
-                counts = f"{outcome.refused_count} refused, {outcome.stored_count} got the stored answer"
-                finding = f"{outcome.sent_count} replays: {counts}"
-                self._case.expect(row, True, "no second execution", finding, where=where)
+        self._judge_unbroken(outcome, where, [row for row in rows if row not in broken_rows])
         for replay, reason in outcome.unanswered_replays:
             axis = ", ".join(replay.changes) or "the same bytes again"
             for row in find_rows(replay, self.material):
@@ -231,6 +259,17 @@ class Engine:
                     self._case.mark_inconclusive(row, f"{axis}: {reason}; without an answer it was not refused")
         for fault in outcome.server_faults:
             self._case.note(f"{where}: a replay should be refused, not break the server: {fault}")
+
+    def _judge_unbroken(self, outcome: Outcome, where: Mapping[str, str], rows: Sequence[str]) -> None:
+        """Judge the rows that no replay broke. One is open if a refused body hid each time what would be sold."""
+        counts = f"{outcome.refused_count} refused, {outcome.stored_count} got the stored answer"
+        finding = f"{outcome.sent_count} replays: {counts}"
+        for row in rows:
+            if row in outcome.refused_bodies and row not in outcome.shown_rows:
+                refusal = outcome.refused_bodies[row]
+                self._case.mark_inconclusive(row, f"every other request was refused for its body: {refusal}")
+            else:
+                self._case.expect(row, True, "no second execution", finding, where=where)
 
     def _judge_same(self, answer: Answer | None, where: Mapping[str, str]) -> None:
         """Judge that a spent proof on its own request gets the answer that the profile states."""

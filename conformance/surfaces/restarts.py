@@ -16,12 +16,13 @@ def restart_command(case: Case, surface: str) -> Sequence[str] | None:
     return None if surface_table is None else surface_table.restart
 
 
-def leave_without_restart(case: Case, surface: str) -> None:
-    """Mark every row of a check as not applicable, because the profile has no restart command."""
-    key = f"[surfaces.{surface}] restart"
+def leave_without_restart(case: Case, surface: str, key: str = "restart") -> None:
+    """Mark every row of a check as not applicable, because the profile lacks a command, `restart` or another one."""
+    place, with_prices = f"[surfaces.{surface}] {key}", " with other prices" if key == "reprice" else ""
     for row in case.check.rows:
-        reason = f"the profile does not say how the {surface} is restarted ({key})"
-        case.mark_not_applicable(row, reason, skipped_trial=f"what a restart of the {surface} forgets (bind {key})")
+        reason = f"the profile does not say how the {surface} is restarted{with_prices} ({place})"
+        trial = f"what a restart of the {surface}{with_prices} forgets (bind {place})"
+        case.mark_not_applicable(row, reason, skipped_trial=trial)
 
 
 async def ready_for_restart(case: Case) -> None:

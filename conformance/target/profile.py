@@ -59,10 +59,13 @@ class Surface(Table):
             rail and the gateway; without it the report says that this was not tried. While the gateway's runs, up to
             five links are paid, for who pays in that very second has paid as well. What it starts is yours: it lives on
             after the run, and an interrupted run lets the command come to its end.
+        reprice: A command like `restart` that starts the rail again with other prices; `restart` brings the old ones
+            back. One row asks for it, of a target that claims the specification: what was quoted before is honoured.
     """
 
     url: Address
     restart: tuple[str, ...] | None = Field(default=None, min_length=1)
+    reprice: tuple[str, ...] | None = Field(default=None, min_length=1)
 
 
 class Claims(Table):

@@ -145,6 +145,10 @@ async def late_replay_buys_nothing(case: Case) -> None:
     )
     for other_operation in case.session.catalog.operations[1:]:
         answer = await present(case, other_operation, dict(sale.proof))
+        if (refusal := describe_refused_body(answer)) is not None:
+            obstacle = f"{other_operation.path} refused its body, which hides whether it took the payment: {refusal}"
+            case.mark_inconclusive("RAIL-WELD-08", obstacle, exchange=answer)
+            continue
         where = {"operation": other_operation.path}
         case.expect("RAIL-WELD-08", answer.status != 200, "not served", answer.status, exchange=answer, where=where)
 
@@ -213,14 +217,22 @@ async def _present_elsewhere(
     ]
     material = Material(operation, other_operations, [*known_bodies, *accepted_bodies], [], proof, [])
     where, is_body_accepted = {"operation": operation.path}, False
+    other_urls, refusals = {one.url for one in other_operations}, []
     for change in list_changes(material):
         if change.axis not in _REQUEST_AXES:
             continue
         answer = await send_replay(case, change.apply(original))
-        is_body_accepted |= change.axis == "body" and describe_refused_body(answer) is None
+        refusal = describe_refused_body(answer)
+        is_body_accepted |= change.axis == "body" and refusal is None
+        if change.apply(original).url in other_urls:
+            refusals.append(refusal)
         change_where = {**where, "axis": change.name}
         is_unserved = not (answer.status == 200 and extract_receipts(answer))
         case.expect(change.row, is_unserved, "not served", answer.status, exchange=answer, where=change_where)
+    if refusals and None not in refusals:
+        # A body that an operation does not accept hides whether it would have accepted the payment.
+        reason = f"every other operation refused the body: {refusals[0]}; bind [rail.bodies]"
+        case.mark_inconclusive("RAIL-WELD-08", reason)
     key = f"[rail.other_bodies] {operation.role}" if operation.role else "[rail.other_bodies]"
     if operation.is_guess and operation.varied_bodies is None:
         reason = f"no document describes the members of {operation.path}, so no optional one was added"

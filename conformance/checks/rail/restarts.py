@@ -1,6 +1,7 @@
-"""RAIL-WELD-11, RAIL-PAY-02 to -04 and RAIL-RCPT-02 and -03 over a restart of the rail.
+"""RAIL-WELD-11, RAIL-PAY-02 to -04, RAIL-RCPT-02 and -03, and RAIL-402-26 over a restart of the rail.
 
-A spent payment stays spent, an honest payment is served, and an earlier receipt verifies with the later keys.
+A spent payment stays spent, an honest payment is served, an earlier receipt verifies with the later keys, and an
+earlier quote is honoured by a rail with other prices.
 """
 
 from __future__ import annotations
@@ -20,9 +21,19 @@ from conformance.ledger import load
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Inconclusive, OpenPoint
+from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief
-from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, pay, present, purchase, redeem
+from conformance.surfaces.rail.purchase import (
+    Challenge,
+    Purchase,
+    challenge,
+    name_live_values,
+    pay,
+    present,
+    purchase,
+    redeem,
+)
 from conformance.surfaces.rail.receipts import receipt_of
 from conformance.surfaces.restarts import leave_without_restart, restart_command, start_again
 from conformance.vocabulary.lanes.families import decided_on
@@ -30,6 +41,7 @@ from conformance.vocabulary.lanes.families import decided_on
 _ONCE_ROW, _CHARGE_ROW = "RAIL-WELD-11", "RAIL-PAY-07"
 # The row of the lane whose payments the rail itself settles.
 _SETTLEMENT_ROW: Final = "RAIL-PAY-04"
+_TERMS_ROW: Final = "RAIL-402-26"
 _IN_SET, _IN_DID = "RAIL-RCPT-02", "RAIL-RCPT-03"
 # The rows that a payment is served, one for each family of lanes.
 _SERVICE_ROWS: Final = ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")
@@ -112,6 +124,73 @@ async def _buy_and_pay(case: Case, lane: str) -> _LaneState:
     sale = await purchase(case, operation, lane)
     quote = await challenge(case, operation)
     return _LaneState(lane, sale, quote, await pay(case, quote, lane))
+
+
+@check(
+    _TERMS_ROW,
+    surface="rail",
+    exclusive=Exclusive.RESTART,
+    fix="Store the terms (price, asset, payTo) with the time in which they were in force. Check a token against the "
+    "terms of its time of issue.",
+    quick=OWN_PROCESSES,
+)
+async def quotes_outlive_their_prices(case: Case) -> None:
+    """What was quoted before a restart with other prices is payable on its own terms while it lives.
+
+    Requests two challenges on every lane, and orders a task over A2A if the rail has it. Pays the first challenges.
+    Restarts the rail with other prices, by the profile's command, and pays the others on the terms that were quoted.
+    Expects that all are served, and a new challenge with another price. Then restarts the rail with its old prices.
+    """
+    rail_table = case.profile.surfaces["rail"]
+    if rail_table.restart is None or rail_table.reprice is None:
+        leave_without_restart(case, "rail", "restart" if rail_table.restart is None else "reprice")
+        return
+    operation, url = case.session.catalog.operations[0], case.session.rail + INDEX
+    lanes = case.profile.claims.lanes
+    early_quotes = {lane: await challenge(case, operation) for lane in lanes}
+    proofs = {lane: await pay(case, quote, lane) for lane, quote in early_quotes.items()}
+    open_quotes = {lane: await challenge(case, operation) for lane in lanes}
+    task = await a2a.order_service(case, operation) if case.profile.claims.includes("rail.a2a") else None
+    old_prices = _read_prices(await challenge(case, operation))
+    await start_again(case, rail_table.reprice, url)
+    try:
+        new_prices = _read_prices(await challenge(case, operation))
+        if new_prices == old_prices:
+            raise Inconclusive(f"the prices are still {old_prices} after the command [surfaces.rail] reprice")
+        for lane in lanes:
+            quote, proof = early_quotes[lane], proofs[lane]
+            await _judge_quote(case, quote, proof, {"lane": lane, "payment": "made before the restart"})
+            late_proof = await pay(case, open_quotes[lane], lane)
+            where = {"lane": lane, "payment": "made after the restart, on the terms from before it"}
+            await _judge_quote(case, open_quotes[lane], late_proof, where)
+        if task is not None and task.id is not None and task.asks_for_payment and lanes:
+            await _judge_task(
+                case, Challenge(operation, operation.body, task.answer, tuple(map(dict, task.entries))), lanes[0]
+            )
+    finally:
+        await start_again(case, rail_table.restart, url)
+
+
+def _read_prices(quote: Challenge) -> list[str]:
+    return sorted(str(entry.get("maxAmountRequired")) for entry in quote.accepts)
+
+
+async def _judge_quote(case: Case, quote: Challenge, proof: Mapping[str, Any], where: Mapping[str, str]) -> None:
+    answer = await redeem(case, quote.operation, dict(proof), body=quote.body)
+    case.expect(_TERMS_ROW, answer.status == 200, "200", brief(answer), exchange=answer, where=where)
+
+
+async def _judge_task(case: Case, quote: Challenge, lane: str) -> None:
+    """Judge that a payment on the terms of a task from before the restart is served over A2A, with its order."""
+    proof = await pay(case, quote, lane)
+    name_live_values(case, proof)
+    # With the order in place of the task: P-RA-12 holds for tasks that a restart has ended, too.
+    metadata = {a2a.STATUS_KEY: "payment-submitted", a2a.PAYLOAD_KEY: dict(proof)}
+    task = a2a.task_of(await a2a.send(case, a2a.orders(case, quote.operation)[0], metadata=metadata))
+    if task.payment_status == "payment-submitted" and task.id is not None:
+        task = await a2a.settle_task(case, task.id, proof)
+    where = {"lane": lane, "door": "A2A", "payment": "made after the restart, on the terms from before it"}
+    case.expect(_TERMS_ROW, task.state == "completed", "completed", task.describe(), exchange=task.answer, where=where)
 
 
 async def _judge_lane(case: Case, state: _LaneState, keys: Mapping[str, list[Ed25519Key]]) -> None:

@@ -70,3 +70,54 @@ async def test_without_a_command_nothing_is_asked() -> None:
     rail = Rail()
     assert set((await run_check(CHECK, rail)).values()) == {Verdict.NOT_APPLICABLE}
     assert not [call for call in rail.calls if call.proof]
+
+
+REPRICED = "quotes_outlive_their_prices"
+
+
+def repriced_profile(marker: Path) -> str:
+    """Return a profile with both commands: the file exists while the rail has other prices."""
+    words = f'restart = ["sh", "-c", "rm {marker}"]\nreprice = ["sh", "-c", "touch {marker}"]\n[claims]'
+    return PROFILE.replace("[claims]", words) + 'specification = "1"\n'
+
+
+def make_repriced_rail(marker: Path, *, forgets: bool, other_prices: bool = True) -> Rail:
+    """Return a rail whose prices change with the file; one that forgets knows no token from before."""
+    tokens_before: set[str] = set()
+
+    def change_reply(call: Call, honest: Reply) -> Reply:
+        if honest.status == 402:
+            entry = honest.document["accepts"][0]
+            if marker.exists() and other_prices:
+                entry["maxAmountRequired"] = "12500"
+            elif not marker.exists():
+                tokens_before.add(entry["extra"]["payment_reference"])
+        is_old = call.proof is not None and call.proof.get("payment_reference") in tokens_before
+        return rail.challenge(call) if forgets and is_old and marker.exists() else honest
+
+    rail = Rail(change_reply)
+    return rail
+
+
+@pytest.mark.parametrize(("forgets", "verdict"), [(False, Verdict.PASS), (True, Verdict.FAIL)])
+async def test_a_rail_that_forgets_its_quotes_fails(forgets: bool, verdict: Verdict, tmp_path: Path) -> None:
+    """The row is decided by payments before and after the restart, and the old prices are back afterwards."""
+    marker = tmp_path / "repriced"
+    rail = make_repriced_rail(marker, forgets=forgets)
+    assert await run_check(REPRICED, rail, repriced_profile(marker)) == {"RAIL-402-26": verdict}
+    assert not marker.exists()
+
+
+async def test_prices_that_stay_show_nothing(tmp_path: Path) -> None:
+    """A command that changes no price leaves the row open."""
+    marker = tmp_path / "repriced"
+    rail = make_repriced_rail(marker, forgets=False, other_prices=False)
+    assert await run_check(REPRICED, rail, repriced_profile(marker)) == {"RAIL-402-26": Verdict.INCONCLUSIVE}
+
+
+async def test_without_a_command_for_other_prices_nothing_is_asked(tmp_path: Path) -> None:
+    """The row is not applicable, and nothing is paid."""
+    rail = Rail()
+    profile = profile_with(tmp_path / "done") + 'specification = "1"\n'
+    assert await run_check(REPRICED, rail, profile) == {"RAIL-402-26": Verdict.NOT_APPLICABLE}
+    assert not [call for call in rail.calls if call.proof]

@@ -63,8 +63,9 @@ class Binding(Rail):
         if not isinstance(body, dict) or not _is_known(body) or len(call.body) > self.most:
             return REFUSAL
         is_bound = (call.method, call.path, self.bound(body, call.query))
-        is_paid = call.proof is not None and call.proof["tx_id"] in self.paid
-        if not is_paid or self.quoted[call.proof["payment_reference"]] != is_bound:
+        proof = call.proof if isinstance(call.proof, dict) else {}
+        is_paid = proof.get("tx_id") in self.paid
+        if not is_paid or self.quoted.get(proof.get("payment_reference")) != is_bound:
             reply = self.challenge(call)
             self.quoted[reply.document["accepts"][0]["extra"]["payment_reference"]] = is_bound
             return reply
@@ -119,3 +120,18 @@ async def test_what_an_operation_refuses_for_itself_decides_nothing(limits: Any)
     assert set(verdicts.values()) == {Verdict.PASS}
     assert {call.path for call in rail.served} == set(PATHS)
     assert max(len(call.body) for call in rail.served) <= 600
+
+
+class Picky(Binding):
+    """A rail that sells one operation, and refuses each body at the others once a payment is presented."""
+
+    def _paid_call(self, call: Call) -> Reply:
+        is_other = call.path != next(iter(PATHS))
+        return REFUSAL if is_other and call.proof is not None else super()._paid_call(call)
+
+
+@pytest.mark.parametrize("check", [UNSPENT, "captured_proof_buys_nothing_else"])
+async def test_operations_that_refuse_every_body_show_no_weld(check: str) -> None:
+    """A refused body hides whether the operation would have taken the payment, so the row is open."""
+    verdicts = await run_check(check, Picky(whole), PROFILE)
+    assert verdicts["RAIL-WELD-08"] is Verdict.INCONCLUSIVE
