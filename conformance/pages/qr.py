@@ -122,7 +122,7 @@ def read_payload(text: str) -> Payload:
     # the page.
     fragment = urlsplit(text).fragment if text.startswith(("http://", "https://")) else ""
     if (request := _ETHEREUM.match(fragment or text)) is not None:
-        asking: dict[str, str] = dict(parse_qsl(request[3]))
+        asking = _parse_query(request[3])
         number = request[2]
         return Payload(
             text,
@@ -145,8 +145,12 @@ def read_payload(text: str) -> Payload:
 
 def _parts(text: str) -> tuple[str, Mapping[str, str]]:
     address, _, query = text.partition("?")
+    return unquote(address).strip("/"), _parse_query(query)
+
+
+def _parse_query(query: str) -> Mapping[str, str]:
     # A plus sign is literal in these schemes, unlike in forms.
-    return unquote(address).strip("/"), dict(parse_qsl(query.replace("+", "%2B")))
+    return dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True))
 
 
 def _integer(text: str | None) -> int | None:

@@ -12,6 +12,7 @@ from conformance.surfaces.gateway.calls import CHECKOUT, brief
 from conformance.surfaces.gateway.orders import OpenedLink
 
 _ROW: Final = "GW-CHK-19"
+_PENDING_ROW: Final = "GW-CHK-12"
 ATTESTATION_MEMBERS: Final = ("settlement_attestation", "settlement_attestation_jws")
 """Members of a paid link's status: the attestation as an object, and as a compact JWS."""
 
@@ -71,10 +72,10 @@ async def judge_same_status(
 
 
 async def judge_abandoned(case: Case, link: OpenedLink, tx_id: str) -> None:
-    """Judge that a link cannot be abandoned while its payment is pending (P-CK-07).
+    """Judge that a pending payment, when shown, pays no link, and that its link cannot be abandoned (P-CK-07).
 
-    Targets differ in how much of a node's pool they see. So it is judged only if the target itself says that it knows
-    the payment, and says something else about a transaction that does not exist.
+    Targets differ in how much of a node's pool they see. So abandoning is judged only if the target itself says that it
+    knows the payment, and says something else about a transaction that does not exist.
     """
     if not case.profile.claims.includes("gateway.checkout"):
         case.mark_not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
@@ -87,6 +88,13 @@ async def judge_abandoned(case: Case, link: OpenedLink, tx_id: str) -> None:
     other_answer, verify_answer = [
         await case.client.call("POST", f"{url}/verify", json_body={"tx_id": one}) for one in (unknown_id, tx_id)
     ]
+    status = await case.client.call("GET", f"{url}/status")
+    where = {"payment": "submitted, in no block, and shown to the gateway"}
+    is_early = _is_paid(verify_answer) or _is_paid(status)
+    finding = f"{brief(verify_answer)}, then {brief(status)}"
+    if not case.expect(_PENDING_ROW, not is_early, "not paid", finding, exchange=verify_answer, where=where):
+        case.mark_not_applicable(_ROW, "the target takes a payment that is in no block for final")
+        return
     if _PENDING_REASON not in verify_answer.body or _PENDING_REASON in other_answer.body:
         case.mark_not_applicable(_ROW, "the target does not know of a payment that is in no block yet")
         return

@@ -308,8 +308,9 @@ async def pending_payment(case: Case) -> None:
     meanwhile, and then releases the first. Expects that only the third is Paid while the first waits, that the first
     turns to Paid once it is confirmed, and the second never does.
 
-    If the target claims such calls, shows the waiting payment to it. If the answer says that it is not confirmed yet,
-    abandons its link. Expects a client error, and the status `active`.
+    If the target claims such calls, shows the waiting payment to it. Expects that neither the answer nor the status of
+    the link says paid. If the answer says that it is not confirmed yet, abandons its link. Expects a client error, and
+    the status `active`.
     """
     node_payer, wallet = await case.session.payers.for_gateway(case.lane), await payer(case)
     names = await node_payer.fault_names() if isinstance(node_payer, Controlled) else ()

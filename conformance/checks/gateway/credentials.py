@@ -221,25 +221,29 @@ async def a_deleted_key_is_rejected(case: Case) -> None:
         case.mark_not_applicable("GW-AUTH-03", "the profile names no administrator of a gateway with that option")
         return
     await create(case, Creation(LINKS, link_body(case, keys.second), keys.second))
-    await keys.delete()
-    await _judge_deleted(case, keys.second, "deleted")
+    answer = await keys.request_deletion(keys.key_id)
+    await _judge_deleted(case, keys.second, "deleted", answer)
     await _judge_valid(case, keys.first, "the other one of its tenant")
     rotated_keys = await keys.rotate_further_key()
     await create(case, Creation(LINKS, link_body(case, rotated_keys.old), rotated_keys.old))
-    await keys.delete(rotated_keys.old_id)
     # A rotated key stays valid for days (P-AU-04). Deleting it has to end that period, too.
-    await _judge_deleted(case, rotated_keys.old, "deleted after it was rotated")
+    answer = await keys.request_deletion(rotated_keys.old_id)
+    await _judge_deleted(case, rotated_keys.old, "deleted after it was rotated", answer)
     await _judge_valid(case, rotated_keys.successor, "the successor of a rotated key that was deleted")
 
 
-async def _judge_deleted(case: Case, tenant: Credentials, state: str) -> None:
-    """Judge that a key is rejected within the time for which a server may cache it."""
+async def _judge_deleted(case: Case, tenant: Credentials, state: str, deletion: Answer) -> None:
+    """Judge that a key is rejected within the time for which a server may cache it.
+
+    A deletion that is refused is judged in the same way: the key works on, and its owner has no way to end it.
+    """
     deadline = time.monotonic() + _FORGOTTEN_SECONDS
     answer = await send_plain_link(case, tenant)
     while not is_rejected(answer) and time.monotonic() < deadline:
         await asyncio.sleep(_LOOK_SECONDS)
         answer = await send_plain_link(case, tenant)
-    finding, where = brief(answer), {"key": state}
+    finding = f"{brief(answer)}; its deletion was answered {deletion.status}"
+    where = {"key": state}
     case.expect("GW-AUTH-03", is_rejected(answer), "a client error", finding, exchange=answer, where=where)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
+from conformance.assertions.gateway.refusals import Refusal, Request, judge_refusal
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
@@ -23,40 +23,13 @@ from conformance.surfaces.gateway.calls import (
     target_of,
 )
 
-ROW = "GW-ERR-06"
 _JSON: Final = {"content-type": "application/json"}
 _UNKNOWN_ID: Final = "00000000-0000-4000-8000-000000000000"
 _UNKNOWN_TOKEN: Final = "A" * 22
-_LOCATIONS: Final = ("body", "query", "path", "header")
-
-
-# Method, path, body and header fields of a request.
-Request: TypeAlias = tuple[str, str, bytes | None, Mapping[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """One call and its expected refusal.
-
-    Attributes:
-        description: The fault, for the reader.
-        call: Method, path, body and header fields.
-        status: Expected status.
-        code: Expected member `error`.
-        members: Expected context members; a type stands for any value of it.
-        headers: Expected header fields, in their exact spelling.
-    """
-
-    description: str
-    call: Request
-    status: int
-    code: str
-    members: Mapping[str, Any] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @check(
-    ROW,
+    "GW-ERR-06",
     surface="gateway",
     fix="Take status, code and context members of each refusal from the table in 3.2, from one place in the code. "
     "Repeat X-Request-Id as request_id.",
@@ -75,54 +48,14 @@ async def refusals_have_their_codes(case: Case) -> None:
     refusals = [*_list_open_refusals(), *_list_credential_refusals(tenant), *_list_body_refusals(case, tenant)]
     answers = await run_concurrently(_send(case, refusal) for refusal in refusals)
     for refusal, answer in zip(refusals, answers, strict=True):
-        _judge(case, refusal, answer)
+        judge_refusal(case, refusal, answer)
     for refusal in (*await _list_repeated_creations(case, tenant), *await _list_link_refusals(case, tenant)):
-        _judge(case, refusal, await _send(case, refusal))
+        judge_refusal(case, refusal, await _send(case, refusal))
 
 
 async def _send(case: Case, refusal: Refusal) -> Answer:
     method, path, body, headers = refusal.call
     return await target_of(case)(method, path, body=body, headers=headers)
-
-
-def _judge(case: Case, refusal: Refusal, answer: Answer) -> None:
-    faults = find_faults(refusal, answer)
-    expectation = f"{refusal.status} {refusal.code}" + "".join(f", {name}" for name in refusal.members)
-    where = {"fault": refusal.description}
-    case.expect(ROW, not faults, expectation, ", ".join(faults), exchange=answer, where=where)
-
-
-def find_faults(refusal: Refusal, answer: Answer) -> list[str]:
-    """Return what is wrong with an answer that should be a refusal, in words; empty if nothing is."""
-    body = answer.read_object()
-    faults = [] if answer.status == refusal.status else [f"status {answer.status}"]
-    faults += [] if body.get("error") == refusal.code else [f"error {body.get('error')!r}"]
-    request_id = answer.headers.get("X-Request-Id")
-    faults += [] if request_id and body.get("request_id") == request_id else ["request_id is not X-Request-Id"]
-    faults += [name for name, expected in refusal.members.items() if not _fits(body.get(name), expected)]
-    faults += [name for name, value in refusal.headers.items() if answer.headers.get(name) != value]
-    if refusal.code == "validation_error":
-        faults += _find_detail_faults(body.get("detail"))
-    return faults
-
-
-def _fits(value: Any, expected: Any) -> bool:
-    return isinstance(value, expected) if isinstance(expected, type) else bool(value == expected)
-
-
-def _find_detail_faults(detail: Any) -> list[str]:
-    """Return what `detail` of a 422 lacks: items with loc, msg and type, without what was sent (P-GW-02)."""
-    if not isinstance(detail, list) or not detail:
-        return ["no detail"]
-    faults = []
-    for item in detail:
-        members = item if isinstance(item, dict) else {}
-        location = members.get("loc")
-        if not isinstance(location, list) or not location or location[0] not in _LOCATIONS:
-            faults.append("detail.loc")
-        faults += [f"detail.{name}" for name in ("msg", "type") if not isinstance(members.get(name), str)]
-        faults += ["detail.input"] if "input" in members else []
-    return faults
 
 
 def _list_open_refusals() -> Iterator[Refusal]:

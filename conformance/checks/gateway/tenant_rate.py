@@ -7,8 +7,7 @@ than 360 in any minute do not.
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +19,8 @@ from conformance.assertions.gateway.limits import (
     select_throttled,
 )
 from conformance.assertions.gateway.nothing_created import judge_nothing_created
+from conformance.assertions.gateway.refusals import ROW as CODE_ROW
+from conformance.assertions.gateway.refusals import Refusal, judge_refusal
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
@@ -51,6 +52,8 @@ _ROUNDS, _ROUND_SIZE, _APART = 9, 34, 6.0
 # As many as the burst, so that the suite's own concurrency never spreads the burst over time.
 _AT_ONCE = 60
 _SAMPLE_SIZE = 3
+# Calls of a tenant that another one must not throttle, far fewer than its burst.
+_FEW_CALLS = 10
 _HOUR_SECONDS = 3600.0
 # Calls that a tenant may make in any minute, sustained (P-RL-01).
 _SUSTAINED_CALLS = 300
@@ -69,12 +72,16 @@ class ClientDisguises:
     """The variations of a tenant's calls that must still count for it: its keys, and proxies' header fields.
 
     Attributes:
-        keys: The tenant with each of its keys, over and over.
+        tenant: The tenant, with one of its keys.
+        keys: The tenant with each of its test keys, over and over.
+        live: The tenant with a live key, for calls that a key of either mode may make; None if it has none.
         clients: Numbers of the clients that the forwarding fields name, one for each call; None if they are not sent.
         what: These in words, for the reader.
     """
 
+    tenant: Credentials
     keys: Iterator[Credentials]
+    live: Credentials | None
     clients: Iterator[int] | None
     what: str
 
@@ -88,7 +95,7 @@ async def send_burst(
     """
     creations = _build_creations(case, tenant, count, with_keys=False)
     if disguises is not None:
-        creations = [replace(one, tenant=next(disguises.keys)) for one in creations]
+        creations = [_choose_key(one, disguises) for one in creations]
     clients = None if disguises is None else disguises.clients
     calls = (
         post(service.call if clients is None else _make_forwarding_caller(service, next(clients)), one)
@@ -97,9 +104,15 @@ async def send_burst(
     return [name_live_values(case, answer) for answer in await run_concurrently(calls, at_once=_AT_ONCE)]
 
 
-@asynccontextmanager
-async def _yield_disguises(case: Case, service: LimitedGateway) -> AsyncIterator[ClientDisguises]:
-    """Yield the variations of the first tenant's calls with which plain calls succeed; delete a key made here.
+def _choose_key(creation: Creation, disguises: ClientDisguises) -> Creation:
+    """Return a creation with another key of its tenant; a live key creates resources, which are of no network."""
+    if creation.path == RESOURCES and disguises.live is not None:
+        return replace(creation, tenant=disguises.live)
+    return replace(creation, tenant=next(disguises.keys))
+
+
+async def _find_disguises(case: Case, service: LimitedGateway) -> ClientDisguises:
+    """Return the variations of a tenant's calls with which plain calls succeed.
 
     Raises:
         Inconclusive: A plain call does not succeed.
@@ -110,33 +123,46 @@ async def _yield_disguises(case: Case, service: LimitedGateway) -> AsyncIterator
     is_forwarded = is_created(
         case, name_live_values(case, await post(_make_forwarding_caller(service, next(numbers)), plain_creation))
     )
-    async with _yield_keys(case, service, plain_creation) as keys:
-        variations = ["with two keys in turn"] if keys[1:] else []
-        variations += ["forwarded for as many clients"] if is_forwarded else []
-        yield ClientDisguises(
-            itertools.cycle(keys), numbers if is_forwarded else None, "".join(f", {one}" for one in variations)
-        )
+    keys, live = await _create_keys(case, service, plain_creation)
+    variations = ["with two keys in turn"] if keys[1:] else []
+    variations += ["with a live key for resources"] if live is not None else []
+    variations += ["forwarded for as many clients"] if is_forwarded else []
+    return ClientDisguises(
+        keys[0],
+        itertools.cycle(keys),
+        live,
+        numbers if is_forwarded else None,
+        "".join(f", {one}" for one in variations),
+    )
 
 
-@asynccontextmanager
-async def _yield_keys(
+async def _create_keys(
     case: Case, service: LimitedGateway, plain_creation: Creation
-) -> AsyncIterator[Sequence[Credentials]]:
-    """Yield the tenant with its key, and with a second key if one can be created and plain calls succeed with it."""
+) -> tuple[Sequence[Credentials], Credentials | None]:
+    """Create an approved tenant with two test keys and a live key, with which plain calls succeed.
+
+    Returns:
+        The tenant with its test keys, and with its live key if that creates resources. If no tenant can be created,
+        the tenant of the plain creation alone.
+    """
+    tenant = plain_creation.tenant
     try:
-        second_key = await service.add_second_key(plain_creation.tenant)
-    except Inconclusive as reason:
+        admin = service.find_administrator()
+        if admin is None:
+            return [tenant], None
+        own = await admin.create_tenant("Weldproof rate", tenant.payout)
+        await admin.approve(own)
+        keys = [own, await admin.add_key(own, "test")]
+        live = await admin.add_key(own, "live")
+        for key in keys:
+            await create(case, replace(plain_creation, tenant=key), service.call)
+        if case.profile.gateway_bindings.resource_body is None:
+            return keys, None
+        answer = await post(service.call, Creation(RESOURCES, resource_body(case), live))
+    except (Inconclusive, Unreachable) as reason:
         case.note(f"the rate is judged with one key of the tenant: {reason}")
-        second_key = None
-    if second_key is None:
-        yield [plain_creation.tenant]
-        return
-    try:
-        answer = name_live_values(case, await post(service.call, replace(plain_creation, tenant=second_key.second)))
-        yield [plain_creation.tenant, *([second_key.second] if is_created(case, answer) else [])]
-    finally:
-        with suppress(Inconclusive, Unreachable):
-            await second_key.delete()
+        return [tenant], None
+    return keys, live if is_created(case, name_live_values(case, answer)) else None
 
 
 def _make_forwarding_caller(service: LimitedGateway, client: int) -> Caller:
@@ -178,7 +204,7 @@ async def exhaust_rate(case: Case, service: LimitedGateway, tenant: Credentials)
     return refusals
 
 
-@check("GW-RATE-01", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
+@check("GW-RATE-01", "GW-RATE-05", "GW-RATE-06", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
 async def a_sustained_rate_is_throttled(case: Case) -> None:
     """A tenant that sustains more than 300 requests per minute gets 429.
 
@@ -186,20 +212,24 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
 
     * 361 concurrent calls.
     * A burst of 60, and 34 more every six seconds, which are 366 in less than a minute. Each names another client in
-      its forwarding fields, and two keys of the tenant take turns if a second one can be created.
+      its forwarding fields. If keys can be created, two test keys of a tenant take turns, and its live key creates
+      resources.
     * 361 calls with an invalid body, and 60 valid ones.
+
+    After the second load another tenant sends ten creations, of which none may be answered 429. Then waits as the last
+    429 of the load says, and expects that a creation succeeds.
 
     Which fault of a faulty call wins is open, so only the valid calls of the last load have to be answered 429. If the
     target refuses calls with forwarding fields, none has them.
     """
-    async with limited_gateway(case) as service, _yield_disguises(case, service) as disguises:
-        tenant = service.tenant("first")
+    async with limited_gateway(case) as service:
+        disguises, tenant = await _find_disguises(case, service), service.tenant("first")
         start_time = service.now
         refusals = select_throttled(await send_burst(case, service, tenant, CALLS_IN_A_MINUTE))
         require_quick_calls(service, start_time, refusals, f"{CALLS_IN_A_MINUTE} calls")
         _judge_throttling(case, refusals, f"{CALLS_IN_A_MINUTE} calls at once")
         await service.advance(MINUTE + 1)
-        await _judge_sustained(case, service, tenant, disguises)
+        await _judge_sustained(case, service, disguises)
         await service.advance(MINUTE + 1)
         start_time = service.now
         calls = (post(service.call, Creation(LINKS, {}, tenant)) for _ in range(CALLS_IN_A_MINUTE))
@@ -210,10 +240,9 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
         _judge_throttling(case, refusals, f"{CALLS_IN_A_MINUTE} calls that fail by their body and {BURST} good ones")
 
 
-async def _judge_sustained(
-    case: Case, service: LimitedGateway, tenant: Credentials, disguises: ClientDisguises
-) -> None:
+async def _judge_sustained(case: Case, service: LimitedGateway, disguises: ClientDisguises) -> None:
     """Send a burst and then calls evenly spread, with other keys and header fields; judge that some are throttled."""
+    tenant = disguises.tenant
     start_time, answers = service.now, await send_burst(case, service, tenant, BURST, disguises)
     # The refill counts from this moment. Until the burst was answered the bucket may have been full, and then it gained
     # nothing.
@@ -226,6 +255,7 @@ async def _judge_sustained(
         select_throttled(answers),
     )
     require_quick_calls(service, start_time, refusals, f"{len(answers)} calls")
+    await _judge_after_load(case, service, tenant, refusals)
     accepted_count = sum(is_created(case, one) for one in answers)
     # A target may refuse some of the calls for their forwarding fields. If it accepted no more than the limit allows,
     # the absence of a 429 proves nothing.
@@ -235,6 +265,48 @@ async def _judge_sustained(
         )
         return
     _judge_throttling(case, refusals, load_name)
+
+
+async def _judge_after_load(
+    case: Case, service: LimitedGateway, tenant: Credentials, refusals: Sequence[Answer]
+) -> None:
+    """Judge after a sustained load that another tenant is not throttled, and that Retry-After was long enough."""
+    if not refusals:
+        for row in ("GW-RATE-05", "GW-RATE-06"):
+            case.mark_not_applicable(row, "the sustained load met no 429, which GW-RATE-01 judges")
+        return
+    try:
+        other_tenant = service.tenant("second")
+    except Inconclusive as reason:
+        case.mark_inconclusive("GW-RATE-06", str(reason))
+    else:
+        await _judge_alone(case, service, tenant, other_tenant)
+    wait = read_retry_after(refusals[-1], service.now)
+    if wait is None:
+        case.mark_not_applicable("GW-RATE-05", "the 429 has no Retry-After, which GW-RATE-03 judges")
+        return
+    await _judge_after_wait(case, service, tenant, refusals[-1], wait)
+
+
+async def _judge_alone(case: Case, service: LimitedGateway, busy_tenant: Credentials, idle_tenant: Credentials) -> None:
+    """Judge that ten creations of a tenant are not throttled after the rate of another one is exhausted."""
+    answers = await send_burst(case, service, idle_tenant, _FEW_CALLS)
+    refusals = select_throttled(answers)
+    answer, where = (refusals or answers)[0], {"exhausted": busy_tenant.name}
+    finding = f"{len(refusals)} of {len(answers)}"
+    case.expect("GW-RATE-06", not refusals, "no 429", finding, exchange=answer, where=where)
+
+
+async def _judge_after_wait(
+    case: Case, service: LimitedGateway, tenant: Credentials, refusal: Answer, wait: float
+) -> None:
+    """Judge that the wait of a 429 is within the hour, and that a creation after it succeeds."""
+    if not case.expect("GW-RATE-05", wait <= _HOUR_SECONDS, "a wait within the hour", f"{wait:g} s", exchange=refusal):
+        return
+    # The target's word is taken literally: a wait that is too short makes clients retry in vain.
+    await service.advance(wait + _CLOCKS_APART)
+    answer = name_live_values(case, await post(service.call, Creation(LINKS, link_body(case, tenant), tenant)))
+    case.expect("GW-RATE-05", 200 <= answer.status < 300, "success", brief(answer), exchange=answer)
 
 
 def _judge_throttling(case: Case, refusals: Sequence[Answer], load_name: str) -> None:
@@ -260,15 +332,22 @@ async def a_burst_passes(case: Case) -> None:
             await service.advance(MINUTE + 1)
 
 
-@check("GW-RATE-03", "GW-RATE-04", "GW-HTTP-08", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
+@check("GW-RATE-03", "GW-RATE-04", "GW-HTTP-08", CODE_ROW, surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
 async def a_throttled_call_is_told_when_to_come_back(case: Case) -> None:
     """Every 429 carries Retry-After with seconds or an HTTP date, the error envelope, and a request id.
 
-    Exhausts a tenant's rate with creations of links and resources. Expects all three of every 429.
+    Exhausts a tenant's rate with creations of links and resources. Expects all three of every 429. Of a target that
+    claims the specification also expects the code `rate_limited`, and the seconds of Retry-After as `retry_after`.
     """
     async with limited_gateway(case) as service:
         for answer in await exhaust_rate(case, service, service.tenant("first")):
             judge_throttled(case, service, answer)
+            # A date as Retry-After is allowed, too. Then the number of seconds cannot be compared.
+            value = answer.headers.get("Retry-After", "")
+            members: dict[str, Any] = {"retry_after": int(value) if value.isdecimal() else int}
+            judge_refusal(
+                case, Refusal("too many calls", ("POST", LINKS, None, {}), 429, "rate_limited", members), answer
+            )
 
 
 @check("GW-RATE-05", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
@@ -284,15 +363,7 @@ async def a_call_succeeds_after_the_wait(case: Case) -> None:
         wait = read_retry_after(last_refusal, service.now)
         if wait is None:
             raise Inconclusive("the 429 has no Retry-After, which GW-RATE-03 judges")
-        if not case.expect(
-            "GW-RATE-05", wait <= _HOUR_SECONDS, "a wait within the hour", f"{wait:g} s", exchange=last_refusal
-        ):
-            return
-        # The target's word is taken literally: a wait that is too short makes clients retry in vain.
-        await service.advance(wait + _CLOCKS_APART)
-        answer = name_live_values(case, await post(service.call, Creation(LINKS, link_body(case, tenant), tenant)))
-        finding = brief(answer)
-        case.expect("GW-RATE-05", 200 <= answer.status < 300, "success", finding, exchange=answer)
+        await _judge_after_wait(case, service, tenant, last_refusal, wait)
 
 
 @check("GW-RATE-06", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
@@ -305,11 +376,7 @@ async def a_tenant_is_throttled_alone(case: Case) -> None:
         first, second = service.tenant("first"), service.tenant("second")
         for busy_tenant, idle_tenant in ((first, second), (second, first)):
             await exhaust_rate(case, service, busy_tenant)
-            answers = await send_burst(case, service, idle_tenant, 10)
-            refusals = select_throttled(answers)
-            answer, where = (refusals or answers)[0], {"exhausted": busy_tenant.name}
-            finding = f"{len(refusals)} of {len(answers)}"
-            case.expect("GW-RATE-06", not refusals, "no 429", finding, exchange=answer, where=where)
+            await _judge_alone(case, service, busy_tenant, idle_tenant)
             await service.advance(MINUTE + 1)
 
 

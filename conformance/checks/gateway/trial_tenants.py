@@ -6,6 +6,11 @@ enforces them when a link is created, by the key's mode, the decision about the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Final
+
+from conformance.assertions.gateway.refusals import ROW as CODE_ROW
+from conformance.assertions.gateway.refusals import Refusal, Request, judge_refusal
 from conformance.engine.check import Case, check
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
@@ -13,18 +18,21 @@ from conformance.lanes.payers import open_checkout_payer
 from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.surfaces.gateway.administration import Administrator, administrator
 from conformance.surfaces.gateway.calls import LINKS, Creation, brief, link_body, name_live_values, post, target_of
-from conformance.surfaces.gateway.orders import odd_amount, open_link, pay_rightly
+from conformance.surfaces.gateway.orders import odd_amount, open_link, pay_rightly, payer
 from conformance.vocabulary.network import LOCAL_ENDING
 
 _MILLIONTHS = 1_000_000
 # The least amount that shows that the allowance is used up; the trial's links are as small.
 _CENT = 0.01
+_CREATION: Final[Request] = ("POST", LINKS, None, {})
+_NOT_APPROVED: Final = "kyb_required_for_mainnet"
 
 
 @check(
     "GW-TEN-01",
     "GW-TEN-02",
     "GW-TEN-03",
+    CODE_ROW,
     surface="gateway",
     lane="each",
     fix="Check at the creation of a link, in this order: the decision about the tenant, and the mode of the key. Then "
@@ -35,14 +43,16 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     """An unapproved tenant has test networks only; an approved one has mainnet with a live key, up to the allowance.
 
     Creates a tenant. Requests links on a test network and on mainnet, and a live key. With the tenant's own key
-    requests its approval and a live key. Approves it with the plan trial, and requests links with either key. Pays one
-    mainnet link, and requests a link of the whole allowance before and after. Finally takes the approval back.
+    requests its approval and a live key. Approves it with the plan trial, and requests links with either key. Pays a
+    link on the test network, if possible. Then pays one mainnet link, and requests a link of the whole allowance before
+    and after. Finally takes the approval back.
 
     Expects:
 
     * while it is not approved: client errors for mainnet, for a live key, and for its own requests of approval and key,
     * while it is approved: the test network with the test key only, and mainnet with the live key only,
-    * a link of the whole allowance only as long as nothing was paid.
+    * a link of the whole allowance only as long as nothing was paid on mainnet,
+    * of a target that claims the specification, the code and the context members of 3.2 for each refusal.
     """
     admin, networks = administrator(case), _test_and_main(case)
     test_network, main_network = networks
@@ -50,7 +60,9 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     payout = {name: case.session.tenants.find_first_on(name).payout[name] for name in networks}
     tenant = await admin.create_tenant("Weldproof trial", payout)
     await _judge_link_request(case, "GW-TEN-01", tenant, test_network, is_allowed=True, stage="on trial")
-    await _judge_link_request(case, "GW-TEN-01", tenant, main_network, is_allowed=False, stage="on trial")
+    await _judge_link_request(
+        case, "GW-TEN-01", tenant, main_network, is_allowed=False, stage="on trial", refusal=_not_approved(main_network)
+    )
     # Live keys reach mainnet (P-TR-04), so even the administrator must not create one before the approval.
     live_key_answer = await admin.call("POST", tenant.id, "api-keys", body={"mode": "live"})
     case.expect(
@@ -60,6 +72,9 @@ async def a_tenant_pays_its_way(case: Case) -> None:
         live_key_answer.status,
         exchange=live_key_answer,
     )
+    judge_refusal(
+        case, Refusal("a live key on trial", ("POST", "api-keys", None, {}), 422, _NOT_APPROVED), live_key_answer
+    )
     await _judge_self_approval(case, tenant, main_network)
     live_key = await _approve_tenant(admin, tenant)
     for key, network, is_allowed in (
@@ -68,14 +83,35 @@ async def a_tenant_pays_its_way(case: Case) -> None:
         (live_key, test_network, False),
         (live_key, main_network, True),
     ):
-        stage = "approved, with the test key" if key is tenant else "approved, with the live key"
-        await _judge_link_request(case, "GW-TEN-02", key, network, is_allowed=is_allowed, stage=stage)
+        mode = "test" if key is tenant else "live"
+        members = {"key_mode": mode, "network": network}
+        refusal = Refusal(f"a {mode} key on {network}", _CREATION, 403, "key_mode_mismatch", members)
+        await _judge_link_request(
+            case,
+            "GW-TEN-02",
+            key,
+            network,
+            is_allowed=is_allowed,
+            stage=f"approved, with the {mode} key",
+            refusal=refusal,
+        )
+    await _pay_on_test_network(case, tenant)
     # The allowance counts paid links only, so it is asked for in full before and after one payment.
     await _judge_allowance(case, live_key, main_network)
     await admin.call_successfully("POST", tenant.id, "kyc", body={"status": "rejected"})
     await _judge_link_request(
-        case, "GW-TEN-01", live_key, main_network, is_allowed=False, stage="not approved any more"
+        case,
+        "GW-TEN-01",
+        live_key,
+        main_network,
+        is_allowed=False,
+        stage="not approved any more",
+        refusal=_not_approved(main_network),
     )
+
+
+def _not_approved(network: str) -> Refusal:
+    return Refusal("a mainnet network before the approval", _CREATION, 422, _NOT_APPROVED, {"network": network})
 
 
 async def _judge_self_approval(case: Case, tenant: Credentials, network: str) -> None:
@@ -85,6 +121,11 @@ async def _judge_self_approval(case: Case, tenant: Credentials, network: str) ->
         answer = await Administrator(case, tenant.key).call("POST", tenant.id, path, body=body)
         where, expected = {"call": path, "key": "the tenant's own"}, "a client error"
         case.expect("GW-TEN-01", _is_client_error(answer), expected, answer.status, exchange=answer, where=where)
+        judge_refusal(
+            case,
+            Refusal(f"{path} with the tenant's own key", ("POST", path, None, {}), 401, "invalid_api_key"),
+            answer,
+        )
     await _judge_link_request(
         case, "GW-TEN-01", tenant, network, is_allowed=False, stage="on trial, though it approved itself"
     )
@@ -113,9 +154,8 @@ def _test_and_main(case: Case) -> tuple[str, str]:
 
 
 async def _approve_tenant(admin: Administrator, tenant: Credentials) -> Credentials:
-    await admin.call_successfully("POST", tenant.id, "kyc", body={"status": "approved", "plan": "trial"})
-    key_record = await admin.call_successfully("POST", tenant.id, "api-keys", body={"mode": "live"})
-    return Credentials(tenant.name, tenant.id, str(key_record.get("api_key")), tenant.networks, tenant.payout)
+    await admin.approve(tenant)
+    return await admin.add_key(tenant, "live")
 
 
 async def _request_link(case: Case, tenant: Credentials, network: str, amount: float = _CENT) -> Answer:
@@ -124,17 +164,36 @@ async def _request_link(case: Case, tenant: Credentials, network: str, amount: f
 
 
 async def _judge_link_request(
-    case: Case, row: str, tenant: Credentials, network: str, *, is_allowed: bool, stage: str
+    case: Case,
+    row: str,
+    tenant: Credentials,
+    network: str,
+    *,
+    is_allowed: bool,
+    stage: str,
+    refusal: Refusal | None = None,
 ) -> None:
+    """Request a link, and judge whether it is created or refused; a refusal also by its row of 3.2."""
     answer = await _request_link(case, tenant, network)
     holds = 200 <= answer.status < 300 if is_allowed else _is_client_error(answer)
     requirement = "a link" if is_allowed else "a client error"
     where = {"network": network, "tenant": stage}
     case.expect(row, holds, requirement, brief(answer), exchange=answer, where=where)
+    if not is_allowed and refusal is not None:
+        judge_refusal(case, refusal, answer)
 
 
 def _is_client_error(answer: Answer) -> bool:
     return 400 <= answer.status < 500
+
+
+async def _pay_on_test_network(case: Case, tenant: Credentials) -> None:
+    """Pay a link on the test network, which must use up nothing of the allowance (P-TR-06)."""
+    try:
+        link = await open_link(case, microunits=odd_amount(case), tenant=tenant)
+        await pay_rightly(case, await payer(case), link)
+    except Inconclusive as reason:
+        case.note(f"no link was paid on the test network, so whether it counts was not tried: {reason}")
 
 
 async def _judge_allowance(case: Case, tenant: Credentials, network: str) -> None:
@@ -143,22 +202,25 @@ async def _judge_allowance(case: Case, tenant: Credentials, network: str) -> Non
         raise Inconclusive("unbound: the allowance is not known; bind [gateway] trial allowance_microunits")
     # The profile has micro-units, and links have units of the currency.
     whole_allowance = allowance / _MILLIONTHS
-    for amount, is_allowed, amount_name in (
-        (whole_allowance, True, "all of it"),
-        (whole_allowance + _CENT, False, "more than it"),
-    ):
-        answer = await _request_link(case, tenant, network, amount)
-        holds = 200 <= answer.status < 300 if is_allowed else _is_client_error(answer)
-        finding, where = brief(answer), {"asked for": amount_name, "paid": "nothing"}
-        case.expect(
-            "GW-TEN-03", holds, "a link" if is_allowed else "a client error", finding, exchange=answer, where=where
-        )
+    used = {"allowance_microunits": allowance, "used_microunits": 0}
+    await _judge_share(case, tenant, network, whole_allowance, is_allowed=True, used=used)
+    await _judge_share(case, tenant, network, whole_allowance + _CENT, is_allowed=False, used=used)
     link = await open_link(case, microunits=odd_amount(case), network=network, tenant=tenant)
     await pay_rightly(case, open_checkout_payer(await case.session.payers.for_rail(case.lane)), link)
-    for amount, is_allowed, amount_name in ((whole_allowance, False, "all of it"), (_CENT, True, "a cent")):
-        answer = await _request_link(case, tenant, network, amount)
-        holds = 200 <= answer.status < 300 if is_allowed else _is_client_error(answer)
-        finding, where = brief(answer), {"asked for": amount_name, "paid": "a link"}
-        case.expect(
-            "GW-TEN-03", holds, "a link" if is_allowed else "a client error", finding, exchange=answer, where=where
-        )
+    used = {**used, "used_microunits": link.order.microunits}
+    await _judge_share(case, tenant, network, whole_allowance, is_allowed=False, used=used)
+    await _judge_share(case, tenant, network, _CENT, is_allowed=True, used=used)
+
+
+async def _judge_share(
+    case: Case, tenant: Credentials, network: str, amount: float, *, is_allowed: bool, used: Mapping[str, Any]
+) -> None:
+    """Request a mainnet link of an amount, and judge whether the allowance still has room for it."""
+    answer = await _request_link(case, tenant, network, amount)
+    holds = 200 <= answer.status < 300 if is_allowed else _is_client_error(answer)
+    finding = brief(answer)
+    where = {"asked for": f"{amount:g}", "paid": f"{used['used_microunits']} micro-units"}
+    case.expect("GW-TEN-03", holds, "a link" if is_allowed else "a client error", finding, exchange=answer, where=where)
+    if not is_allowed:
+        refusal = Refusal("beyond the allowance", _CREATION, 403, "mainnet_allowance_exhausted", used)
+        judge_refusal(case, refusal, answer)

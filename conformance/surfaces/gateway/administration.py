@@ -72,6 +72,22 @@ class Administrator:
         await self.call_successfully("PUT", tenant_id, "networks", body=addresses)
         return Credentials("own", tenant_id, key, tuple(payout), dict(payout))
 
+    async def approve(self, tenant: Credentials) -> None:
+        """Approve a tenant, on the plan `trial`.
+
+        Raises:
+            Inconclusive: It was not approved.
+        """
+        await self.call_successfully("POST", tenant.id, "kyc", body={"status": "approved", "plan": "trial"})
+
+    async def add_key(self, tenant: Credentials, mode: str) -> Credentials:
+        """Create a further key of a tenant, and return the tenant with it.
+
+        Raises:
+            Inconclusive: It was not made.
+        """
+        return replace(tenant, key=(await _create_key(self, tenant.id, mode))[1])
+
 
 @dataclass(frozen=True, slots=True)
 class RotatedKey:
@@ -104,13 +120,17 @@ class TwoKeys:
     second: Credentials
     key_id: str
 
-    async def delete(self, key_id: str | None = None) -> None:
-        """Delete a key of the tenant: the second one unless an id is given.
+    async def delete(self) -> None:
+        """Delete the second key of the tenant.
 
         Raises:
             Inconclusive: It was not.
         """
-        await self.admin.call_successfully("DELETE", self.first.id, "api-keys", key_id or self.key_id)
+        await self.admin.call_successfully("DELETE", self.first.id, "api-keys", self.key_id)
+
+    async def request_deletion(self, key_id: str) -> Answer:
+        """Request the deletion of a key of the tenant, and return the answer."""
+        return await self.admin.call("DELETE", self.first.id, "api-keys", key_id)
 
     async def rotate_further_key(self) -> RotatedKey:
         """Create a further key and rotate it, so that it works for a time next to its successor.
@@ -118,7 +138,7 @@ class TwoKeys:
         Raises:
             Inconclusive: It was not.
         """
-        key_id, key = await _test_key(self.admin, self.first.id)
+        key_id, key = await _create_key(self.admin, self.first.id, "test")
         members = await self.admin.call_successfully("POST", self.first.id, "api-keys", key_id, "rotate")
         successor = members.get("api_key")
         if not isinstance(successor, str):
@@ -131,7 +151,7 @@ class TwoKeys:
         Raises:
             Inconclusive: It was not.
         """
-        return replace(self.first, key=(await _test_key(self.admin, self.first.id))[1])
+        return await self.admin.add_key(self.first, "test")
 
 
 async def create_tenant_with_two_keys(case: Case, name: str) -> TwoKeys | None:
@@ -144,30 +164,22 @@ async def create_tenant_with_two_keys(case: Case, name: str) -> TwoKeys | None:
         return None
     admin = administrator(case)
     tenant = await admin.create_tenant(name, case.session.tenants.get().payout)
-    return await _add_second_key(admin, tenant)
+    key_id, key = await _create_key(admin, tenant.id, "test")
+    return TwoKeys(admin, tenant, replace(tenant, key=key), key_id)
 
 
-async def add_second_key(case: Case, gateway: str, key: Secret | None, tenant: Credentials) -> TwoKeys | None:
-    """Add a second key to a tenant; None if the target does not claim tenants, or no administrator is known.
-
-    Raises:
-        Inconclusive: It was not made.
-    """
+def find_administrator(case: Case, gateway: str, key: Secret | None) -> Administrator | None:
+    """Return an administrator of another gateway; None if the target does not claim tenants, or gives no key of one."""
     if not case.profile.claims.includes("gateway.tenants") or key is None:
         return None
     text = key.read()
     case.client.names.secret(text, "LIMITED_ADMIN_KEY")
-    return await _add_second_key(Administrator(case, text, gateway), tenant)
+    return Administrator(case, text, gateway)
 
 
-async def _add_second_key(admin: Administrator, tenant: Credentials) -> TwoKeys:
-    key_id, key = await _test_key(admin, tenant.id)
-    return TwoKeys(admin, tenant, replace(tenant, key=key), key_id)
-
-
-async def _test_key(admin: Administrator, tenant_id: str) -> tuple[str, str]:
+async def _create_key(admin: Administrator, tenant_id: str, mode: str) -> tuple[str, str]:
     """Create a further key of a tenant, and return its id and its text."""
-    members = await admin.call_successfully("POST", tenant_id, "api-keys", body={"mode": "test"})
+    members = await admin.call_successfully("POST", tenant_id, "api-keys", body={"mode": mode})
     key_id, key = members.get("key_id"), members.get("api_key")
     if not isinstance(key_id, str) or not isinstance(key, str):
         raise Inconclusive("a key was made without key_id or api_key")

@@ -19,7 +19,7 @@ from conformance.http.client import Answer, Client
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import make_context
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.administration import TwoKeys, add_second_key
+from conformance.surfaces.gateway.administration import Administrator, find_administrator
 from conformance.target import clock_file
 
 # A window of a minute, and a second for rounding.
@@ -54,15 +54,9 @@ class LimitedGateway:
         credentials: Credentials = self._case.session.tenants.get(name, is_limited=self._own is not None)
         return credentials
 
-    async def add_second_key(self, tenant: Credentials) -> TwoKeys | None:
-        """Add a second key to a tenant of a separate service; None if no administrator is known.
-
-        Raises:
-            Inconclusive: It was not made.
-        """
-        if self._own is None:
-            return None
-        return await add_second_key(self._case, self.url, self._own.admin_key, tenant)
+    def find_administrator(self) -> Administrator | None:
+        """Return an administrator of a separate service; None if the target does not claim tenants, or gives no key."""
+        return None if self._own is None else find_administrator(self._case, self.url, self._own.admin_key)
 
     def lasting_tenant(self) -> Credentials:
         """Return a tenant for whom days may pass: the one that is not on trial, where there are two."""

@@ -15,7 +15,7 @@ from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Unreachable
 from conformance.lanes.checkout_request import CheckoutRequest
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.gateway.calls import CHECKOUT
 from conformance.surfaces.gateway.orders import OpenedLink, look, memo_carrier, on_lane, open_link, payer, wait_for_paid
 from conformance.webhook_receiver.inbox import Inbox, Place, Received
@@ -37,6 +37,7 @@ _NOT_VERIFIED_STATUS, _VERIFIED_STATUS = 422, 200
 _MORE = 1_003
 # Micro-units: between 1,001 and 1,899 USDC.
 _THOUSANDS = (1_001_000_001, 1_899_000_001)
+TRIMMED_LABEL = OpenPoint("whether a label may be trimmed if the answer to its creation has it so", "3.4")
 MORE = {"payment": f"{_MORE} micro-units more than the link asks"}
 
 
@@ -73,11 +74,10 @@ class PaidLink:
         """The link's label."""
         return self.link.order.label
 
-    def is_label(self, text: object) -> bool:
-        """Return whether a text is the link's label: as sent, or trimmed as in the answer to its creation."""
-        answered_label = self.link.order.answer.read_object().get("label")
-        is_trimmed = isinstance(answered_label, str) and answered_label == self.label.strip()
-        return text == self.label or (is_trimmed and text == answered_label)
+    def find_open_point(self, text: object) -> OpenPoint | None:
+        """Return the open point if a text is the label trimmed, as in the answer to its creation; otherwise None."""
+        is_trimmed = text == self.link.order.answer.read_object().get("label") == self.label.strip()
+        return TRIMMED_LABEL if is_trimmed else None
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -244,6 +244,8 @@ class Gateway:
             tenant += headers.get("X-Forwarded-For", "")
         if "forwarded calls are refused" in self.flaws and "X-Forwarded-For" in headers:
             raise Refusal(403, "not_from_there")
+        if "half a rate for all" in self.flaws:
+            self._window("all", 365)
         try:
             self._window("all" if "one rate for all" in self.flaws else tenant, most)
         except Refusal:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.checks.gateway.refusal_codes import Refusal, Request, find_faults
+from conformance.assertions.gateway.refusals import Refusal, Request, find_faults
 from conformance.http.client import Answer
 
 CALL: Request = ("POST", "/v1/resources", b"{}", {})
