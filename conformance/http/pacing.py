@@ -64,6 +64,11 @@ class Pacer:
         seconds_a_call = (now + seconds - recent[0]) / len(recent) if recent else seconds
         operation.interval = max(operation.interval, min(seconds_a_call * _MARGIN, _LONGEST_INTERVAL))
 
+    def limit(self, method: str, url: str, calls_a_minute: float) -> None:
+        """Record how many calls a minute of an operation are accepted."""
+        operation = self._find_operation(method, url)
+        operation.interval = max(operation.interval, _MINUTE / calls_a_minute * _MARGIN)
+
     def list_limits(self) -> dict[str, int]:
         """Return the calls a minute of every operation that was slowed, by `METHOD /path`."""
         intervals = {key: operation.interval for key, operation in self._operations.items() if operation.interval > 0}

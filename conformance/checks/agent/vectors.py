@@ -20,6 +20,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import FIELD
+from conformance.oracles.message_signatures.shown_lines import has_wrong_line
 from conformance.oracles.message_signatures.verify_request import message_of
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import EXPLAIN, VERIFY, Agent, agent_of, answer_reader
@@ -279,7 +280,10 @@ def _judge_explanation(case: Case, agent: Agent, vector_answers: _VectorAnswers)
 
 
 def _judge_base(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> None:
-    """Judge the base of an explanation, or leave it open if a verifier may not know the covered components."""
+    """Judge the base of an explanation, or leave it open if a verifier may not know the covered components.
+
+    A base that has a line for a component shows that the agent knows it, so a wrong line decides.
+    """
     expected_base, answer = vector_answers.vector.signature_base, vector_answers.explain_answer
     if expected_base is None:
         return
@@ -287,7 +291,9 @@ def _judge_base(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> Non
     takes_it = vector_answers.verify_answer.status == _OK and agent.validity(vector_answers.verify_answer) is True
     is_known = agent.is_reference or is_usual(vector_answers.vector) or takes_it
     if is_known or base is not None:
-        requirement, beyond = f"the base, byte for byte: {expected_base!r}", None if is_known else MAY_DEMAND_MORE
+        requirement = f"the base, byte for byte: {expected_base!r}"
+        # Only a line that is absent shows that the agent may not know its component.
+        beyond = None if is_known or has_wrong_line(base or "", expected_base) else MAY_DEMAND_MORE
         row, holds = "AGENT-EXPLAIN-02", base == expected_base
         case.expect(row, holds, requirement, repr(base), exchange=answer, where=vector_answers.where, beyond=beyond)
 

@@ -80,7 +80,9 @@ from conformance.vocabulary.profile_claims import BLOCK_MODES, LANES, SURFACES
     "--report", "kinds", multiple=True, type=click.Choice(sorted(FORMATS)), help="Format of a report to write."
 )
 @click.option(
-    "--report-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("report"), show_default=True
+    "--report-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="[default: report; with --quick report-quick]",
 )
 @click.option(
     "--quick",

@@ -87,7 +87,7 @@ def run_suite(ctx: click.Context, options: RunOptions) -> None:
     expected_failures = (*(() if request.profile is None else request.profile.xfail), *request.expected_failures)
     presentation = {"as_json": options.as_json, "verbose": options.verbose}
     kinds = options.kinds or ("html", "json")
-    ctx.exit(run_and_report(body, options.report_dir, kinds, names, expected_failures, **presentation))
+    ctx.exit(run_and_report(body, options.report_folder, kinds, names, expected_failures, **presentation))
 
 
 def _resolve_options(addon_command: Sequence[str], options: RunOptions) -> RunRequest:

@@ -37,7 +37,7 @@ class RunOptions(TargetOptions):
         fuzz_seconds: `--fuzz-seconds`: seconds for generated requests.
         fail_fast: `--fail-fast`.
         kinds: `--report`: report formats; empty means html and json.
-        report_dir: `--report-dir`.
+        report_dir: `--report-dir`; None takes `report`, or `report-quick` in a quick run.
         quick: `--quick`: samples only.
         as_json: `--json`.
         verbose: `--verbose`.
@@ -59,10 +59,16 @@ class RunOptions(TargetOptions):
     fuzz_seconds: float | None = None
     fail_fast: bool = False
     kinds: tuple[str, ...] = ()
-    report_dir: Path = Path("report")
+    report_dir: Path | None = None
     quick: bool = False
     as_json: bool = False
     verbose: bool = False
+
+    @property
+    def report_folder(self) -> Path:
+        """The folder of the reports."""
+        # A quick run gives no verdict, so it must not replace the report of a whole run, which does.
+        return self.report_dir or Path("report-quick" if self.quick else "report")
 
     def changed_options(self) -> Mapping[str, Any]:
         """Return the given options that change the run itself, as JSON for the log."""

@@ -29,7 +29,7 @@ def test_every_reason_that_the_order_has_is_tried() -> None:
 
 
 def test_a_wrong_member_is_a_fault_of_the_shape() -> None:
-    """A credential without a member, or with a value that it may not have, is refused by its shape."""
+    """A credential without a member, or with a value that it may not have, has no shape; each is tried once."""
     trials = list(list_member_faults())
     assert {one.judge(KEYS).reason for one in trials} == {"envelope_shape"}
     names = [one.name for one in trials]
