@@ -21,6 +21,7 @@ CHECK_PACKAGES = (
     "conformance.checks.control_plane",
     "conformance.checks.addons",
     "conformance.checks.webhooks",
+    "conformance.checks.payer",
     "conformance.checks.shared",
 )
 

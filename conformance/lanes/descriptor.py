@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.funded_payer import LaneNode
+from conformance.lanes.payer_host import PayerHost
 from conformance.lanes.signed_payment import PaymentSender
 from conformance.lanes.spending import Wallet
 from conformance.target import Budgets
@@ -95,6 +96,7 @@ class LaneTools:
         sender: Opens the sender of signed payments on the node.
         take_back: Returns the asset and the native coin in the account of a wallet's label to the funder;
             raises `Inconclusive` if the node cannot be asked.
+        payer_host: Returns the chain side of a payer under test, funded by such a payer.
     """
 
     node: Callable[[Any, Budgets, Names], LaneNode]
@@ -102,6 +104,7 @@ class LaneTools:
     checkout: Callable[[Any], CheckoutPayer]
     sender: Callable[[Any, Budgets, Names], PaymentSender]
     take_back: Callable[[Any, Budgets, Names, Wallet, str], Awaitable[None]]
+    payer_host: Callable[[Any], PayerHost]
 
 
 @dataclass(frozen=True, slots=True)

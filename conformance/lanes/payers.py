@@ -8,6 +8,7 @@ from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.descriptor import LaneTools, Payer
 from conformance.lanes.funded_payer import LaneNode
 from conformance.lanes.main_network_guard import NodeNetwork
+from conformance.lanes.payer_host import PayerHost
 from conformance.lanes.registry import LANES
 from conformance.lanes.signed_payment import PaymentSender
 from conformance.lanes.spending import Wallet
@@ -69,6 +70,11 @@ def open_checkout_payer(payer: Payer) -> CheckoutPayer:
     if payer.lane not in LANES:
         raise Inconclusive(f"the suite pays no checkout link on the lane {payer.lane}")
     return _find_tools(payer.lane).checkout(payer)
+
+
+def open_payer_host(payer: Payer) -> PayerHost:
+    """Return the chain side of a payer under test, with the account of an open payer as the source of money."""
+    return _find_tools(payer.lane).payer_host(payer)
 
 
 def open_sender(chain: Chain, budgets: Budgets, names: Names) -> PaymentSender:

@@ -19,7 +19,7 @@ from typing import Final, Literal
 Level = Literal["MUST", "SHOULD", "MAY"]
 Basis = Literal["stated", "implied", "claimed"]
 # A run or a badge may name an older version, so that its result can be compared with an earlier one.
-VERSIONS: Final = (1, 2)
+VERSIONS: Final = (1, 2, 3)
 NEWEST: Final = VERSIONS[-1]
 
 

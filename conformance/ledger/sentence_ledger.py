@@ -38,7 +38,7 @@ _MEMBERS: Final = frozenset({"rows", "gap", "reason", "tests"})
 # Members of a section or clause that are no sentences. Letters of sentences have at most two characters.
 _TEXT, _TESTS = "text", "tests"
 # Chapter 9 lists settings of the reference, so it says nothing about other servers.
-CHAPTERS: Final = tuple("12345678")
+CHAPTERS: Final = (*"12345678", "10")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def sentences() -> Mapping[str, Sentence]:
 
 def chapter_of(sentence: Sentence) -> str:
     """Return the number of the chapter that contains a sentence."""
-    return sentence.page[0]
+    return sentence.page.partition("-")[0]
 
 
 @cache
@@ -153,7 +153,9 @@ def read_entries(texts: Mapping[str, str]) -> Mapped:
                 faults += [f"{file}: {name} has two entries" for name in names if name in found]
                 faults += [f"{file}: {place} {key}: {fault}" for fault in _list_faults(value)]
                 found |= dict.fromkeys(names, _make_entry(value))
-        missing = [one.id for one in sentences().values() if chapter_of(one) == file[0] and one.id not in found]
+        missing = [
+            one.id for one in sentences().values() if chapter_of(one) == file.partition("-")[0] and one.id not in found
+        ]
         faults += [f"{file}: {name} has no entry" for name in missing]
     return Mapped(MappingProxyType(found), MappingProxyType(tests), tuple(sorted(faults)))
 

@@ -28,17 +28,17 @@ CLAUSES: Final = Derived(
 PLACES: Final = "ledger/places.json"
 QUOTES: Final = "ledger/quotes.json"
 
-_SECTION: Final = r"[1-9]\.[1-9]\d?"
+_SECTION: Final = r"(?:10|[1-9])\.[1-9]\d?"
 _MORE: Final = rf"(?:(?:,| and| to) {_SECTION})*(?![\d.]*\d)"
 # Texts contain numbers that name no section, such as amounts and sections of an RFC. So a number is a
 # citation only after the word "specification" or "profile", or in parentheses of this form.
 _CITATION: Final = re.compile(
     r"(?<![\w-])(P-[A-Z]{2}-\d{2}|C-\d{2})(?!\d)"  # P-CV-08, C-03
-    rf"|\b(?:profile|specification) (?:section )?((?:{_SECTION}|[1-9]){_MORE})"  # specification 3.4 and 3.10
+    rf"|\b(?:profile|specification) (?:section )?((?:{_SECTION}|10|[1-9]){_MORE})"  # specification 3.4 and 3.10
     rf"|(?<=[\w,;:`'\"] )\(({_SECTION}{_MORE})(?=\)|, [A-Za-z]| steps? )",  # (3.4), (2.4 step 7), (7.1, P-CP-02)
     re.IGNORECASE,
 )
-_SINGLE_ID: Final = re.compile(rf"\w-.+|{_SECTION}|[1-9]")
+_SINGLE_ID: Final = re.compile(rf"\w-.+|{_SECTION}|10|[1-9]")
 
 
 @cache

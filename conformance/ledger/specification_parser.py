@@ -12,7 +12,7 @@ from conformance.ledger.clause import Clause, Sentence
 
 _HEADING: Final = re.compile(r"^(?P<marks>#{1,6}) (?P<text>.+?) *$")
 # "3. Gateway" is a chapter and "3.4 Title" a section.
-_SECTION: Final = re.compile(r"(?P<id>\d(?:\.\d{1,2})?)\.? (?P<title>.+)")
+_SECTION: Final = re.compile(r"(?P<id>\d{1,2}(?:\.\d{1,2})?)\.? (?P<title>.+)")
 _CLAUSE: Final = re.compile(r"P-[A-Z]{2}-\d{2}|C-\d{2}")
 _BASIS: Final = re.compile(r"^\*Basis: (?P<text>.+?)\.?\*$", re.DOTALL)
 _CODE: Final = re.compile(r"^ {0,3}(?P<fence>```|~~~).*?^ {0,3}(?P=fence)[ ]*$", re.DOTALL | re.MULTILINE)
@@ -38,7 +38,13 @@ def read_clauses(folder: Path) -> tuple[Clause, ...]:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Return file names in reading order: the index, the chapters by number, then the rest."""
-    return sorted(names, key=lambda name: (name != "index.md", name.removesuffix(".md")))
+    return sorted(names, key=_page_order)
+
+
+def _page_order(name: str) -> tuple[bool, int, str]:
+    # By number and not by letters, since chapter 10 follows chapter 9. Pages without a number come last.
+    number = name.partition("-")[0]
+    return name != "index.md", int(number) if number.isdecimal() else 100, name.removesuffix(".md")
 
 
 class SpecificationFaults(ValueError):
@@ -55,8 +61,8 @@ def entries(pages: Mapping[str, str]) -> tuple[Clause, ...]:
             the renderer.
     """
     clauses = tuple(one for name, text in pages.items() for one in _page_clauses(name, text))
-    # Only ids of chapters have one character. The pages are reversed, so that the first page with an id wins.
-    first_chapters = {one.id: one for one in reversed(clauses) if len(one.id) == 1}
+    # Only ids of chapters are plain numbers. The pages are reversed, so that the first page with an id wins.
+    first_chapters = {one.id: one for one in reversed(clauses) if one.id.isdecimal()}
     clauses = tuple(one for one in clauses if first_chapters.get(one.id, one) is one)
     faults = tuple(_faults(clauses))
     if faults:
@@ -97,7 +103,7 @@ def sentences(pages: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
 
 def read_sentences(folder: Path) -> tuple[Sentence, ...]:
     """Return the sentences of the numbered chapters in a folder, in reading order."""
-    names = in_order(page.name for page in folder.glob("[1-9]-*.md"))
+    names = in_order(page.name for page in folder.glob("[1-9]*-*.md"))
     return numbered_sentences({name: (folder / name).read_text("utf-8") for name in names})
 
 

@@ -13,18 +13,21 @@ _POLL_SECONDS = 0.01
 
 
 class Child:
-    """A child process in a separate session, without input, whose output goes to a file.
+    """A child process in a separate session, without input, whose output goes to files.
 
     Args:
         command: The program and its arguments.
         environment: All of its environment.
         output: The file for its output.
+        errors: The file for its standard error; None for the same file.
 
     Raises:
         OSError: It cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], output: IO[bytes]) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], output: IO[bytes], errors: IO[bytes] | None = None
+    ) -> None:
         # Not the event loop's own way, which forks: that copies the page tables of a process with hundreds of
         # megabytes, and stops the loop meanwhile. `subprocess` uses vfork, which shares them until the child's
         # program begins.
@@ -33,7 +36,7 @@ class Child:
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=output,
+            stderr=output if errors is None else errors,
             start_new_session=True,
         )
 

@@ -19,6 +19,7 @@ from conformance.target import Profile
 
 # The surfaces of the stack; rows of other surfaces are not applicable on it.
 SURFACES = frozenset({"rail", "gateway", "agent", "control_plane"})
+_PAYER = "payer"
 # This row needs an agent that can reach no network.
 _OFFLINE_ROW = "AGENT-VERIFY-20"
 # Surfaces that a row checks if they are claimed, in addition to those that it needs.
@@ -48,6 +49,9 @@ def list_surface_options(rows: Iterable[Requirement], *, companions: bool = True
     """
     rows = tuple(rows)
     row_surfaces = {surface for row in rows for surface in _list_surfaces(row)}
+    # For a payer the suite plays the rail, so only the chains are needed.
+    if row_surfaces == {_PAYER}:
+        return ["--chains-only"]
     surfaces = row_surfaces & SURFACES or SURFACES
     needs_companions = "gateway" in surfaces or any(row.id == _OFFLINE_ROW for row in rows)
     words = [word for surface in sorted(surfaces) for word in ("--surface", surface)]

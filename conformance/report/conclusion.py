@@ -31,6 +31,7 @@ SURFACES: Final[Mapping[str, str]] = {
     "agent": "Verifiable-comms agent",
     "control_plane": "Control plane",
     "webhooks": "Signed webhooks",
+    "payer": "Payer",
 }
 _EXPECTATIONS: Final[Mapping[str, str]] = {
     "expected": "on the expected-failure list, so it does not fail the run",

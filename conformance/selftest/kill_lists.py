@@ -46,6 +46,7 @@ class KillList:
         at_times: Rows that see the fault only in some runs, each with the condition; these may be breached or not.
         warns: Deciding rows whose breach only warns, because the fault shows beyond what they surely say.
         receiver: Whether it is a mutant of a webhook receiver, which is then under test.
+        payer: Whether it is a mutant of a payer, which is then under test.
         edits: Its changes of the reference; empty if the reference has it in Python.
     """
 
@@ -57,6 +58,7 @@ class KillList:
     lanes: tuple[str, ...] = DEFAULT_LANES
     warns: tuple[str, ...] = ()
     receiver: bool = False
+    payer: bool = False
     at_times: Mapping[str, str] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
 
@@ -121,6 +123,7 @@ def load_kill_lists() -> tuple[KillList, ...]:
             lanes=tuple(entry.get("lanes", DEFAULT_LANES)),
             warns=tuple(entry.get("warns", ())),
             receiver=entry.get("receiver", False),
+            payer=entry["surface"].startswith("PAYER"),
             at_times=entry.get("at_times", {}),
             edits=tuple(Edit(**edit) for edit in entry.get("edits", ())),
         )

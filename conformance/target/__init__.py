@@ -11,6 +11,7 @@ from conformance.target.chain import Chain
 from conformance.target.chains import Chains
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
+from conformance.target.payer import PayerProgram
 from conformance.target.profile import (
     Budgets,
     Claims,
@@ -58,6 +59,7 @@ __all__ = [
     "LimitedService",
     "NetworkNames",
     "Pace",
+    "PayerProgram",
     "Profile",
     "ProfileError",
     "RailBindings",

@@ -17,6 +17,7 @@ from conformance.target.faults import sentence
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.grammar import Address
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
+from conformance.target.payer import PayerProgram
 from conformance.target.rail import REFERENCE_RAIL, RailBindings
 from conformance.target.tables import ProfileError, ProfilePath, Secret, Table
 from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
@@ -72,7 +73,7 @@ class Claims(Table):
     """What the operator says is there; rows of the rest are not applicable.
 
     Attributes:
-        surfaces: `rail`, `gateway`, `agent`, `control_plane`, `webhooks`.
+        surfaces: `rail`, `gateway`, `agent`, `control_plane`, `webhooks`, `payer`.
         lanes: `algorand`, `base`, `solana`.
         options: `rail.a2a`, `rail.agent_card`; `rail.payment_response` of a rail whose refusals carry x402's
             `PAYMENT-RESPONSE` (P-ER-01); `rail.short_headers` of a rail whose 402 fits stock proxies
@@ -279,6 +280,7 @@ class Profile(Table):
         agent: Names of the agent.
         hub: Names of the control plane.
         addons: Addons by name: `federation_validator`, `zkp_receipt`, `atb_verifier`, or one of the operator's own.
+        payer: A program that pays for calls, which the suite judges as the rail.
         tenants: Tenants of the gateway by name: `first` and `second`.
         limited: Services for limit and time rows by surface; `gateway` is the one that is used.
         networks: Names of networks by their key.
@@ -301,6 +303,7 @@ class Profile(Table):
     agent: AgentBindings = AgentBindings()
     hub: Hub = Hub()
     addons: Mapping[str, Addon] = Field(default_factory=dict)
+    payer: PayerProgram = PayerProgram()
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
     limited: Mapping[str, LimitedService] = Field(default_factory=dict)
     networks: Mapping[str, NetworkNames] = Field(default_factory=dict)

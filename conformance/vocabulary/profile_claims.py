@@ -7,7 +7,7 @@ from typing import Final
 
 from conformance.vocabulary.lanes.registry import FACTS
 
-SURFACES: Final = ("rail", "gateway", "agent", "control_plane", "webhooks", "shared")
+SURFACES: Final = ("rail", "gateway", "agent", "control_plane", "webhooks", "payer", "shared")
 LANES: Final = tuple(FACTS)
 # When a simulator that knows modes makes blocks: at intervals, on demand (DevMode), or in ordinary rounds.
 BLOCK_MODES: Final = ("steady", "dev", "rounds")

@@ -9,13 +9,13 @@ import click
 
 from conformance.cli.connection import add_connection_options
 from conformance.cli.renamed import option_with_old_name
-from conformance.cli.run.addon_command import AddonCommand
+from conformance.cli.run.program_command import RunCommand
 from conformance.ledger import NEWEST, VERSIONS
 from conformance.report.formats import FORMATS
 from conformance.vocabulary.profile_claims import BLOCK_MODES, LANES, SURFACES
 
 
-@click.command("run", cls=AddonCommand)
+@click.command("run", cls=RunCommand)
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile.")
 @click.option(
@@ -102,7 +102,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     ID is a prefix such as RAIL, RAIL-WELD or RAIL-WELD-02. The default target is the profile ./weldproof.toml.
     --reference starts the built-in reference and tests it. An addon needs no other target: weldproof run CP-ADDON
-    --addon -- node addon.mjs
+    --addon -- node addon.mjs. Neither does a payer, for which the suite plays the rail on simulated chains:
+    weldproof run PAYER -- python pay.py
 
     With --compare-with, the receipts of two targets are compared after the checks. A difference changes no verdict.
 

@@ -11,8 +11,9 @@ import click
 
 from conformance import extras
 from conformance.cli.run.addon import ADDON_ROWS, with_addon
-from conformance.cli.run.addon_command import addon_command_of
 from conformance.cli.run.options import RunOptions
+from conformance.cli.run.payer import claim_reference_payer, selects_only_payers, with_chains, with_payer
+from conformance.cli.run.program_command import command_after_dashes
 from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.reports import run_and_report
 from conformance.cli.run.row_selection import check_lanes, drop_foreign_documents, select_rows, select_shard
@@ -74,13 +75,14 @@ def run_suite(ctx: click.Context, options: RunOptions) -> None:
     # An addon alone has rows of its own. All other rows would need a further target.
     if options.addon and not options.ids:
         options = replace(options, ids=(ADDON_ROWS,))
-    request, names = _resolve_options(addon_command_of(ctx), options), Names()
+    request, names = _resolve_options(command_after_dashes(ctx), options), Names()
 
     async def body(log: EventLog) -> Exit:
         async with (
             import_meanwhile(),
             open_target(request.profile, request.stack_options) as started,
-            with_receiver(started, options.mutant) as profile,
+            with_receiver(started, options.mutant) as received,
+            with_chains(_add_reference_payer(received, request, options.mutant)) as profile,
         ):
             return await _plan_run(request, profile, log, names, options).execute(options=options.changed_options())
 
@@ -90,7 +92,14 @@ def run_suite(ctx: click.Context, options: RunOptions) -> None:
     ctx.exit(run_and_report(body, options.report_folder, kinds, names, expected_failures, **presentation))
 
 
-def _resolve_options(addon_command: Sequence[str], options: RunOptions) -> RunRequest:
+def _add_reference_payer(profile: Profile, request: RunRequest, mutant: str | None) -> Profile:
+    """Return the profile; if the reference is the target of rows of payers, with its payer under test."""
+    if request.profile is not None or not any(row.surface == "payer" for row in request.rows):
+        return profile
+    return claim_reference_payer(profile, mutant)
+
+
+def _resolve_options(program_command: Sequence[str], options: RunOptions) -> RunRequest:
     """Return the run that the options describe.
 
     Raises:
@@ -100,7 +109,7 @@ def _resolve_options(addon_command: Sequence[str], options: RunOptions) -> RunRe
     nodes = load_chain_file(options.chains)
     is_reference = options.means_reference(nodes)
     _check_addon_options(options, is_reference=is_reference)
-    profile = _target(addon_command, options, is_reference=is_reference)
+    profile = _target(program_command, options, is_reference=is_reference)
     if nodes is not None:
         profile = replace_nodes(profile, nodes)
     profile = _apply_connection(profile, options)
@@ -139,11 +148,14 @@ def _check_addon_options(options: RunOptions, *, is_reference: bool) -> None:
         )
 
 
-def _target(addon_command: Sequence[str], options: RunOptions, *, is_reference: bool) -> Profile | None:
-    """Return the profile of the target, with the addon to start; None for the reference."""
+def _target(program_command: Sequence[str], options: RunOptions, *, is_reference: bool) -> Profile | None:
+    """Return the profile of the target, with the addon or payer to start; None for the reference."""
+    if selects_only_payers(options.ids) and not is_reference:
+        profile = load_named_profile(options.config, options.addresses, is_reference=False)
+        return with_payer(profile, program_command, options.lanes)
     is_alone = options.addon and not (options.config or options.addresses or _selects_more_than_addons(options.ids))
     profile = None if is_alone else load_named_profile(options.config, options.addresses, is_reference=is_reference)
-    return with_addon(profile, addon_command, options.addon_url) if options.addon else profile
+    return with_addon(profile, program_command, options.addon_url) if options.addon else profile
 
 
 def _plan_run(request: RunRequest, target: Profile, log: EventLog, names: Names, options: RunOptions) -> Run:

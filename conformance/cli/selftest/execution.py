@@ -12,6 +12,7 @@ import click
 import orjson
 
 from conformance.cli.json_output import print_json
+from conformance.cli.run.payer import claim_reference_payer
 from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.shards import parse_shard
 from conformance.cli.selftest.chameleon import against_chameleon, choose_seeds
@@ -140,6 +141,8 @@ async def verdicts_against(
     async with start_own_stack([*options, *list_surface_options(rows)]) as stack:
         # A mutant that never answers would otherwise cost minutes for each of hundreds of mutants.
         profile = with_short_budgets(stack.profile, has_generated_requests=any(row.id == "X-OAS-01" for row in rows))
+        if any(row.surface == "payer" for row in rows):
+            profile = claim_reference_payer(profile, mutant)
         async with with_receiver(profile, mutant) as judged:
             plan = Plan(rows, select_checks(rows, judged), seed=seed, workers=judged.pace.workers)
             await Run(plan, judged, log).execute_whole()

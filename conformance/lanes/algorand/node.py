@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
 
+import msgpack
 from algosdk import account, encoding, transaction
 from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.error import AlgodHTTPError, AlgodResponseError
@@ -240,6 +241,28 @@ class AlgorandNode:
         if not isinstance(info, dict):
             raise Inconclusive("the Algorand node returned nothing readable about a transaction")
         return info
+
+    async def read_evidence(self, tx_id: str) -> Mapping[str, Any] | None:
+        """Return a transaction with its outcome and block, as the weld's oracle takes them; None if it is unknown.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+        info = await self.info(tx_id)
+        if not info:
+            return None
+        path, options = f"/transactions/pending/{tx_id}", {"format": "msgpack"}
+        raw = await self._ask(lambda: self._algod.algod_request("GET", path, params=options, response_format="msgpack"))
+        # The signature covers bytes, so the transaction is packed again in the order in which the node wrote it.
+        signed_bytes = msgpack.packb(msgpack.unpackb(raw)["txn"])
+        number = info.get("confirmed-round")
+        block = None
+        if number:
+            block_info: Any = await self._ask(lambda: self._algod.block_info(number))
+            block = {"round": number, "time": int(block_info["block"].get("ts", 0))}
+        outcome = "confirmed" if number else "failed" if info.get("pool-error") else "pending"
+        encoded = base64.b64encode(signed_bytes).decode("ascii")
+        return {"signed_transaction_b64": encoded, "outcome": outcome, "block": block}
 
     async def wait_for_block(self, tx_id: str) -> int:
         """Wait for a transaction's block and return its round.

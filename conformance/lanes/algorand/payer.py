@@ -102,6 +102,10 @@ class AlgorandPayer(FundedPayer[Account]):
         """Return the state of a transaction; empty if the node does not know it (yet)."""
         return await self._node.info(tx_id)
 
+    async def read_evidence(self, tx_id: str) -> Mapping[str, Any] | None:
+        """Return a transaction with its outcome and block, as the weld's oracle takes them; None if it is unknown."""
+        return await self._node.read_evidence(tx_id)
+
     async def wait_for_drop(self, tx_id: str) -> None:
         """Wait until a transaction has left the pool with an error.
 

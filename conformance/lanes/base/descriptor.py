@@ -8,7 +8,7 @@ from conformance.lanes.descriptor import Descriptor, LaneTools
 
 
 def _means() -> LaneTools:
-    from conformance.lanes.base import checkout, node, payer, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
+    from conformance.lanes.base import checkout, node, payer, payer_host, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
     return LaneTools(
         node.BaseNode,
@@ -16,6 +16,7 @@ def _means() -> LaneTools:
         checkout.BaseCheckout,
         sender.BaseSender.open,
         payer.BasePayer.take_back,
+        payer_host.BasePayerHost,
     )
 
 

@@ -9,7 +9,7 @@ from conformance.lanes.solana.transaction_ids import spellings
 
 
 def _means() -> LaneTools:
-    from conformance.lanes.solana import checkout, node, payer, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
+    from conformance.lanes.solana import checkout, node, payer, payer_host, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
     return LaneTools(
         node.SolanaNode,
@@ -17,6 +17,7 @@ def _means() -> LaneTools:
         checkout.SolanaCheckout,
         sender.SolanaSender.open,
         payer.SolanaPayer.take_back,
+        payer_host.SolanaPayerHost,
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from solana.exceptions import SolanaExceptionBase
 from solana.rpc.commitment import Confirmed
@@ -333,6 +334,34 @@ class SolanaNode:
         """Return whether the node lists a confirmed transaction under an account, where a watcher searches."""
         signatures = (await self.ask(self.client.get_signatures_for_address(account, commitment=Confirmed))).value
         return any(str(one.signature) == tx_id for one in signatures)
+
+    async def read_evidence(self, tx_id: str) -> Mapping[str, Any] | None:
+        """Return a transaction with its outcome, as the weld's oracle takes them; None if it is unknown.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+        try:
+            signature = Signature.from_string(tx_id)
+        except ValueError:
+            return None
+        status = await self.status(tx_id)
+        question = self.client.get_transaction(signature, "base64", Confirmed, max_supported_transaction_version=0)
+        found = (await self.ask(question)).value
+        if status is None or found is None or not isinstance(found.transaction.transaction, VersionedTransaction):
+            return None
+        meta = found.transaction.meta
+        loaded = None if meta is None else meta.loaded_addresses
+        return {
+            "transaction_b64": base64.b64encode(bytes(found.transaction.transaction)).decode("ascii"),
+            "loaded_addresses": {
+                "writable": [] if loaded is None else [str(one) for one in loaded.writable],
+                "readonly": [] if loaded is None else [str(one) for one in loaded.readonly],
+            },
+            "err": None if status.err is None else str(status.err),
+            "confirmation": "finalized" if _rank(status) >= _RANK[str(FINALIZED)] else "confirmed",
+            "block_time": found.block_time,
+        }
 
     async def read_changes(self, tx_id: str, mint: Pubkey) -> dict[str, int]:
         """Return the changes of owners' token balances by a confirmed transaction, in atomic units, without zeros."""

@@ -24,6 +24,7 @@ _SERVICES: Final[Mapping[str, str]] = {
     "AGENT": "agent",
     "CP": "control_plane",
     "GW": "gateway",
+    "PAYER": "variants.payer",
     "RAIL": "rail",
     "WH": "gateway",
     "X": "rail",

@@ -25,7 +25,9 @@ def test_each_row_is_listed_once_and_decides_if_it_is_a_must() -> None:
     rows = list(load())
     assert [name for name, count in Counter(row.id for row in rows).items() if count > 1] == []
     assert {row.level for row in rows} == {"MUST", "SHOULD", "MAY"}
-    assert {row.surface for row in rows} == {"gateway", "rail", "control_plane", "agent", "webhooks", "shared"}
+    assert {row.surface for row in rows} == {
+        *("gateway", "rail", "control_plane", "agent", "webhooks", "payer", "shared")
+    }
     assert [row.id for row in rows if row.decides != (row.level == "MUST")] == []
     for before, after in pairwise(VERSIONS):
         assert [row for row in load().at_version(after) if row.since <= before] == list(load().at_version(before))
@@ -37,7 +39,8 @@ OPTIONS_OF_CLAIMED_ROWS = (RECORDS, CHECKOUT, TENANTS, PAYMENT_RESPONSE, SHORT_H
 def test_rows_beyond_the_interface_bind_who_claims_them() -> None:
     """A row is stated or implied in the interface, or of an option that no target has to claim; then it decides."""
     claimed = [row for row in load() if row.basis == "claimed"]
-    assert {row.since for row in claimed} == {NEWEST}
+    assert {row.since for row in claimed} <= {*VERSIONS[1:]}
+    assert {row.surface for row in load() if row.since == NEWEST} == {"payer"}
     assert {row.level for row in claimed} == {"MUST"}
     assert {row.option for row in claimed} == {*OPTIONS_OF_CLAIMED_ROWS}
     assert {row.basis for row in load().at_version(1)} == {"stated", "implied"}

@@ -1,0 +1,111 @@
+"""PAYER-PAY, PAYER-SEC: an honest call, and what a payer shows while it makes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.engine.check import Case, check
+from conformance.surfaces.payer.played_rail import Script, refuse
+from conformance.surfaces.payer.quotes import PATH, PRICE
+from conformance.surfaces.payer.scenes import (
+    NEEDS_MORE,
+    Outcome,
+    Scene,
+    cite_last_call,
+    honest_call,
+    perform,
+    require_honest_call,
+)
+
+
+@check(
+    "PAYER-PAY-01",
+    "PAYER-PAY-02",
+    surface="payer",
+    lane="each",
+    fix="Ask without a payment, pay the offer of the lane with its weld, and repeat the same call with X-PAYMENT.",
+    needs_more=NEEDS_MORE,
+)
+async def pays_for_an_honest_call(case: Case) -> None:
+    """An honest call is paid once, exactly, with the weld of the lane, and the payer ends with exit code 0.
+
+    Plays an honest rail. Expects a call without a payment, then the same call with a proof that pays the quote, the
+    exact price at the payee, and the exit code 0.
+    """
+    outcome = await honest_call(case)
+    calls = [one for one in outcome.rail.receiver.arrivals if one.path == PATH]
+    asked_first = bool(calls) and not calls[0].values("X-PAYMENT")
+    case.expect(
+        "PAYER-PAY-01",
+        asked_first and outcome.is_served and bool(outcome.presentations),
+        "a call without a payment, the same call with its proof, and exit code 0",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+        hint=None if outcome.is_served else _quote_errors(outcome),
+    )
+    paid = [one for one in outcome.presentations if one.tx_id is not None]
+    case.expect(
+        "PAYER-PAY-02",
+        bool(paid) and outcome.received == PRICE and len(outcome.payments) == 1,
+        f"one payment of {PRICE} units that is welded to the quote",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+    )
+
+
+def _quote_errors(outcome: Outcome) -> str:
+    words = " ".join(outcome.endings[-1].stderr.split())[-400:] or "nothing"
+    return f"The payer printed on standard error: {words}"
+
+
+@check(
+    "PAYER-PAY-03",
+    surface="payer",
+    lane="each",
+    fix="Skip the entries of `accepts` whose network or scheme you do not know, wherever they are in the list.",
+    needs_more=NEEDS_MORE,
+)
+async def skips_unknown_offers(case: Case) -> None:
+    """A challenge with offers on unknown networks before and after the lane's is paid on the lane.
+
+    Puts an offer on an unknown network before the lane's, and two malformed ones after it. Expects that the call is
+    paid on the lane and served.
+    """
+    await require_honest_call(case)
+
+    def surround(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        unknown = {**entries[0], "network": "unknown:1", "asset": "COIN", "payTo": "somewhere", "extra": {}}
+        return [unknown, *entries, {**unknown, "network": "unknown:2", "maxAmountRequired": None}]
+
+    outcome = await perform(case, Scene(script=Script(entries=surround)))
+    case.expect(
+        "PAYER-PAY-03",
+        outcome.is_served and outcome.received >= PRICE,
+        "the call is paid on the lane and served",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+    )
+
+
+@check(
+    "PAYER-SEC-01",
+    "PAYER-SEC-02",
+    surface="payer",
+    lane="each",
+    fix="Read the key from its file where it is needed, keep it out of arguments, output and errors, and create files "
+    "with mode 0600.",
+    needs_more=NEEDS_MORE,
+)
+async def shows_no_key(case: Case) -> None:
+    """The key of the account is in no output, argument or call, and what the payer keeps is readable by its owner only.
+
+    Plays an honest call, a refused proof, and a rail that never answers a proof. Expects the key neither in output and
+    arguments nor in calls, and no file of the state folder that other users may read.
+    """
+    outcomes = [await require_honest_call(case)]
+    outcomes.append(await perform(case, Scene(script=Script(steps=(refuse(400, "bad_request", None),)))))
+    outcomes.append(await perform(case, Scene(script=Script(steps=(refuse(503, "busy", "60"),)))))
+    exposures = sorted({place for one in outcomes for place in one.exposures})
+    open_files = sorted({name for one in outcomes for name in one.open_files})
+    case.expect("PAYER-SEC-01", not exposures, "the key of the account nowhere but in its file", ", ".join(exposures))
+    case.expect("PAYER-SEC-02", not open_files, "files of mode 0600 in the state folder", ", ".join(open_files))

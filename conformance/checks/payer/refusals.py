@@ -1,0 +1,332 @@
+"""PAYER-OFFER: offers that a payer must not pay. Each scene is honest except for one thing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from conformance.engine.check import Case, check
+from conformance.surfaces.payer.played_rail import PlayedRail, Script, send_elsewhere, serve
+from conformance.surfaces.payer.quotes import LIFETIME_SECONDS, LIMIT, PATH, PRICE, Change
+from conformance.surfaces.payer.scenes import (
+    NEEDS_MORE,
+    Outcome,
+    Scene,
+    Stage,
+    cite_last_call,
+    perform,
+    require_honest_call,
+)
+from conformance.vocabulary.lanes.registry import FACTS
+from conformance.webhook_receiver.raw_receiver import Arrival, Reply, redirect
+
+
+async def _expect_refusals(case: Case, row: str, scenes: Mapping[str, Scene]) -> None:
+    """Play scenes side by side, and judge that nothing is paid and each run ends with a failure."""
+    await require_honest_call(case)
+    outcomes = await asyncio.gather(*(perform(case, scene) for scene in scenes.values()))
+    for name, outcome in zip(scenes, outcomes, strict=True):
+        _expect_refusal(case, row, name, outcome)
+
+
+def _expect_refusal(case: Case, row: str, name: str, outcome: Outcome) -> None:
+    case.expect(
+        row,
+        outcome.has_paid_nothing and outcome.is_refused,
+        "nothing is paid, no proof is presented, and the exit code is not 0",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+        where={"scene": name},
+    )
+
+
+def _entry(**members: Any) -> Change:
+    return lambda entry: {**entry, **members}
+
+
+def _extra(**members: Any) -> Change:
+    """Return a change of members of `extra`; a member that becomes None is left out."""
+
+    def change(entry: dict[str, Any]) -> dict[str, Any]:
+        extra = {name: value for name, value in {**entry["extra"], **members}.items() if value is not None}
+        return {**entry, "extra": extra}
+
+    return change
+
+
+def _scene(change: Change) -> Scene:
+    return Scene(script=Script(entry=change))
+
+
+@check(
+    "PAYER-OFFER-01",
+    surface="payer",
+    lane="each",
+    fix="Compare maxAmountRequired with the limit that you were given, before anything is signed.",
+    needs_more=NEEDS_MORE,
+)
+async def keeps_its_limit(case: Case) -> None:
+    """A price above the limit of the call is not paid.
+
+    Offers a price one unit above the limit, and a price above all that the account holds. Expects that nothing is paid,
+    and an exit code other than 0.
+    """
+    scenes = {
+        "one unit above the limit": Scene(script=Script(amounts=(LIMIT + 1,))),
+        "the price with a limit one unit below it": Scene(limit=PRICE - 1),
+    }
+    await _expect_refusals(case, "PAYER-OFFER-01", scenes)
+
+
+@check(
+    "PAYER-OFFER-02",
+    surface="payer",
+    lane="each",
+    fix="Compare the id of the asset with the id of USDC on that network. A name proves nothing.",
+    needs_more=NEEDS_MORE,
+)
+async def refuses_a_lookalike(case: Case) -> None:
+    """An offer in another asset that has the name of USDC is not paid.
+
+    Makes an asset that is called USDC and that the account holds, and offers the call for it. Expects that nothing is
+    paid, and an exit code other than 0.
+    """
+    await require_honest_call(case)
+    holder: list[Stage] = []
+    assets: list[str] = []
+
+    async def offer_lookalike(stage: Stage) -> None:
+        asset = await stage.host.make_lookalike(stage.account, stage.rail.terms.pay_to)
+        holder.append(stage)
+        assets.append(asset)
+        assets.append(str(await stage.host.read_units(stage.rail.terms.pay_to, asset)))
+        stage.rail.script = replace(stage.rail.script, entry=_entry(asset=asset))
+
+    outcome = await perform(case, Scene(prepare=offer_lookalike))
+    now = await holder[0].host.read_units(outcome.rail.terms.pay_to, assets[0])
+    case.expect(
+        "PAYER-OFFER-02",
+        outcome.has_paid_nothing and outcome.is_refused and str(now) == assets[1],
+        "nothing is paid in any asset, and the exit code is not 0",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+    )
+
+
+@check(
+    "PAYER-OFFER-03",
+    surface="payer",
+    lane="each",
+    fix="Pay only on the network that you were given; another network of the same chain is another network.",
+    needs_more=NEEDS_MORE,
+)
+async def refuses_other_networks(case: Case) -> None:
+    """A challenge without an offer on the permitted network is not paid.
+
+    Offers the call on the other public network of the lane's chain, on a network of another chain, and with no offer at
+    all. Expects that nothing is paid, and an exit code other than 0.
+    """
+    facts = FACTS[case.lane]
+    others = [one for one in FACTS.values() if one.name != case.lane]
+    chain = case.profile.chains.of(case.lane)
+    own = "" if chain is None or chain.usdc is None else chain.usdc.key
+    sibling = facts.test if own == facts.main.key else facts.main
+    scenes = {
+        "the other public network of the chain": _scene(_entry(network=sibling.caip2)),
+        "a network of another chain": _scene(_entry(network=others[0].main.caip2)),
+        "no offer": Scene(script=Script(entries=lambda entries: entries[:0])),
+    }
+    await _expect_refusals(case, "PAYER-OFFER-03", scenes)
+
+
+@check(
+    "PAYER-OFFER-04",
+    surface="payer",
+    lane="each",
+    fix="Decode payTo as an address of the chain, with its checksum, before you sign.",
+    needs_more=NEEDS_MORE,
+)
+async def refuses_malformed_payees(case: Case) -> None:
+    """An offer whose payee is not an address of the chain is not paid.
+
+    Offers the call for a payee that is empty, lacks its last character, is an address of another chain, or has one
+    wrong character. Expects that nothing is paid, and an exit code other than 0.
+    """
+    # The contract of USDC is an address of its chain.
+    contracts = [one.main.asset_id for one in FACTS.values() if one.name != case.lane]
+    foreign = next(text for text in contracts if not text.isdecimal())
+    scenes = {
+        "an empty payee": _scene(_entry(payTo="")),
+        "a payee without its last character": _scene(lambda entry: {**entry, "payTo": entry["payTo"][:-1]}),
+        "an address of another chain": _scene(_entry(payTo=foreign)),
+    }
+
+    async def misspell(stage: Stage) -> None:
+        near_miss = stage.host.misspell_address(stage.rail.terms.pay_to)
+        stage.rail.script = replace(stage.rail.script, entry=_entry(payTo=near_miss))
+
+    scenes["an address with one wrong character"] = Scene(prepare=misspell)
+    await _expect_refusals(case, "PAYER-OFFER-04", scenes)
+
+
+@check(
+    "PAYER-OFFER-05",
+    surface="payer",
+    lane="each",
+    fix="Take maxAmountRequired only as a decimal number of atomic units, without sign, point, exponent or spaces.",
+    needs_more=NEEDS_MORE,
+)
+async def refuses_malformed_prices(case: Case) -> None:
+    """An offer whose price is not a number of atomic units, or is two different numbers, is not paid.
+
+    Offers a decimal fraction, a negative number, an exponent, and `amount` other than `maxAmountRequired`. Expects that
+    nothing is paid, and an exit code other than 0.
+    """
+    prices = {"a decimal fraction": "0.05", "a negative number": f"-{PRICE}", "an exponent": "5e4"}
+    scenes = {name: _scene(_entry(maxAmountRequired=price, amount=price)) for name, price in prices.items()}
+    scenes["an amount that contradicts maxAmountRequired"] = _scene(_entry(amount="1"))
+    await _expect_refusals(case, "PAYER-OFFER-05", scenes)
+
+
+@check(
+    "PAYER-OFFER-06",
+    surface="payer",
+    lane="each",
+    fix="Compare extra.request_hash with the hash of your own request (P-RH-01) before you pay.",
+    needs_more=NEEDS_MORE,
+)
+async def refuses_a_challenge_for_another_request(case: Case) -> None:
+    """A challenge whose hash of the request is that of another request is not paid.
+
+    Quotes the same call with another body. Expects that nothing is paid, and an exit code other than 0.
+    """
+
+    async def quote_other_request(stage: Stage) -> None:
+        other_hash = stage.rail.desk.hash_request({"recipient_address": "screen-block"})
+        stage.rail.script = replace(stage.rail.script, entry=_extra(request_hash=other_hash))
+
+    await _expect_refusals(case, "PAYER-OFFER-06", {"another request": Scene(prepare=quote_other_request)})
+
+
+@check(
+    "PAYER-OFFER-07",
+    surface="payer",
+    lane="each",
+    fix="Do not pay if less than 120 s of the challenge's lifetime are left: ask for a new challenge.",
+    needs_more=NEEDS_MORE,
+)
+async def refuses_a_challenge_about_to_expire(case: Case) -> None:
+    """A challenge with less than two minutes left is not paid.
+
+    Quotes with a token that was issued so long ago that 60 s of the lifetime are left, and with an expired one. Expects
+    that nothing is paid, and an exit code other than 0.
+    """
+    scenes = {
+        "60 s are left": Scene(script=Script(age=LIFETIME_SECONDS - 60)),
+        "the challenge has expired": Scene(script=Script(age=LIFETIME_SECONDS + 60)),
+    }
+    await _expect_refusals(case, "PAYER-OFFER-07", scenes)
+
+
+@check(
+    "PAYER-OFFER-08",
+    surface="payer",
+    lane="each",
+    fix="Compare the document in PAYMENT-REQUIRED with the body, and pay neither if they differ.",
+    needs_more=NEEDS_MORE,
+)
+async def refuses_a_header_that_contradicts_the_body(case: Case) -> None:
+    """A 402 whose header and body differ is not paid.
+
+    Repeats the body in `PAYMENT-REQUIRED` with another payee, and then with another price. Expects that nothing is
+    paid, and an exit code other than 0.
+    """
+    await require_honest_call(case)
+
+    def with_entry(**members: Any) -> Change:
+        return lambda document: {**document, "accepts": [{**document["accepts"][0], **members}]}
+
+    async def name_other_payee(stage: Stage) -> None:
+        other = await stage.host.open_payee(stage.rail.terms.asset)
+        stage.rail.script = replace(stage.rail.script, header=with_entry(payTo=other))
+
+    dearer = {"maxAmountRequired": str(PRICE + 1), "amount": str(PRICE + 1)}
+    scenes = {
+        "another payee in the header": Scene(prepare=name_other_payee),
+        "another price in the header": Scene(script=Script(header=with_entry(**dearer))),
+    }
+    await _expect_refusals(case, "PAYER-OFFER-08", scenes)
+
+
+@check(
+    "PAYER-OFFER-09",
+    surface="payer",
+    lane="each",
+    fix="Do not follow a redirect to another origin with a payment: the offer there is another party's.",
+    needs_more=NEEDS_MORE,
+)
+async def pays_no_other_origin(case: Case) -> None:
+    """A redirect to another origin is not paid, neither before the challenge nor with the proof.
+
+    Redirects the call without a payment to another port, where the same operation is offered. In a second scene
+    redirects the call with its proof there. Expects no payment in the first scene, and no proof at the other origin.
+    """
+    await require_honest_call(case)
+
+    def send_away(rail: PlayedRail, arrival: Arrival) -> Reply | None:
+        is_first = arrival.values("Host") != (rail.other_url.partition("://")[2],)
+        return redirect(rail.other_url + PATH) if is_first else None
+
+    before = await perform(case, Scene(script=Script(unpaid=send_away)))
+    _expect_refusal(case, "PAYER-OFFER-09", "the call without a payment is redirected", before)
+    after = await perform(case, Scene(script=Script(steps=(send_elsewhere, serve))))
+    case.expect(
+        "PAYER-OFFER-09",
+        not any(one.is_at(after.rail.other_url) for one in after.presentations) and len(after.payments) <= 1,
+        "no proof is presented at the other origin, and nothing is paid twice",
+        after.story,
+        exchange=cite_last_call(after),
+        where={"scene": "the call with its proof is redirected"},
+    )
+
+
+@check(
+    "PAYER-OFFER-10",
+    surface="payer",
+    lane="each",
+    fix="Bound the number of redirects that you follow, and end with a failure.",
+    needs_more=NEEDS_MORE,
+)
+async def ends_a_loop_of_redirects(case: Case) -> None:
+    """A loop of redirects ends with a failure, and nothing is paid.
+
+    Redirects the call to itself. Expects that the payer ends in time with an exit code other than 0.
+    """
+
+    def turn_round(rail: PlayedRail, arrival: Arrival) -> Reply | None:
+        del arrival
+        return redirect(rail.desk.url + PATH)
+
+    await _expect_refusals(case, "PAYER-OFFER-10", {"a loop of redirects": Scene(script=Script(unpaid=turn_round))})
+
+
+@check(
+    "PAYER-OFFER-11",
+    surface="payer",
+    lane="each",
+    fix="Do not pay an offer without extra.payment_reference: a payment without a weld cannot be redeemed.",
+    needs_more=NEEDS_MORE,
+)
+async def pays_nothing_without_a_weld(case: Case) -> None:
+    """An offer without a challenge token is not paid.
+
+    Leaves `extra.payment_reference` out, and gives an empty one. Expects that nothing is paid, and an exit code other
+    than 0.
+    """
+    scenes = {
+        "no challenge token": _scene(_extra(payment_reference=None, authorization_nonce=None)),
+        "an empty challenge token": _scene(_extra(payment_reference="", authorization_nonce=None)),
+    }
+    await _expect_refusals(case, "PAYER-OFFER-11", scenes)

@@ -1,0 +1,230 @@
+"""PAYER-ONCE: lost answers, answers that say "not yet", and crashes never make a payer pay twice."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from conformance.engine.check import Case, check
+from conformance.surfaces.payer.played_rail import Script, Step, hang_up, quote_again, refuse, serve, stay_silent
+from conformance.surfaces.payer.quotes import PRICE
+from conformance.surfaces.payer.scenes import NEEDS_MORE, Outcome, Scene, cite_last_call, perform, require_honest_call
+
+# Statuses that leave it open whether a proof was taken, with codes of rails (5.7).
+_NOT_YET: Final = (
+    (409, "payment_in_progress"),
+    (425, "too_early"),
+    (429, "rate_limited"),
+    (500, "internal_error"),
+    (502, "bad_gateway"),
+    (503, "answer_unavailable"),
+    (504, "timeout"),
+)
+_WAIT_SECONDS: Final = 3
+# A payer's clock and the suite's may round differently.
+_TOLERANCE_SECONDS: Final = 0.2
+
+
+def _judge_once(case: Case, row: str, outcome: Outcome, scene: str) -> None:
+    """Judge that one payment was made, whatever became of the answer."""
+    case.expect(
+        row,
+        outcome.received < 2 * PRICE and len(outcome.payments) <= 1,
+        "one payment for the call",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+        where={"scene": scene},
+    )
+
+
+def _judge_same_proof(case: Case, row: str, outcome: Outcome, scene: str) -> None:
+    """Judge that the same proof was presented again and served."""
+    case.expect(
+        row,
+        outcome.is_served and len(outcome.presentations) > 1 and len(outcome.payments) == 1,
+        "the same proof is presented again, and the payer ends with exit code 0",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+        where={"scene": scene},
+    )
+
+
+@check(
+    "PAYER-ONCE-01",
+    "PAYER-ONCE-02",
+    surface="payer",
+    lane="each",
+    fix="Store the proof before you present it. If no answer comes, present the same proof again and do not pay.",
+    needs_more=NEEDS_MORE,
+)
+async def keeps_the_proof_of_a_lost_answer(case: Case) -> None:
+    """A payer whose answer is lost presents the same proof again, and does not pay a second time.
+
+    Closes the connection after the first proof without an answer, and serves the next presentation. Expects one
+    payment, and the same proof again.
+    """
+    await require_honest_call(case)
+    outcome = await perform(case, Scene(script=Script(steps=(hang_up, serve))))
+    _judge_once(case, "PAYER-ONCE-01", outcome, "the connection is closed after the proof")
+    _judge_same_proof(case, "PAYER-ONCE-02", outcome, "the connection is closed after the proof")
+
+
+@check(
+    "PAYER-ONCE-03",
+    "PAYER-ONCE-04",
+    surface="payer",
+    lane="each",
+    fix="After 409, 425, 429 and 5xx present the same proof again after Retry-After. Never pay again.",
+    needs_more=NEEDS_MORE,
+)
+async def presents_again_after_not_yet(case: Case) -> None:
+    """An answer that leaves the payment open makes a payer present the same proof again, and pay nothing more.
+
+    Answers proofs with 409, 425, 429, 500, 502, 503 and 504 in turn, with Retry-After, and serves the last one. Expects
+    one payment, and the same proof each time.
+    """
+    await require_honest_call(case)
+    halves = (_NOT_YET[:3], _NOT_YET[3:])
+    scripts = [(part, Script(steps=(*(refuse(status, code, "0") for status, code in part), serve))) for part in halves]
+    outcomes = await asyncio.gather(*(perform(case, Scene(script=script)) for _, script in scripts))
+    for (part, _), outcome in zip(scripts, outcomes, strict=True):
+        scene = f"proofs are answered {', '.join(str(status) for status, _ in part)}, then 200"
+        _judge_once(case, "PAYER-ONCE-03", outcome, scene)
+        _judge_same_proof(case, "PAYER-ONCE-04", outcome, scene)
+
+
+@check(
+    "PAYER-ONCE-05",
+    surface="payer",
+    lane="each",
+    fix="Read Retry-After, and present the proof no earlier than it says.",
+    needs_more=NEEDS_MORE,
+)
+async def waits_as_asked(case: Case) -> None:
+    """A payer waits at least as long as Retry-After says before it presents its proof again.
+
+    Answers the first proof with 503 and Retry-After of three seconds. Expects the next presentation after that time.
+    """
+    await require_honest_call(case)
+    outcome = await perform(case, Scene(script=Script(steps=(refuse(503, "busy", str(_WAIT_SECONDS)), serve))))
+    if len(outcome.presentations) < 2:
+        case.mark_inconclusive("PAYER-ONCE-05", "the payer presents no proof again, which PAYER-ONCE-04 judges")
+        return
+    first, second = (one.arrival for one in outcome.presentations[:2])
+    waited = second.monotonic - (first.answered_at or first.monotonic)
+    case.expect(
+        "PAYER-ONCE-05",
+        waited >= _WAIT_SECONDS - _TOLERANCE_SECONDS,
+        f"the proof again after {_WAIT_SECONDS} s",
+        f"after {waited:.1f} s",
+        exchange=cite_last_call(outcome),
+    )
+
+
+@check(
+    "PAYER-ONCE-06",
+    surface="payer",
+    lane="each",
+    fix="A new challenge in answer to a proof is not an order to pay again: stop, keep the proof, and report it.",
+    needs_more=NEEDS_MORE,
+)
+async def stops_at_a_new_challenge(case: Case) -> None:
+    """A payer that gets a new challenge in answer to its proof stops, pays nothing more, and reports a failure.
+
+    Answers each proof with a new challenge at the same price, and in a second scene at a higher price within the limit.
+    Expects one payment, and an exit code other than 0.
+    """
+    await require_honest_call(case)
+    scripts: dict[str, Script] = {
+        "each proof is answered with a new challenge": Script(steps=(quote_again,)),
+        "the new challenge is dearer": Script(steps=(quote_again,), amounts=(PRICE, PRICE + 10_000)),
+    }
+    outcomes = await asyncio.gather(*(perform(case, Scene(script=one)) for one in scripts.values()))
+    for scene, outcome in zip(scripts, outcomes, strict=True):
+        case.expect(
+            "PAYER-ONCE-06",
+            outcome.received < 2 * PRICE and len(outcome.payments) <= 1 and outcome.is_refused,
+            "no second payment, and an exit code other than 0",
+            outcome.story,
+            exchange=cite_last_call(outcome),
+            where={"scene": scene},
+        )
+
+
+@check(
+    "PAYER-ONCE-07",
+    surface="payer",
+    lane="each",
+    fix="402 tx_not_found and tx_not_confirmed say that the rail does not see the payment yet: present the same proof.",
+    needs_more=NEEDS_MORE,
+)
+async def waits_for_confirmation(case: Case) -> None:
+    """A payer whose payment the rail does not see yet presents the same proof again.
+
+    Answers the first proof with 402 `tx_not_confirmed` and Retry-After, and serves the next. Expects one payment, and
+    the same proof again.
+    """
+    await require_honest_call(case)
+    outcome = await perform(case, Scene(script=Script(steps=(refuse(402, "tx_not_confirmed"), serve))))
+    _judge_same_proof(case, "PAYER-ONCE-07", outcome, "the first proof is answered 402 tx_not_confirmed")
+
+
+@check(
+    "PAYER-ONCE-08",
+    "PAYER-ONCE-09",
+    surface="payer",
+    lane="each",
+    fix="Write the signed payment to disk before you send it, and continue from that file after a crash.",
+    needs_more=NEEDS_MORE,
+)
+async def survives_a_crash(case: Case) -> None:
+    """A payer that is killed after its payment continues the payment when it is started again.
+
+    Kills the payer with SIGKILL when its proof arrives, and in a second scene when its money has reached the payee.
+    Starts it again with the same call. Expects one payment in all, and that the second run is served.
+    """
+    await require_honest_call(case)
+    steps: dict[str, tuple[Step, ...]] = {"proof": (stay_silent, serve), "payment": (serve,)}
+    scenes = {moment: Scene(script=Script(steps=script), runs=2, kill_at=moment) for moment, script in steps.items()}
+    outcomes = await asyncio.gather(*(perform(case, scene) for scene in scenes.values()))
+    for moment, outcome in zip(scenes, outcomes, strict=True):
+        # A payer that ended before it could be killed made a whole purchase, so its second run is a second one.
+        if not outcome.endings[0].is_killed:
+            case.note(f"the payer ended before it was killed at its {moment}: {outcome.story}")
+            continue
+        scene = f"killed at its {moment}, then started again"
+        _judge_once(case, "PAYER-ONCE-08", outcome, scene)
+        case.expect(
+            "PAYER-ONCE-09",
+            outcome.is_served,
+            "the second run ends with exit code 0",
+            outcome.story,
+            exchange=cite_last_call(outcome),
+            where={"scene": scene},
+        )
+
+
+@check(
+    "PAYER-ONCE-10",
+    surface="payer",
+    lane="each",
+    fix="When the time is over, end with an exit code other than 0 and keep the proof for the next run.",
+    needs_more=NEEDS_MORE,
+)
+async def ends_when_the_time_is_over(case: Case) -> None:
+    """A payer whose proof is not served in time ends with a failure, and its next run presents the same proof.
+
+    Answers the first proof with 503 and a Retry-After beyond the time of the call, and serves the next one. Starts the
+    payer twice. Expects a failure, then the same proof and exit code 0, and one payment.
+    """
+    await require_honest_call(case)
+    script = Script(steps=(refuse(503, "busy", "3600"), serve))
+    outcome = await perform(case, Scene(script=script, runs=2))
+    first = outcome.endings[0]
+    case.expect(
+        "PAYER-ONCE-10",
+        first.code not in {None, 0} and outcome.is_served and len(outcome.payments) == 1,
+        "an exit code other than 0, then the same proof and exit code 0",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+    )

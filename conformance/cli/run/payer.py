@@ -1,0 +1,76 @@
+"""`weldproof run PAYER -- COMMAND`: tests a payer in any language, with the suite as its rail, on simulated chains."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from conformance.cli.run.program_command import PAYER_ROWS
+from conformance.cli.usage import UsageFault
+from conformance.processes.own_stack import start_own_stack
+from conformance.selftest.kill_lists import load_kill_lists
+from conformance.target import LANES, Chains, PayerProgram, Profile, Target
+
+_SURFACE: Final = "payer"
+_REFERENCE: Final = "reference.variants.payer"
+_MUTANTS: Final = "reference.variants.mutants"
+
+
+def selects_only_payers(ids: Sequence[str]) -> bool:
+    """Return whether the ids of a run name rows of payers and no others."""
+    return bool(ids) and all(one.strip().upper().startswith(PAYER_ROWS) for one in ids)
+
+
+def with_payer(profile: Profile | None, words: Sequence[str], lanes: Sequence[str]) -> Profile:
+    """Return a profile with a payer under test.
+
+    Args:
+        profile: The target, or None. A lane whose node it lacks gets a simulated chain.
+        words: The payer's command; empty for that of the profile.
+        lanes: The lanes of `--lane`; empty for those of the profile, or all.
+
+    Raises:
+        UsageFault: There is no command.
+    """
+    base = profile or Profile(target=Target(name="a payer"))
+    if not words and base.payer.command is None:
+        raise UsageFault(
+            "a payer needs its command after --, or [payer] command: weldproof run PAYER -- python pay.py. "
+            "--reference tests the built-in payer"
+        )
+    payer = base.payer.model_copy(update={"command": tuple(words)}) if words else base.payer
+    # The report lists fields that were set, because a verdict may depend on them.
+    payer.model_fields_set.add("command")
+    return _claim(base, payer, tuple(lanes) or base.claims.lanes or LANES)
+
+
+def _claim(profile: Profile, payer: PayerProgram, lanes: Sequence[str]) -> Profile:
+    surfaces = tuple(dict.fromkeys((*profile.claims.surfaces, _SURFACE)))
+    claims = profile.claims.model_copy(update={"surfaces": surfaces, "lanes": tuple(lanes)})
+    return profile.model_copy(update={"claims": claims, "payer": payer})
+
+
+def claim_reference_payer(profile: Profile, mutant: str | None = None) -> Profile:
+    """Return the profile of the reference with its payer, or with a mutant of it, under test."""
+    is_payer_mutant = mutant is not None and any(one.mutant == mutant and one.payer for one in load_kill_lists())
+    words = (_MUTANTS, str(mutant), _REFERENCE) if is_payer_mutant else (_REFERENCE,)
+    payer = PayerProgram(command=(sys.executable, "-m", *words))
+    return _claim(profile, payer, profile.claims.lanes)
+
+
+@asynccontextmanager
+async def with_chains(profile: Profile) -> AsyncIterator[Profile]:
+    """Yield the profile with a simulated chain for each claimed lane that has no node, until the context ends."""
+    missing = [] if profile.payer.command is None else _lanes_without_node(profile)
+    if not missing or _SURFACE not in profile.claims.surfaces:
+        yield profile
+        return
+    async with start_own_stack(("--chains-only", *(word for lane in missing for word in ("--lane", lane)))) as stack:
+        nodes = {lane: profile.chains.of(lane) or stack.profile.chains.of(lane) for lane in LANES}
+        yield profile.model_copy(update={"chains": Chains.model_validate(nodes)})
+
+
+def _lanes_without_node(profile: Profile) -> list[str]:
+    return [lane for lane in profile.claims.lanes if profile.chains.of(lane) is None]

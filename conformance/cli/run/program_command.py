@@ -1,0 +1,33 @@
+"""The words after `--`: the command of an addon or of a payer, separated from the options of `weldproof run`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+PAYER_ROWS: Final = "PAYER"
+_COMMAND: Final = "conformance.run.command"
+
+
+class RunCommand(click.Command):
+    """A click command that separates the words after `--` if an addon or a payer is tested."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Remove the program's command from the words before click parses them."""
+        end = args.index("--") if "--" in args else len(args)
+        if "--addon" in args[:end] or any(_names_payer(word) for word in args[:end]):
+            ctx.meta[_COMMAND] = tuple(args[end + 1 :])
+            args = args[:end]
+        return super().parse_args(ctx, args)
+
+
+def _names_payer(word: str) -> bool:
+    return word.strip().upper().startswith(PAYER_ROWS)
+
+
+def command_after_dashes(ctx: click.Context) -> Sequence[str]:
+    """Return the program's command, word by word; empty without one."""
+    words: tuple[str, ...] = ctx.meta.get(_COMMAND, ())
+    return words

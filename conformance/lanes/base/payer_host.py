@@ -1,0 +1,105 @@
+"""The chain side of a payer under test on an EVM chain. The rail settles, so accepting a proof moves the money."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.lanes.base.authorization import Authorization, Domain
+from conformance.lanes.base.payer import BasePayer
+from conformance.lanes.base.token import Token
+from conformance.lanes.payer_host import HostedAccount
+from conformance.oracles.challenge_tokens import eip3009_nonce
+from conformance.oracles.welds.base.weld import judge_payment
+from conformance.oracles.welds.refusal import SIGNATURE, PaymentRefusal
+
+_MEMBERS = frozenset({"from", "to", "value", "validAfter", "validBefore", "nonce"})
+_GIVEN_UNITS = 100_000_000
+
+
+class BasePayerHost:
+    """See `PayerHost`; the account file contains the private key, `0x` and 64 hex digits."""
+
+    def __init__(self, payer: BasePayer) -> None:
+        self._payer = payer
+        self._names: dict[str, tuple[str, str]] = {}
+
+    @property
+    def caip2(self) -> str:
+        """CAIP-2 name of the network that the node reports."""
+        return self._payer.caip2
+
+    async def open_account(self, asset: str) -> HostedAccount:
+        """See `PayerHost`."""
+        account = await self._payer.new_account(coin=True, asset=asset, amount=_GIVEN_UNITS)
+        digits = account.key.hex()
+        return HostedAccount(account.address, f"0x{digits}", (digits,))
+
+    async def open_payee(self, asset: str) -> str:
+        """See `PayerHost`."""
+        del asset
+        return self._payer.node.account().address
+
+    def misspell_address(self, address: str) -> str:
+        """See `PayerHost`; the last character is no digit."""
+        return address[:-1] + "g"
+
+    async def make_lookalike(self, account: HostedAccount, payee: str) -> str:
+        """See `PayerHost`; every address holds much of the token."""
+        del account, payee
+        return await self._payer.deploy("CopycatToken", "USD Coin", "2")
+
+    async def read_units(self, address: str, asset: str) -> int:
+        """See `PayerHost`."""
+        return await Token(self._payer.node, asset).balance(address)
+
+    async def describe_binding(self, asset: str, token: str) -> Mapping[str, Any]:
+        """See `PayerHost`."""
+        name, version = await self._read_names(asset)
+        nonce = eip3009_nonce(token)
+        return {
+            "binding": "eip3009-authorization",
+            "name": name,
+            "version": version,
+            "authorization_nonce": nonce,
+        }
+
+    async def _read_names(self, asset: str) -> tuple[str, str]:
+        if asset not in self._names:
+            self._names[asset] = await Token(self._payer.node, asset).names()
+        return self._names[asset]
+
+    async def accept(self, challenge: Mapping[str, Any], proof: Mapping[str, Any]) -> str:
+        """See `PayerHost`. An authorization that was used already returns the transaction that used it."""
+        terms, signature = proof.get("authorization"), proof.get("signature")
+        if not isinstance(terms, Mapping) or not terms.keys() >= _MEMBERS or not isinstance(signature, str):
+            raise PaymentRefusal(SIGNATURE, "invalid_payment", "the proof contains no authorization with a signature")
+        name, version = await self._read_names(challenge["asset"])
+        full_challenge = {**challenge, "name": name, "version": version}
+        judge_payment(
+            {
+                "challenge": full_challenge,
+                "authorization": terms,
+                "signature": signature,
+                "now": max(int(time.time()), await self._payer.block_time()),
+            }
+        )
+        token = Token(self._payer.node, challenge["asset"])
+        nonce = bytes.fromhex(str(terms["nonce"]).removeprefix("0x"))
+        used = await token.used_in(str(terms["from"]), nonce, 0)
+        if used is not None:
+            return used
+        domain = Domain(name, version, self._payer.chain_id, token.address)
+        authorization = Authorization(
+            str(terms["from"]),
+            str(terms["to"]),
+            int(terms["value"]),
+            int(terms["validAfter"]),
+            int(terms["validBefore"]),
+            nonce,
+            domain,
+            challenge["token"],
+            bytes.fromhex(signature.removeprefix("0x")),
+        )
+        return await self._payer.use(authorization)

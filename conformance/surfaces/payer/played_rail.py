@@ -1,0 +1,250 @@
+"""Played rail for payers: it quotes, judges payments on the chain, answers by a script, and records every call."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from conformance.lanes.payer_host import PayerHost
+from conformance.oracles.forging import Signer
+from conformance.oracles.strict_json import JsonTextFault, json_text
+from conformance.oracles.welds.refusal import FINALITY, PaymentRefusal
+from conformance.surfaces.payer.quotes import PATH, Change, Quote, QuoteDesk, Terms, keep, to_header
+from conformance.webhook_receiver.raw_receiver import HANG_UP, SILENCE, Arrival, Receiver, Reply, redirect
+
+_JSON: Final = ("Content-Type", "application/json")
+_PRIVATE: Final = ("Cache-Control", "no-store")
+# A payer may present its proof before the transaction is final. The rail waits for it, so that no scene depends on
+# the speed of the payer or of the chain.
+_FINAL_SECONDS: Final = 4.0
+_POLL_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """A call with a proof.
+
+    Attributes:
+        arrival: The call.
+        header: The text of `X-PAYMENT`.
+        proof: Its JSON object; None if it is malformed.
+        quote: The quote whose token it names; None if the rail issued no such token.
+        tx_id: The transaction that paid the quote; None if the proof pays nothing.
+        fault: Why the proof pays nothing; None if it pays.
+    """
+
+    arrival: Arrival
+    header: str = field(repr=False)
+    proof: dict[str, Any] | None = field(repr=False)
+    quote: Quote | None = None
+    tx_id: str | None = None
+    fault: str | None = None
+
+    def is_at(self, url: str) -> bool:
+        """Return whether the call came to an address of the rail."""
+        return any(value == url.partition("://")[2] for value in self.arrival.values("Host"))
+
+    @property
+    def payment(self) -> str:
+        """What identifies the payment: two presentations of one payment have the same text."""
+        if self.proof is None:
+            return self.header
+        named = self.proof.get("tx_id") or self.proof.get("signature")
+        return json.dumps(named) if named else self.header
+
+
+# The answer to a presented proof.
+Step = Callable[["PlayedRail", Presentation], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """What the played rail does; by default it is honest.
+
+    Attributes:
+        entry: Changes the offer of the lane.
+        entries: Changes the list of offers.
+        header: Changes the document that `PAYMENT-REQUIRED` repeats, after the body is made.
+        unpaid: Answers a call without a proof in place of the 402; None for the 402.
+        steps: Answers to proofs in order; the last one is repeated.
+        claims: Changes the claims of the receipt.
+        signer: Another key that signs the receipt.
+        paid: Changes the paid answer.
+        age: Seconds since the offers were issued.
+        amounts: Price of each quote in turn, in atomic units; the last one is repeated.
+    """
+
+    entry: Change = keep
+    entries: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
+    header: Change = keep
+    unpaid: Callable[[PlayedRail, Arrival], Reply | None] = lambda rail, arrival: None  # noqa: ARG005 - the honest one
+    steps: Sequence[Step] = ()
+    claims: Change = keep
+    signer: Signer | None = None
+    paid: Change = keep
+    age: int = 0
+    amounts: Sequence[int] = ()
+
+
+@dataclass
+class PlayedRail:
+    """A rail at a separate socket that sells one operation on one lane.
+
+    Attributes:
+        desk: Issues quotes and receipts.
+        host: The chain side.
+        terms: The honest terms.
+        script: What it does.
+        receiver: What arrives.
+        other_url: A second address of the same rail, which is another origin.
+        presentations: The proofs that were presented.
+        presented: Set when the first proof arrives.
+    """
+
+    desk: QuoteDesk
+    host: PayerHost
+    terms: Terms
+    script: Script
+    receiver: Receiver
+    other_url: str
+    presentations: list[Presentation] = field(default_factory=list)
+    presented: asyncio.Event = field(default_factory=asyncio.Event)
+    _quotes: dict[str, Quote] = field(default_factory=dict)
+
+    async def answer(self, arrival: Arrival) -> Reply:
+        """Answer a call."""
+        method = arrival.method.replace("HEAD", "GET")
+        document = self.desk.documents().get(arrival.path)
+        if method == "GET" and document is not None:
+            return Reply(200, (_JSON,), json.dumps(document).encode())
+        if arrival.path != PATH or method == "OPTIONS":
+            return Reply(404, (_JSON,), b'{"detail":"Not Found"}')
+        headers = arrival.values("X-PAYMENT")
+        if headers:
+            return await self._take(arrival, headers[0])
+        return self.script.unpaid(self, arrival) or await self.quote()
+
+    async def quote(self, error: str = "payment_required", *further: tuple[str, str]) -> Reply:
+        """Return a 402 with a new challenge."""
+        amounts = self.script.amounts or (self.terms.amount,)
+        terms = Terms(
+            self.terms.network,
+            self.terms.caip2,
+            self.terms.asset,
+            self.terms.pay_to,
+            amounts[min(len(self._quotes), len(amounts) - 1)],
+        )
+        quote = self.desk.issue(terms, age=self.script.age)
+        binding = await self.host.describe_binding(terms.asset, quote.token)
+        entry = self.script.entry(self.desk.entry(quote, binding))
+        # The scene may have changed the terms: the payment is judged by what was offered.
+        self._quotes[str(entry.get("extra", {}).get("payment_reference"))] = quote
+        document = self.desk.document(self.script.entries([entry]), error)
+        repeated = self.script.header(json.loads(json.dumps(document)))
+        fields = (_JSON, _PRIVATE, ("PAYMENT-REQUIRED", to_header(repeated)), *further)
+        return Reply(402, fields, json.dumps(document).encode())
+
+    async def _take(self, arrival: Arrival, header: str) -> Reply:
+        presentation = await self._judge(arrival, header)
+        step_number = len(self.presentations)
+        self.presentations.append(presentation)
+        self.presented.set()
+        if presentation.tx_id is None:
+            return await self.quote("payment_invalid")
+        steps = self.script.steps or (serve,)
+        return await steps[min(step_number, len(steps) - 1)](self, presentation)
+
+    async def _judge(self, arrival: Arrival, header: str) -> Presentation:
+        """Return the presentation of a proof; on a lane whose rail settles, the money has moved."""
+        proof = _read_proof(header)
+        if proof is None:
+            return Presentation(arrival, header, None, fault="X-PAYMENT is not base64 of a JSON object")
+        token = proof.get("payment_reference", proof.get("challenge_token"))
+        quote = self._quotes.get(token) if isinstance(token, str) else None
+        if quote is None:
+            return Presentation(arrival, header, proof, fault="it names no token that the rail issued")
+        if read_json(arrival.body) != self.desk.body or arrival.method != "POST":
+            return Presentation(
+                arrival, header, proof, quote, fault="it comes with another request than the quoted one"
+            )
+        ends = asyncio.get_running_loop().time() + _FINAL_SECONDS
+        while True:
+            try:
+                tx_id = await self.host.accept(quote.challenge(), proof)
+            except PaymentRefusal as refusal:
+                if refusal.stage != FINALITY or asyncio.get_running_loop().time() > ends:
+                    return Presentation(arrival, header, proof, quote, fault=f"{refusal.code}: {refusal}")
+                await asyncio.sleep(_POLL_SECONDS)
+            else:
+                return Presentation(arrival, header, proof, quote, tx_id)
+
+    def paid_answer(self, presentation: Presentation) -> Reply:
+        """Return the answer of a paid call."""
+        if presentation.quote is None or presentation.tx_id is None:
+            raise ValueError("the presentation pays nothing")
+        content = self.desk.answer(presentation.quote, presentation.tx_id, self.script.claims, self.script.signer)
+        settlement = {"success": True, "transaction": presentation.tx_id, "network": self.terms.caip2}
+        fields = (_JSON, _PRIVATE, ("PAYMENT-RESPONSE", to_header(settlement)))
+        return Reply(200, fields, json.dumps(self.script.paid(content)).encode())
+
+
+def _read_proof(header: str) -> dict[str, Any] | None:
+    try:
+        value = read_json(base64.b64decode(header, validate=True))
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_json(content: bytes) -> Any:
+    """Return a JSON value; None if the content is not JSON."""
+    try:
+        return json_text(content)
+    except JsonTextFault:
+        return None
+
+
+async def serve(rail: PlayedRail, presentation: Presentation) -> Reply:
+    """Answer 200 with the receipt."""
+    return rail.paid_answer(presentation)
+
+
+async def hang_up(rail: PlayedRail, presentation: Presentation) -> Reply:
+    """Close the connection without an answer."""
+    del rail, presentation
+    return HANG_UP
+
+
+async def stay_silent(rail: PlayedRail, presentation: Presentation) -> Reply:
+    """Keep the connection open without an answer."""
+    del rail, presentation
+    return SILENCE
+
+
+async def quote_again(rail: PlayedRail, presentation: Presentation) -> Reply:
+    """Answer with a new challenge, as if nothing had been paid."""
+    del presentation
+    return await rail.quote()
+
+
+def refuse(status: int, code: str, retry_after: str | None = "1") -> Step:
+    """Return a step that answers a status with a code, and with Retry-After unless it is None."""
+
+    async def answer(rail: PlayedRail, presentation: Presentation) -> Reply:
+        del presentation
+        further = () if retry_after is None else (("Retry-After", retry_after),)
+        if status == 402:
+            return await rail.quote(code, *further)
+        return Reply(status, (_JSON, _PRIVATE, *further), json.dumps({"error": code}).encode())
+
+    return answer
+
+
+async def send_elsewhere(rail: PlayedRail, presentation: Presentation) -> Reply:
+    """Redirect the call, with its method and body, to the other origin."""
+    del presentation
+    return redirect(rail.other_url + PATH)

@@ -1,0 +1,411 @@
+"""Scenes: a payer under test makes one call at the played rail, and the suite records what it did and paid."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import stat
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.engine.check import Case
+from conformance.lanes.payer_host import HostedAccount, PayerHost
+from conformance.lanes.payers import open_payer_host
+from conformance.outcome import Inconclusive
+from conformance.processes.children import Child
+from conformance.processes.launching import make_environment
+from conformance.processes.process_cleanup import temporary_folder
+from conformance.surfaces.payer.played_rail import PlayedRail, Presentation, Script
+from conformance.surfaces.payer.quotes import LIMIT, PATH, PRICE, QuoteDesk, Terms
+from conformance.target import Chain
+from conformance.vocabulary.network import Network
+from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bind_sockets
+
+# Why no single request shows what a check of a payer finds.
+NEEDS_MORE: Final = "the check starts the payer that it judges, and ends it"
+UNBOUND_PAYER: Final = "needs a payer to judge: weldproof run PAYER -- COMMAND, or [payer] command, word by word"
+_PREFIX: Final = "WELDPROOF_PAYER_"
+_MARGIN_SECONDS: Final = 10.0
+_POLL_SECONDS: Final = 0.02
+_OWNER_ONLY: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of one run of the payer.
+
+    Attributes:
+        code: Its exit code; None if the suite ended it.
+        is_killed: Whether the scene killed it on purpose.
+        seconds: How long it ran.
+        stdout: What it printed.
+        stderr: What it printed on standard error.
+    """
+
+    code: int | None
+    is_killed: bool
+    seconds: float
+    stdout: str = field(repr=False)
+    stderr: str = field(repr=False)
+
+    @property
+    def words(self) -> str:
+        """The end in words."""
+        if self.is_killed:
+            return "killed"
+        return f"not ended after {self.seconds:.0f} s" if self.code is None else f"exit {self.code}"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a payer did in a scene.
+
+    Attributes:
+        rail: The rail that it called.
+        endings: The end of each of its runs.
+        received: Atomic units of the asset that arrived at the payee.
+        spent: Atomic units of the asset that left the account.
+        exposures: Places that show the key of the account.
+        open_files: Files of its state folder that other users may read.
+        last_n: Number of the last recorded call, for a judgement; 0 without a call.
+    """
+
+    rail: PlayedRail
+    endings: list[Ending]
+    received: int = 0
+    spent: int = 0
+    exposures: list[str] = field(default_factory=list)
+    open_files: list[str] = field(default_factory=list)
+    last_n: int = 0
+
+    @property
+    def n(self) -> int:
+        """Number of the last recorded call."""
+        return self.last_n
+
+    @property
+    def presentations(self) -> list[Presentation]:
+        """The proofs that were presented."""
+        return self.rail.presentations
+
+    @property
+    def payments(self) -> list[str]:
+        """The different payments that were presented."""
+        return list(dict.fromkeys(one.payment for one in self.presentations))
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the last run ended well."""
+        return bool(self.endings) and self.endings[-1].code == 0
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether each run ended by itself, with an exit code other than 0."""
+        return all(one.code not in {None, 0} for one in self.endings)
+
+    @property
+    def has_paid_nothing(self) -> bool:
+        """Whether no proof was presented, and no money left the account or reached the payee."""
+        return not self.presentations and not self.received and not self.spent
+
+    @property
+    def story(self) -> str:
+        """What happened, in one line: calls with their answers, money, and exit codes."""
+        numbers = {payment: place for place, payment in enumerate(self.payments, 1)}
+        calls = []
+        for arrival in self.rail.receiver.arrivals:
+            if arrival.path != PATH:
+                continue
+            payment = next((one.payment for one in self.presentations if one.arrival is arrival), None)
+            subject = "unpaid" if payment is None else f"payment {numbers[payment]}"
+            calls.append(f"{subject}: {'no answer' if arrival.reply is None else arrival.reply.description}")
+        faults = [one.fault for one in self.presentations if one.fault is not None]
+        money = f"{self.received} of {PRICE} units reached the payee, {self.spent} left the account"
+        return "; ".join([*calls, *faults, money, *(one.words for one in self.endings)])
+
+
+def cite_last_call(outcome: Outcome) -> Outcome | None:
+    """Return an outcome as the exchange of a judgement; None if no call arrived."""
+    return outcome if outcome.n else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What the suite arranges around one call.
+
+    Attributes:
+        script: What the rail does.
+        limit: Atomic units that the payer is permitted to pay.
+        runs: How often the payer is started; a later run has the same call, account and state folder.
+        kill_at: `proof` kills the first run when its proof arrives; `payment` when money has reached the payee.
+        prepare: Changes the script once rail, account and payee exist.
+    """
+
+    script: Script = field(default_factory=Script)
+    limit: int = LIMIT
+    runs: int = 1
+    kill_at: str | None = None
+    prepare: Callable[[Stage], Any] | None = None
+
+
+@dataclass(slots=True)
+class Stage:
+    """The played rail, the account and the payee of one scene."""
+
+    case: Case
+    rail: PlayedRail
+    account: HostedAccount
+    folder: Path
+    chain: Chain
+
+    @property
+    def host(self) -> PayerHost:
+        """The chain side."""
+        return self.rail.host
+
+    def variables(self, limit: int) -> dict[str, str]:
+        """Return the environment variables of a payer under test, and write the files that they name."""
+        program = self.case.profile.payer
+        terms = self.rail.terms
+        token = getattr(self.chain, "token", None)
+        files = {"BODY_FILE": json.dumps(self.rail.desk.body), "ACCOUNT_FILE": self.account.key}
+        files |= {} if token is None else {"NODE_TOKEN_FILE": token.read()}
+        values = {
+            "URL": self.rail.desk.url + PATH,
+            "METHOD": "POST",
+            "LANE": self.chain.lane,
+            "NETWORK": terms.caip2,
+            "ASSET": terms.network.asset_id,
+            "NODE": self.chain.node,
+            "ADDRESS": self.account.address,
+            "LIMIT": str(limit),
+            "SECONDS": f"{max(5.0, program.seconds - _MARGIN_SECONDS):g}",
+            "STATE_DIR": str(self.state_folder),
+        }
+        for name, content in files.items():
+            path = self.folder / name.lower()
+            path.touch(mode=0o600)
+            path.write_text(content, "utf-8")
+            values[name] = str(path)
+        return {**program.environment, **{_PREFIX + name: value for name, value in values.items()}}
+
+    @property
+    def state_folder(self) -> Path:
+        """The folder in which the payer may keep what it needs after a crash."""
+        return self.folder / "state"
+
+
+@asynccontextmanager
+async def open_stage(case: Case, script: Script) -> AsyncIterator[Stage]:
+    """Open a rail with a funded account and a payee, and close it on leaving.
+
+    Raises:
+        Inconclusive: The profile names no payer or no node, or the suite cannot listen.
+    """
+    if case.profile.payer.command is None:
+        raise Inconclusive(UNBOUND_PAYER)
+    chain = case.profile.chains.of(case.lane)
+    network = None if chain is None else chain.usdc
+    if chain is None or network is None:
+        raise Inconclusive(f"needs a node: [chains.{case.lane}] is missing, or its network has no known USDC")
+    host = open_payer_host(await case.session.payers.for_rail(case.lane))
+    account, payee = await asyncio.gather(host.open_account(network.asset_id), host.open_payee(network.asset_id))
+    try:
+        pairs = [await asyncio.to_thread(bind_sockets, "127.0.0.1", 0) for _ in range(2)]
+    except CannotListen as fault:
+        raise Inconclusive(f"cannot play a rail: {fault}") from fault
+    with temporary_folder("weldproof-payer-") as folder:
+        receiver = Receiver()
+        await receiver.start([one for pair in pairs for one in pair])
+        address, other_address = (f"127.0.0.1:{pair[0].getsockname()[1]}" for pair in pairs)
+        case.client.names.secret(address, "PAYER_RAIL_ADDRESS")
+        case.client.names.secret(other_address, "OTHER_RAIL_ADDRESS")
+        try:
+            desk = QuoteDesk(f"http://{address}", {"recipient_address": "screen-allow", "network": network.key})
+            terms = Terms(network, _offered_name(network, host), network.asset_id, payee)
+            rail = PlayedRail(desk, host, terms, script, receiver, f"http://{other_address}")
+            receiver.plan = rail.answer
+            stage = Stage(case, rail, account, folder, chain)
+            stage.state_folder.mkdir(mode=0o700)
+            yield stage
+        finally:
+            await receiver.close()
+
+
+def _offered_name(network: Network, host: PayerHost) -> str:
+    """Return the CAIP-2 name in offers: the known one, or on a private network that of its node."""
+    return network.caip2 or host.caip2
+
+
+async def perform(case: Case, scene: Scene) -> Outcome:
+    """Play one scene and return what the payer did.
+
+    Raises:
+        Inconclusive: The scene cannot be played.
+    """
+    async with open_stage(case, scene.script) as stage:
+        if scene.prepare is not None:
+            await scene.prepare(stage)
+        return await play(stage, scene)
+
+
+async def require_honest_call(case: Case) -> Outcome:
+    """Return the outcome of an honest call on the lane, which is made once in a run.
+
+    Raises:
+        Inconclusive: The payer does not complete it, so that its refusals would show nothing.
+    """
+    outcome = await honest_call(case)
+    if not outcome.is_served:
+        raise Inconclusive(f"the payer does not complete an honest call on {case.lane}: {outcome.story}")
+    return outcome
+
+
+async def honest_call(case: Case) -> Outcome:
+    """Return the outcome of an honest call on the lane, which is made once in a run."""
+    # Client and randomness are those of the session: the calls do not depend on which check comes first.
+    shared = replace(case, client=case.session.client)
+    outcome: Outcome = await case.session.find_once(f"honest call of {case.lane}", lambda: perform(shared, Scene()))
+    return outcome
+
+
+async def play(stage: Stage, scene: Scene) -> Outcome:
+    """Run the payer as often as the scene says, and read what it paid."""
+    case, rail = stage.case, stage.rail
+    asset, payee = rail.terms.asset, rail.terms.pay_to
+    before = await _wait_for_money(stage)
+    variables = stage.variables(scene.limit)
+    outcome = Outcome(rail, [])
+    for number in range(scene.runs):
+        kill_at = scene.kill_at if number == 0 else None
+        outcome.endings.append(await _run_payer(stage, variables, kill_at, outcome.exposures))
+    outcome.received = await stage.host.read_units(payee, asset)
+    outcome.spent = before - await stage.host.read_units(stage.account.address, asset)
+    outcome.exposures += _find_exposures(stage, outcome)
+    outcome.open_files = _list_open_files(stage.state_folder)
+    _record_calls(case, rail, outcome)
+    return outcome
+
+
+async def _wait_for_money(stage: Stage) -> int:
+    """Return the atomic units in the account once the node shows them.
+
+    Raises:
+        Inconclusive: It does not show them in time.
+    """
+    ends = time.monotonic() + stage.case.profile.budgets.confirmation
+    while time.monotonic() < ends:
+        units = await stage.host.read_units(stage.account.address, stage.rail.terms.asset)
+        if units:
+            return units
+        await asyncio.sleep(_POLL_SECONDS)
+    raise Inconclusive("the node does not show the money of the payer's account")
+
+
+async def _run_payer(stage: Stage, variables: Mapping[str, str], kill_at: str | None, exposures: list[str]) -> Ending:
+    program = stage.case.profile.payer
+    start = time.monotonic()
+    output, errors = stage.folder / "stdout", stage.folder / "stderr"
+    with output.open("wb") as out, errors.open("wb") as err:
+        try:
+            child = Child(program.command or (), make_environment(variables), out, err)
+        except OSError as fault:
+            raise Inconclusive(f"the payer cannot be started: {fault.strerror}") from fault
+    is_killed = False
+    try:
+        async with asyncio.timeout(program.seconds):
+            if kill_at is not None:
+                await _wait_for(stage, child, kill_at)
+                is_killed = child.returncode is None
+                _kill_group(child)
+            watch = asyncio.create_task(_watch_arguments(stage, child, exposures))
+            try:
+                await child.wait()
+            finally:
+                watch.cancel()
+    except TimeoutError:
+        pass
+    finally:
+        has_ended, code = child.returncode is not None, child.returncode
+        # Also processes that it left behind: nothing of one scene may call the next rail.
+        _kill_group(child)
+        await child.wait()
+    texts = [path.read_bytes().decode("utf-8", "replace") for path in (output, errors)]
+    return Ending(code if has_ended and not is_killed else None, is_killed, time.monotonic() - start, *texts)
+
+
+async def _wait_for(stage: Stage, child: Child, moment: str) -> None:
+    """Wait until a proof has arrived or money has reached the payee; return early if the payer has ended."""
+    rail = stage.rail
+    while child.returncode is None and not rail.presented.is_set():
+        if moment == "payment" and await stage.host.read_units(rail.terms.pay_to, rail.terms.asset):
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def _kill_group(child: Child) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+async def _watch_arguments(stage: Stage, child: Child, exposures: list[str]) -> None:
+    """Look at the arguments of the payer's processes once a proof has arrived, and once it has run for a second."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(1.0):
+            await stage.rail.presented.wait()
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            if os.getsid(int(path.name)) == child.pid:
+                words = (path / "cmdline").read_bytes().decode("utf-8", "replace")
+                if any(text in words for text in _key_texts(stage.account)):
+                    exposures.append("the arguments of its process, which every user of the machine can read")
+                    return
+
+
+def _key_texts(account: HostedAccount) -> tuple[str, ...]:
+    return tuple(text for text in (account.key.strip(), *account.spellings) if text)
+
+
+def _find_exposures(stage: Stage, outcome: Outcome) -> list[str]:
+    """Return the places in which the key of the account appears: output, state files, and calls."""
+    places = [(f"run {number}, standard output", one.stdout) for number, one in enumerate(outcome.endings, 1)]
+    places += [(f"run {number}, standard error", one.stderr) for number, one in enumerate(outcome.endings, 1)]
+    for path in (one for one in stage.state_folder.rglob("*") if one.is_file()):
+        with contextlib.suppress(OSError):
+            places.append((f"the state file {path.name}", path.read_bytes().decode("utf-8", "replace")))
+    for arrival in outcome.rail.receiver.arrivals:
+        fields = " ".join(f"{name}: {value}" for name, value in arrival.headers)
+        places.append(("a call of the rail", f"{arrival.target} {fields} {arrival.body.decode('utf-8', 'replace')}"))
+    texts = _key_texts(stage.account)
+    return list(dict.fromkeys(place for place, content in places if any(text in content for text in texts)))
+
+
+def _list_open_files(folder: Path) -> list[str]:
+    """Return the files in a folder whose mode lets other users read or write them."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.stat().st_mode & _OWNER_ONLY)
+
+
+def _record_calls(case: Case, rail: PlayedRail, outcome: Outcome) -> None:
+    """Write every call into the event log, with the answer."""
+    names = case.client.names
+    for one in rail.presentations:
+        names.name(one.header, "X_PAYMENT")
+        for value in (one.proof or {}).values():
+            if isinstance(value, str):
+                names.name(value, "PAYMENT_PROOF")
+    for arrival in rail.receiver.arrivals:
+        reply = arrival.reply
+        answer: Any = "no answer"
+        if reply is not None and reply.ending == "answer":
+            answer = (reply.status, reply.headers, reply.body)
+        elif reply is not None:
+            answer = reply.description
+        request = (arrival.method, rail.desk.url + arrival.target, arrival.headers, arrival.body)
+        outcome.last_n = case.client.record_delivery("the suite's rail", request, answer)

@@ -1,0 +1,76 @@
+"""`weldproof run PAYER -- COMMAND` plays a rail for a payer, and docs/testing-payers.md says how."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from conformance import target
+from conformance.surfaces.payer import scenes
+from tests import prepared
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "testing-payers.md").read_text("utf-8")
+CHAPTER = (DOCS / "spec" / "10-payers.md").read_text("utf-8")
+PAYER = (sys.executable, "-m", "reference.variants.payer")
+
+
+def run_command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a folder."""
+    return prepared.run("conformance", "run", *words, env=os.environ, cwd=folder, timeout=600)
+
+
+def read_verdicts(folder: Path) -> dict[str, str]:
+    """Return the verdict of each row of the last run."""
+    results = json.loads((folder / "report" / "report.json").read_text("utf-8"))["results"]["tests"]
+    return {test["name"].partition(":")[0]: test["extra"]["verdict"] for test in results}
+
+
+def test_a_payer_that_pays_and_refuses_passes(tmp_path: Path) -> None:
+    """On a chain that the run starts, by a command after the dashes."""
+    result = run_command(tmp_path, "PAYER-PAY", "PAYER-OFFER-01", "--lane", "base", "--", *PAYER)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert set(read_verdicts(tmp_path).values()) == {"pass"}
+
+
+def test_a_payer_that_never_pays_passes_nothing(tmp_path: Path) -> None:
+    """The honest call fails, and its refusals decide nothing; the profile names the command."""
+    words = json.dumps([sys.executable, "-c", "import sys; sys.exit('no')"])
+    (tmp_path / "weldproof.toml").write_text(f"[claims]\nlanes = ['base']\n[payer]\ncommand = {words}\n", "utf-8")
+    result = run_command(tmp_path, "PAYER-PAY", "PAYER-OFFER-01")
+    assert result.returncode == 1, result.stdout + result.stderr
+    verdicts = read_verdicts(tmp_path)
+    assert verdicts["PAYER-PAY-01"] == verdicts["PAYER-PAY-02"] == "fail"
+    assert verdicts["PAYER-OFFER-01"] == "inconclusive"
+
+
+def test_without_a_command_one_is_asked_for(tmp_path: Path) -> None:
+    """Exit code 2, with an example."""
+    result = run_command(tmp_path, "PAYER")
+    assert result.returncode == 2
+    assert "weldproof run PAYER -- " in result.stderr
+
+
+def test_the_page_and_the_chapter_list_the_variables_that_are_set() -> None:
+    """Each variable once, and no other."""
+    source = Path(scenes.__file__).read_text("utf-8")
+    names = set(re.findall(r'^ +"([A-Z_]+)": ', source, re.MULTILINE)) | {
+        "BODY_FILE",
+        "ACCOUNT_FILE",
+        "NODE_TOKEN_FILE",
+    }
+    for text in (PAGE, CHAPTER):
+        assert set(re.findall(r"^\| `WELDPROOF_PAYER_([A-Z_]+)` \|", text, re.MULTILINE)) == names
+
+
+def test_the_profile_on_the_page_can_be_read() -> None:
+    """It claims the payer and names its command."""
+    found = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    profile = target.parse(found[1])
+    assert profile.claims_surface("payer")
+    assert profile.payer.command == ("python", "pay.py")
