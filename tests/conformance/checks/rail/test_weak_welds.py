@@ -65,7 +65,7 @@ class Binding(Rail):
         is_bound = (call.method, call.path, self.bound(body, call.query))
         proof = call.proof if isinstance(call.proof, dict) else {}
         is_paid = proof.get("tx_id") in self.paid
-        if not is_paid or self.quoted.get(proof.get("payment_reference")) != is_bound:
+        if not is_paid or self.quoted.get(str(proof.get("payment_reference"))) != is_bound:
             reply = self.challenge(call)
             self.quoted[reply.document["accepts"][0]["extra"]["payment_reference"]] = is_bound
             return reply
