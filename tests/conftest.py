@@ -47,15 +47,15 @@ for _name in _OF_THE_TERMINAL:
 _DATA = tempfile.TemporaryDirectory(prefix="weldproof-tests-data-")
 os.environ["XDG_DATA_HOME"] = _DATA.name
 
-_UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.register_profile("explore", _UNHURRIED)
-settings.register_profile("same", _UNHURRIED, derandomize=True, database=None)
+_UNHURRIED_SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("explore", _UNHURRIED_SETTINGS)
+settings.register_profile("same", _UNHURRIED_SETTINGS, derandomize=True, database=None)
 settings.load_profile("same")
 
 made_once.install()
 
 # Where tests wait, the longest files first; worlds wait for nothing, and one file of them takes a processor for long.
-_WAITING = (
+_WAITING_FILES = (
     "simulation",
     *("conformance/checks/control_plane", "conformance/checks/addons", "conformance/cli", "outside", "browser"),
     *("conformance/checks/webhooks", "conformance/fuzz", "conformance/determinism", "localnet", "reference/rail"),
@@ -79,14 +79,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the part that is asked for, in the order of their files."""
-    asked, parts = (int(number) for number in config.getoption("part").split("/"))
-    if not 1 <= asked <= parts:
+    wanted_part, parts = (int(number) for number in config.getoption("part").split("/"))
+    if not 1 <= wanted_part <= parts:
         raise pytest.UsageError("--part: K is from 1 to N")
     part = {item: zlib.crc32(item.nodeid.partition("[")[0].encode()) % parts + 1 for item in items}
-    config.hook.pytest_deselected(items=[item for item in items if part[item] != asked])
-    kept = [item for item in items if part[item] == asked]
-    place = _places(list(dict.fromkeys(item.path for item in kept)))
-    items[:] = sorted(kept, key=lambda item: place[item.path])
+    config.hook.pytest_deselected(items=[item for item in items if part[item] != wanted_part])
+    kept_items = [item for item in items if part[item] == wanted_part]
+    place = _places(list(dict.fromkeys(item.path for item in kept_items)))
+    items[:] = sorted(kept_items, key=lambda item: place[item.path])
 
 
 def pytest_collection_finish() -> None:
@@ -97,12 +97,12 @@ def pytest_collection_finish() -> None:
 
 def _places(files: Sequence[Path]) -> Mapping[Path, float]:
     """Return when each file is taken, from 0 to 1: those that wait by the order of their folders, others between."""
-    waiting = sorted((path for path in files if _rank(path) < len(_WAITING)), key=_rank)
-    others = [path for path in files if _rank(path) == len(_WAITING)]
-    places = {path: at / len(waiting) * _OVER_BY for at, path in enumerate(waiting)}
-    return places | {path: at / len(others) for at, path in enumerate(others)}
+    waiting_files = sorted((path for path in files if _rank(path) < len(_WAITING_FILES)), key=_rank)
+    other_files = [path for path in files if _rank(path) == len(_WAITING_FILES)]
+    places = {path: at / len(waiting_files) * _OVER_BY for at, path in enumerate(waiting_files)}
+    return places | {path: at / len(other_files) for at, path in enumerate(other_files)}
 
 
 def _rank(path: Path) -> int:
     name = path.relative_to(Path(__file__).parent).as_posix()
-    return next((at for at, folder in enumerate(_WAITING) if name.startswith(folder)), len(_WAITING))
+    return next((at for at, folder in enumerate(_WAITING_FILES) if name.startswith(folder)), len(_WAITING_FILES))

@@ -32,7 +32,7 @@ from tests import prepared
 
 _CONTEXT = multiprocessing.get_context("fork")
 # Seconds that workers have to end by themselves when a terminal interrupted them too, and when they are asked to.
-_BY_THEMSELVES, _ASKED = 10, 60
+_BY_THEMSELVES, _PER_REQUEST = 10, 60
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,10 +75,10 @@ class _Workers:
         todo = iter(files)
         threads = [*Path("/proc/self/task").iterdir()]
         assert len(threads) == 1, "a test's imports start threads: a fork would have none of them"
-        prepared.shared()
+        prepared.shared_parents()
         try:
-            for some in itertools.islice(todo, self._count):
-                self._start(session, some)
+            for batch in itertools.islice(todo, self._count):
+                self._start(session, batch)
             while self._running:
                 for door in connection.wait([*self._running]):
                     assert isinstance(door, connection.Connection)
@@ -92,8 +92,8 @@ class _Workers:
 
     def _start(self, session: pytest.Session, left: list[int]) -> None:
         ours, theirs = _CONTEXT.Pipe()
-        others = [ours, *self._running]
-        process = _CONTEXT.Process(target=_work, args=(session, next(self._names), theirs, others, left))
+        other_doors = [ours, *self._running]
+        process = _CONTEXT.Process(target=_work, args=(session, next(self._names), theirs, other_doors, left))
         process.start()
         theirs.close()
         self._running[ours] = _Worker(process, ours, [*left])
@@ -101,26 +101,26 @@ class _Workers:
     def _hear(self, session: pytest.Session, door: connection.Connection, todo: Iterator[list[int]]) -> None:
         worker = self._running[door]
         try:
-            kind, *told = door.recv()
+            kind, *message = door.recv()
         except EOFError:
             self._lose(session, worker)
             return
         hook = session.config.hook
         if kind == "report":
             hook.pytest_runtest_logreport(
-                report=hook.pytest_report_from_serializable(config=session.config, data=told[0])
+                report=hook.pytest_report_from_serializable(config=session.config, data=message[0])
             )
             _heed(session)
         elif kind == "ended":
-            worker.left.remove(told[0])
+            worker.left.remove(message[0])
         elif kind == "warning":
-            hook.pytest_warning_recorded.call_historic(kwargs=_recorded(told[0]))
+            hook.pytest_warning_recorded.call_historic(kwargs=_record_outcome(message[0]))
         elif kind == "more":
-            some = next(todo, [])
-            worker.left += some
-            door.send(some)
+            batch = next(todo, [])
+            worker.left += batch
+            door.send(batch)
         else:
-            raise RuntimeError(f"a worker broke:\n{told[0]}")
+            raise RuntimeError(f"a worker broke:\n{message[0]}")
 
     def _lose(self, session: pytest.Session, worker: _Worker) -> None:
         """Let a worker go; where it had tests left, fail the first, and have another worker run the others."""
@@ -143,11 +143,11 @@ class _Workers:
         """See to it that no worker is left."""
         for worker in self._running.values():
             worker.door.close()
-        for seconds, number in ((0, signal.SIGINT), (_ASKED, signal.SIGKILL)):
+        for seconds, number in ((0, signal.SIGINT), (_PER_REQUEST, signal.SIGKILL)):
             for worker in self._wait(seconds):
                 assert worker.process.pid is not None
                 os.kill(worker.process.pid, number)
-        self._wait(_ASKED)
+        self._wait(_PER_REQUEST)
 
     def _wait(self, seconds: float) -> list[_Worker]:
         """Return those that have not ended after so many seconds."""
@@ -170,7 +170,7 @@ def _heed(session: pytest.Session) -> None:
         raise session.Interrupted(session.shouldstop)
 
 
-def _recorded(told: Mapping[str, Any]) -> dict[str, Any]:
+def _record_outcome(told: Mapping[str, Any]) -> dict[str, Any]:
     category = type(told["category"], (Warning,), {})
     message = warnings.WarningMessage(told["text"], category, told["filename"], told["lineno"])
     return {"warning_message": message, "when": "runtest", "nodeid": told["nodeid"], "location": None}
@@ -214,12 +214,12 @@ def _work(
     session: pytest.Session,
     name: int,
     door: connection.Connection,
-    others: list[connection.Connection],
+    other_doors: list[connection.Connection],
     left: list[int],
 ) -> None:
     """Be a worker."""
-    for other in others:
-        other.close()
+    for other_door in other_doors:
+        other_door.close()
     try:
         _move_in(session.config, name, door)
         try:
@@ -244,9 +244,9 @@ def _move_in(config: pytest.Config, name: int, door: connection.Connection) -> N
     plugins = config.pluginmanager
     reporter: Any = plugins.unregister(name="terminalreporter")
     plugins.register(SimpleNamespace(_tw=reporter._tw), "terminalreporter")  # it reports a test that takes too long
-    for one in ("terminalprogress", "forked-workers"):
-        if plugins.has_plugin(one):
-            plugins.unregister(name=one)
+    for plugin_name in ("terminalprogress", "forked-workers"):
+        if plugins.has_plugin(plugin_name):
+            plugins.unregister(name=plugin_name)
     capture: Any = plugins.getplugin("capturemanager")
     capture.stop_global_capturing()
     capture.start_global_capturing()
@@ -259,18 +259,18 @@ def _move_in(config: pytest.Config, name: int, door: connection.Connection) -> N
     telling.begin()
 
 
-def _run(session: pytest.Session, door: connection.Connection, some: list[int]) -> None:
-    while some:
+def _run(session: pytest.Session, door: connection.Connection, batch: list[int]) -> None:
+    while batch:
         further: list[int] = []
-        for at, place in enumerate(some, 1):
-            if at == len(some):
+        for at, place in enumerate(batch, 1):
+            if at == len(batch):
                 door.send(("more",))
                 further = door.recv()
-            following = next(iter(some[at:] or further), None)
+            next_place = next(iter(batch[at:] or further), None)
             item = session.items[place]
-            upcoming = None if following is None else session.items[following]
-            session.config.hook.pytest_runtest_protocol(item=item, nextitem=upcoming)
+            next_item = None if next_place is None else session.items[next_place]
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=next_item)
             if session.shouldfail or session.shouldstop:
                 return
             door.send(("ended", place))
-        some = further
+        batch = further

@@ -41,7 +41,7 @@ WORDS: Final = (
 _PATTERN: Final = re.compile(r"\b(?:" + "|".join(WORDS).replace(" ", r"\s+") + r")\b", re.IGNORECASE)
 _COMMENT: Final = re.compile("#.*" + _PATTERN.pattern, re.IGNORECASE)
 _EXACT: Final = ("docs/spec/", "conformance/ledger/", "conformance/vectors/")
-_THIS: Final = ("tests/plain_english.py", "tests/test_plain_english.py")
+_THESE_FILES: Final = ("tests/plain_english.py", "tests/test_plain_english.py")
 _FENCE: Final = re.compile(r"^( *)(```+|~~~+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 _TEXTS: Final = frozenset({"rule", "why", "also"})
 
@@ -49,17 +49,24 @@ _TEXTS: Final = frozenset({"rule", "why", "also"})
 @cache
 def counts() -> dict[str, int]:
     """Return how often the words occur, by the first two folders of the file: `conformance/cli`, `README.md`."""
-    found: Counter[str] = Counter()
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
+    word_counts: Counter[str] = Counter()
+    tracked_files = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    for name in filter(None, tracked_files.split("\0")):
         path = ROOT / name
-        if name.startswith(_EXACT) or name in _THIS or path.suffix not in {".py", ".md", ".toml"} or not path.exists():
+        if (
+            name.startswith(_EXACT)
+            or name in _THESE_FILES
+            or path.suffix not in {".py", ".md", ".toml"}
+            or not path.exists()
+        ):
             continue
         text = path.read_text("utf-8")
         # Most files have none of the words, and reading their structure is slow.
         if _PATTERN.search(text):
-            found[folder(name)] += sum(len(_PATTERN.findall(part)) for part in parts(path.suffix, text))
-    return {name: count for name, count in sorted(found.items()) if count}
+            word_counts[folder(name)] += sum(len(_PATTERN.findall(part)) for part in parts(path.suffix, text))
+    return {name: count for name, count in sorted(word_counts.items()) if count}
 
 
 def folder(name: str) -> str:
@@ -72,7 +79,7 @@ def parts(suffix: str, text: str) -> Iterator[str]:
     if suffix == ".md":
         yield _FENCE.sub("", text)
     elif suffix == ".toml":
-        yield from _toml_texts(tomllib.loads(text), chosen=False)
+        yield from _toml_texts(tomllib.loads(text), is_chosen=False)
     else:
         strings = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
         yield from (one for one in strings if isinstance(one, str) and " " in one)
@@ -82,15 +89,15 @@ def parts(suffix: str, text: str) -> Iterator[str]:
             yield from (one.string for one in tokens if one.type == tokenize.COMMENT)
 
 
-def _toml_texts(value: Any, *, chosen: bool) -> Iterator[str]:
-    if isinstance(value, str) and chosen:
+def _toml_texts(value: Any, *, is_chosen: bool) -> Iterator[str]:
+    if isinstance(value, str) and is_chosen:
         yield value
     elif isinstance(value, list):
-        for one in value:
-            yield from _toml_texts(one, chosen=chosen)
+        for item in value:
+            yield from _toml_texts(item, is_chosen=is_chosen)
     elif isinstance(value, dict):
-        for name, one in value.items():
-            yield from _toml_texts(one, chosen=chosen or name in _TEXTS)
+        for name, item in value.items():
+            yield from _toml_texts(item, is_chosen=is_chosen or name in _TEXTS)
 
 
 def limits() -> dict[str, int]:

@@ -15,8 +15,8 @@ from typing import Final
 
 from tests.plain_english import ROOT, folder
 
-PACKAGES: Final = ("reference", "sim", "conformance", "localnet", "programs")
-_POINTING: Final = """
+PACKAGES: Final = ("reference", "sim", "conformance", "localnet", "programs", "tests")
+_POINTING_WORDS: Final = """
 all another any both each here it none one ones other others rest same some that there these they thing things this
 those what which who whose
 """
@@ -32,7 +32,7 @@ address bed bearing billing briefing building ceiling coding embed encoding feed
 mapping meaning need nothing padding ping polling pricing rating reading ring rounding routing seed setting sibling
 signing speed spelling string testing timing warning wording
 """
-_BARE: Final = frozenset((_POINTING + _IRREGULAR).split())
+_BARE: Final = frozenset((_POINTING_WORDS + _IRREGULAR).split())
 _PLAIN: Final = frozenset(_NOUNS.split())
 _SHORTEST: Final = 5
 
@@ -72,7 +72,7 @@ def names() -> dict[str, Names]:
         for path in sorted((ROOT / top).rglob("*.py")):
             file = path.relative_to(ROOT).as_posix()
             package = packages[folder(file)]
-            for node, name in _stored(ast.parse(path.read_text("utf-8"))):
+            for node, name in _stored_names(ast.parse(path.read_text("utf-8"))):
                 place = [f"{file}:{node.lineno}: {name}"] if is_bare(name) else []
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                     package.functions += place
@@ -84,10 +84,10 @@ def names() -> dict[str, Names]:
 
 def variables(tree: ast.AST) -> list[str]:
     """Return the variables and parameters of a module, each as often as it is stored."""
-    return [name for node, name in _stored(tree) if isinstance(node, (ast.Name, ast.arg))]
+    return [name for node, name in _stored_names(tree) if isinstance(node, (ast.Name, ast.arg))]
 
 
-def _stored(tree: ast.AST) -> Iterator[tuple[ast.Name | ast.arg | ast.FunctionDef | ast.AsyncFunctionDef, str]]:
+def _stored_names(tree: ast.AST) -> Iterator[tuple[ast.Name | ast.arg | ast.FunctionDef | ast.AsyncFunctionDef, str]]:
     short: set[ast.AST] = set()
     # Breadth first: a comprehension comes before the names in it.
     for node in ast.walk(tree):

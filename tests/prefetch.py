@@ -48,7 +48,7 @@ PROGRAMS: Mapping[str, Callable[[], Program]] = {
     "Chromium": chromium,
     "nginx": nginx,
 }
-THINGS: Mapping[str, Callable[[], object]] = {
+NAMED_THINGS: Mapping[str, Callable[[], object]] = {
     **{f"the A2A SDK, line {line}": partial(python_of, line) for line in LINES},
     "x402-conformance, x402-inspect and a2a-lint": programs_of_validators,
     "the x402 package's Solana client": python_of_client,
@@ -59,24 +59,24 @@ THINGS: Mapping[str, Callable[[], object]] = {
 
 def main() -> int:
     """Get everything, or the programs alone; return 0, or 1 when something could not be got."""
-    return max(_all(PROGRAMS), 0 if sys.argv[1:] == ["programs"] else _all(THINGS))
+    return max(_fetch_all(PROGRAMS), 0 if sys.argv[1:] == ["programs"] else _fetch_all(NAMED_THINGS))
 
 
-def _all(things: Iterable[str]) -> int:
+def _fetch_all(names: Iterable[str]) -> int:
     with ThreadPoolExecutor(2) as pool:
-        return max(pool.map(_got, things))
+        return max(pool.map(_fetch, names))
 
 
-def _got(name: str) -> int:
-    started = time.monotonic()
+def _fetch(name: str) -> int:
+    start = time.monotonic()
     for _ in range(TRIES):
         try:
-            found = {**PROGRAMS, **THINGS}[name]()
+            program_found = {**PROGRAMS, **NAMED_THINGS}[name]()
         except Exception as fault:  # noqa: BLE001 - the others are still to be downloaded; each failure is printed
             print(f"{name}: {fault}", file=sys.stderr, flush=True)  # noqa: T201 - a program
         else:
-            told = found.description if isinstance(found, Program) else "there"
-            print(f"{name}: {told}; {time.monotonic() - started:.0f} s", flush=True)  # noqa: T201 - a program
+            description = program_found.description if isinstance(program_found, Program) else "there"
+            print(f"{name}: {description}; {time.monotonic() - start:.0f} s", flush=True)  # noqa: T201 - a program
             return 0
     return 1
 

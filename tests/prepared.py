@@ -44,7 +44,7 @@ _STATUS = struct.Struct("!i")
 _PEER = struct.Struct("3i")
 _CONNECTING_SECONDS = 60
 # Programs that run others, and which.
-_RUNNING = {"tests.reference.jumping": ("reference.rail", "reference.gateway")}
+_RUNNING_PARENTS = {"tests.reference.jumping": ("reference.rail", "reference.gateway")}
 
 # Programs that change a service before it is imported, and whose libraries they share.
 _BROKEN = {"reference.variants.mutants": ("reference.rail",)}
@@ -61,7 +61,7 @@ class Prepared:
 
     def poll(self) -> int | None:
         """Return how it ended, a signal as its negative number, or None while it runs."""
-        return self._ended(0)
+        return self._wait_for_status(0)
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end, at most so many seconds, and return how it ended.
@@ -69,17 +69,17 @@ class Prepared:
         Raises:
             subprocess.TimeoutExpired: It still runs.
         """
-        found = self._ended(timeout)
-        if found is None:
+        status = self._wait_for_status(timeout)
+        if status is None:
             raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
-        return found
+        return status
 
-    def _ended(self, seconds: float | None) -> int | None:
+    def _wait_for_status(self, seconds: float | None) -> int | None:
         if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
-            told = os.read(self._status, _STATUS.size)
+            status_bytes = os.read(self._status, _STATUS.size)
             os.close(self._status)
-            assert len(told) == _STATUS.size, "the parent of the prepared processes is gone"
-            self.returncode = _STATUS.unpack(told)[0]
+            assert len(status_bytes) == _STATUS.size, "the parent of the prepared processes is gone"
+            self.returncode = _STATUS.unpack(status_bytes)[0]
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -106,57 +106,57 @@ class _Parent:
 
     def fork(self, request: Mapping[str, Any], fds: Sequence[int]) -> Prepared:
         """Start a process with these descriptors in the places that the request names."""
-        reading, writing = os.pipe()
+        reading, write_end = os.pipe()
         try:
             with self._asking:
-                socket.send_fds(self._door, [json.dumps(request).encode()], [writing, *fds])
-                told = self._door.recv(64)
+                socket.send_fds(self._door, [json.dumps(request).encode()], [write_end, *fds])
+                pid_bytes = self._door.recv(64)
         finally:
-            os.close(writing)
-        assert told, f"the imports of {request['module']} failed: see above"
-        return Prepared(int(told), reading)
+            os.close(write_end)
+        assert pid_bytes, f"the imports of {request['module']} failed: see above"
+        return Prepared(int(pid_bytes), reading)
 
 
 @functools.cache
-def shared() -> tuple[str, int]:
+def shared_parents() -> tuple[str, int]:
     """Return the name of this run's parents, and a descriptor that ends when this process and its forks are gone.
 
     Workers that are forked after a first call have the same parents: each module is imported once for all of them.
     """
-    ending, _ = os.pipe()
-    return secrets.token_hex(8), ending
+    end_pipe, _ = os.pipe()
+    return secrets.token_hex(8), end_pipe
 
 
 _PARENTS: dict[object, _Parent] = {}
-_MAKING = threading.Lock()  # tests that start several side by side do so in threads
+_MAKING_LOCK = threading.Lock()  # tests that start several side by side do so in threads
 
 
 def _parent(module: str, of_python: Mapping[str, str]) -> _Parent:
     key = (module, *sorted(of_python.items()))
-    with _MAKING:
+    with _MAKING_LOCK:
         if key not in _PARENTS:
-            _PARENTS[key] = _Parent(_connected(module, of_python))
+            _PARENTS[key] = _Parent(_connect(module, of_python))
         return _PARENTS[key]
 
 
 def _address(module: str, of_python: Mapping[str, str]) -> str:
     """Return a parent's name among abstract sockets."""
     key = repr((module, *sorted(of_python.items())))
-    return f"weldproof-tests-{shared()[0]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    return f"weldproof-tests-{shared_parents()[0]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
-def _connected(module: str, of_python: Mapping[str, str]) -> socket.socket:
+def _connect(module: str, of_python: Mapping[str, str]) -> socket.socket:
     """Connect to a parent, which the first who asks for it starts."""
-    ending = shared()[1]
+    end_pipe = shared_parents()[1]
     address = f"\0{_address(module, of_python)}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-        if _is_first(listening, address):
-            listening.listen()
-            given = [listening.fileno(), ending]
-            words = [sys.executable, "-P", __file__, module, *map(str, given)]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        if _is_first(listener, address):
+            listener.listen()
+            passed_fds = [listener.fileno(), end_pipe]
+            words = [sys.executable, "-P", __file__, module, *map(str, passed_fds)]
             ours = {name: value for name, value in os.environ.items() if not name.startswith((*_OURS, "PYTHON"))}
             # It outlives this worker where others need it, and ends with the run.
-            subprocess.Popen(words, env={**ours, **of_python}, pass_fds=given, stdin=subprocess.DEVNULL)
+            subprocess.Popen(words, env={**ours, **of_python}, pass_fds=passed_fds, stdin=subprocess.DEVNULL)
     door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     deadline = time.monotonic() + _CONNECTING_SECONDS
     while door.connect_ex(address) != 0:  # the other has its name and does not listen yet
@@ -165,9 +165,9 @@ def _connected(module: str, of_python: Mapping[str, str]) -> socket.socket:
     return door
 
 
-def _is_first(listening: socket.socket, address: str) -> bool:
+def _is_first(listener: socket.socket, address: str) -> bool:
     try:
-        listening.bind(address)
+        listener.bind(address)
     except OSError as fault:
         if fault.errno != errno.EADDRINUSE:
             raise
@@ -193,8 +193,8 @@ def start(
     if {**_of_python(env), **_SEED} != {**_of_python(os.environ), **_SEED}:
         command = [sys.executable, "-m", module, *words]
         return subprocess.Popen(command, env=env, cwd=cwd, pass_fds=pass_fds, stdin=stdin, stdout=stdout, stderr=stderr)
-    for written in (stdout, stderr):
-        written.flush()
+    for stream in (stdout, stderr):
+        stream.flush()
     request = {
         "module": module,
         "words": words,
@@ -209,21 +209,21 @@ def start(
 def ready(module: str, *words: str) -> tuple[Prepared | subprocess.Popen[bytes], dict[str, Any]]:
     """Start what `python -m MODULE WORDS…` runs, and return it with the JSON object that it prints when it is ready."""
     assert sys.__stderr__ is not None
-    reading, writing = os.pipe()
-    with os.fdopen(reading, encoding="utf-8") as said:
-        with os.fdopen(writing, "wb") as stdout:
+    reading, write_end = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as ready_pipe:
+        with os.fdopen(write_end, "wb") as stdout:
             process = start(module, *words, env=os.environ, stdout=stdout, stderr=sys.__stderr__)
-        line = said.readline()
+        line = ready_pipe.readline()
     assert line, f"{module} ended before it was ready"
     return process, json.loads(line)
 
 
 @contextlib.contextmanager
-def serving(module: str, *words: str) -> Iterator[dict[str, Any]]:
+def run_ready(module: str, *words: str) -> Iterator[dict[str, Any]]:
     """Run what `python -m MODULE WORDS…` serves, and yield the JSON object that it prints; on leaving, end it well."""
-    process, said = ready(module, *words)
+    process, ready_line = ready(module, *words)
     try:
-        yield said
+        yield ready_line
     finally:
         process.terminate()
         assert process.wait(600) == 0
@@ -275,7 +275,7 @@ def _prepare(module: str) -> None:
     sys.path.insert(0, str(Path.cwd()))
     if module == "conformance":  # its __main__ is the command
         importlib.import_module("conformance.cli")
-    for program in () if module == "conformance" else _RUNNING.get(module, (module,)):
+    for program in () if module == "conformance" else _RUNNING_PARENTS.get(module, (module,)):
         importlib.import_module(f"{program}.__main__")
         del sys.modules[f"{program}.__main__"]
     for service in _BROKEN.get(module, ()):
@@ -293,16 +293,16 @@ def _prepare(module: str) -> None:
 class _Forking:
     """The process that imported a module: it forks for its clients, until the run ends."""
 
-    def __init__(self, listening: socket.socket, ending: int) -> None:
-        self._listening = listening
-        self._ending = ending
+    def __init__(self, listener: socket.socket, end_pipe: int) -> None:
+        self._listening = listener
+        self._ending = end_pipe
         self._running: dict[int, tuple[int, int]] = {}
         self._doors: dict[int, socket.socket] = {}
         self._asked = select.poll()  # without a descriptor of its own, which a child would close by its number
-        for fd in (listening.fileno(), ending):
+        for fd in (listener.fileno(), end_pipe):
             self._asked.register(fd, select.POLLIN)
 
-    def forked(self) -> tuple[dict[str, Any], list[int]] | None:
+    def fork_on_request(self) -> tuple[dict[str, Any], list[int]] | None:
         """Return in each child, with its request and descriptors; return None when no client is left."""
         while True:
             for ready, _ in self._asked.poll():
@@ -313,9 +313,9 @@ class _Forking:
                 elif ready in self._running:
                     self._tell_end(ready)
                 else:
-                    found = self._start(ready)
-                    if found is not None:
-                        return found
+                    fork_request = self._start(ready)
+                    if fork_request is not None:
+                        return fork_request
 
     def _open(self) -> None:
         """Let in who is the user whose tests these are: the name is no secret."""
@@ -333,14 +333,14 @@ class _Forking:
             return None
         pid = os.fork()
         if pid == 0:
-            for one in (self._listening, *self._doors.values()):
-                one.detach()
+            for watched_socket in (self._listening, *self._doors.values()):
+                watched_socket.detach()
             return json.loads(payload), fds[1:]
         for fd in fds[1:]:
             os.close(fd)
-        watched = os.pidfd_open(pid)
-        self._running[watched] = (pid, fds[0])
-        self._asked.register(watched, select.POLLIN)
+        pidfd = os.pidfd_open(pid)
+        self._running[pidfd] = (pid, fds[0])
+        self._asked.register(pidfd, select.POLLIN)
         self._doors[ready].send(str(pid).encode())
         return None
 
@@ -356,9 +356,9 @@ class _Forking:
 
 def _become(request: Mapping[str, Any], fds: Sequence[int]) -> None:
     """Set up the forked process as if it had been started without a fork."""
-    kept = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for fd in fds]
+    kept_fds = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for fd in fds]
     os.closerange(3, _FLOOR)
-    for fd, place in zip(kept, request["places"], strict=True):
+    for fd, place in zip(kept_fds, request["places"], strict=True):
         os.dup2(fd, place)
         os.close(fd)
     os.environ.clear()
@@ -380,14 +380,14 @@ def _run_to_the_end(module: str) -> None:
         code = end.code or 0
     vars(threading)["_shutdown"]()
     atexit._run_exitfuncs()
-    for written in (sys.stdout, sys.stderr):
-        written.flush()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
     os._exit(code)
 
 
 if __name__ == "__main__":
     _prepare(sys.argv[1])
-    _asked = _Forking(socket.socket(fileno=int(sys.argv[2])), int(sys.argv[3])).forked()
-    if _asked is not None:
-        _become(*_asked)
-        _run_to_the_end(_asked[0]["module"])
+    _request = _Forking(socket.socket(fileno=int(sys.argv[2])), int(sys.argv[3])).fork_on_request()
+    if _request is not None:
+        _become(*_request)
+        _run_to_the_end(_request[0]["module"])

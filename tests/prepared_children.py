@@ -41,44 +41,49 @@ _STACK = ("localnet.prepared", *_SERVICES)
 PROGRAMS = {"localnet": _STACK, "conformance": ("localnet", *_STACK), "pytest": ("conformance",)}
 # Modules that the reference imports if a PostgreSQL server is set, and the programs for which one may be set.
 _OF_POSTGRES = ("sqlalchemy.ext.asyncio", "sqlalchemy.dialects.postgresql.psycopg", "psycopg")
-_STORING = ("reference", "tests")
+_STORING_PACKAGES = ("reference", "tests")
 _FLOOR = 512
 _CODE_OF_A_FAULT = 1
 
 # Arguments of CPython's fork_exec, by their places, which are the same in every version that we support.
-_WORDS, _CLOSES, _KEPT, _FOLDER, _ENVIRONMENT = 0, 2, 3, 4, 5
-_STDIN, _STDOUT, _STDERR, _TOLD = 6, 9, 11, 13
+_WORDS, _CLOSES, _KEPT_FDS, _FOLDER, _ENVIRONMENT = 0, 2, 3, 4, 5
+_STDIN, _STDOUT, _STDERR, _ERROR_PIPE = 6, 9, 11, 13
 _NEW_SESSION = 15
 
 
 def prepare(program: str) -> None:
     """Import what a program starts, and from now on fork it for each start."""
-    if program.partition(".")[0] in _STORING:
+    if program.partition(".")[0] in _STORING_PACKAGES:
         for module in _OF_POSTGRES:
             importlib.import_module(module)
-    known = PROGRAMS.get(program, ())
-    for module in known:
+    known_modules = PROGRAMS.get(program, ())
+    for module in known_modules:
         if module != "conformance":  # its __main__ is the command
             importlib.import_module(f"{module}.__main__")
             del sys.modules[f"{module}.__main__"]
-    if "conformance" in {program, *known}:
+    if "conformance" in {program, *known_modules}:
         _import_commands()
-    if known:
-        _fork_instead(known)
+    if known_modules:
+        _fork_instead(known_modules)
 
 
-def _fork_instead(known: Sequence[str]) -> None:
+def _fork_instead(known_modules: Sequence[str]) -> None:
     original: Callable[..., int] = vars(subprocess)["_fork_exec"]
 
-    def fork_exec(*given: Any) -> int:
-        words = [os.fsdecode(word) for word in given[_WORDS]]
-        if words[:2] != [sys.executable, "-m"] or words[2] not in known or not given[_CLOSES] or given[_FOLDER]:
-            return original(*given)
-        for written in (sys.stdout, sys.stderr):
-            written.flush()
+    def fork_exec(*arguments: Any) -> int:
+        words = [os.fsdecode(word) for word in arguments[_WORDS]]
+        if (
+            words[:2] != [sys.executable, "-m"]
+            or words[2] not in known_modules
+            or not arguments[_CLOSES]
+            or arguments[_FOLDER]
+        ):
+            return original(*arguments)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
         pid = os.fork()
         if pid == 0:
-            _leave(given)
+            _leave(arguments)
             contextvars.Context().run(_run, words[2:])
         return pid
 
@@ -95,7 +100,7 @@ def _import_commands() -> None:
     vars(importlib.import_module("conformance.processes.interrupt"))["uvloop"] = own_loop
 
 
-def _leave(given: Sequence[Any]) -> None:
+def _leave(arguments: Sequence[Any]) -> None:
     """Drop what belongs to the process that forked, and take the descriptors and the environment that it gave."""
     gc.freeze()  # what the other process has open is closed below, by its number, and never by an object's end
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__  # pytest had others
@@ -105,21 +110,21 @@ def _leave(given: Sequence[Any]) -> None:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     atexit._clear()
     vars(weakref.finalize)["_registry"].clear()  # folders of the other process stay
-    if given[_NEW_SESSION]:
+    if arguments[_NEW_SESSION]:
         os.setsid()
-    places = {0: given[_STDIN], 1: given[_STDOUT], 2: given[_STDERR]}
-    taken = {place: fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for place, fd in places.items() if fd != -1}
-    kept = sorted(fd for fd in given[_KEPT] if fd > 2 and fd != given[_TOLD])
-    for place, fd in taken.items():
+    places = {0: arguments[_STDIN], 1: arguments[_STDOUT], 2: arguments[_STDERR]}
+    target_fds = {place: fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for place, fd in places.items() if fd != -1}
+    kept_fds = sorted(fd for fd in arguments[_KEPT_FDS] if fd > 2 and fd != arguments[_ERROR_PIPE])
+    for place, fd in target_fds.items():
         os.dup2(fd, place)
-    for below, above in zip([2, *kept], [*kept, os.sysconf("SC_OPEN_MAX")], strict=True):
+    for below, above in zip([2, *kept_fds], [*kept_fds, os.sysconf("SC_OPEN_MAX")], strict=True):
         os.closerange(below + 1, above)
-    for fd in kept:
+    for fd in kept_fds:
         os.set_inheritable(fd, True)
-    if given[_ENVIRONMENT] is not None:
+    if arguments[_ENVIRONMENT] is not None:
         os.environ.clear()
-        for one in given[_ENVIRONMENT]:
-            name, _, value = os.fsdecode(one).partition("=")
+        for variable in arguments[_ENVIRONMENT]:
+            name, _, value = os.fsdecode(variable).partition("=")
             os.environ[name] = value
         time.tzset()
 
@@ -148,7 +153,7 @@ def _run(words: Sequence[str]) -> None:
     try:
         vars(threading)["_shutdown"]()
         atexit._run_exitfuncs()
-        for written in (sys.stdout, sys.stderr):
-            written.flush()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
     finally:
         os._exit(code)

@@ -22,11 +22,11 @@ def main() -> int:
         "cwd": os.getcwd(),  # noqa: PTH109 - pathlib would be half of what this imports
         "places": [0, 1, 2],
     }
-    reading, writing = os.pipe()
+    reading, write_end = os.pipe()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
         door.connect(f"\0{parent}")
-        socket.send_fds(door, [json.dumps(request).encode()], [writing, 0, 1, 2])
-        os.close(writing)
+        socket.send_fds(door, [json.dumps(request).encode()], [write_end, 0, 1, 2])
+        os.close(write_end)
         if not door.recv(64):
             return 1
         (code,) = struct.unpack("!i", os.read(reading, 4))

@@ -14,7 +14,7 @@ def reserved_port() -> Iterator[int]:
     The socket is bound and does not listen. The system does not choose its port as a free one, so that no other test
     gets it meanwhile. A server that reuses addresses, as every server here does, may also bind it.
     """
-    with socket.socket() as held:
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.bind(("127.0.0.1", 0))
-        yield held.getsockname()[1]
+    with socket.socket() as reserved_socket:
+        reserved_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved_socket.bind(("127.0.0.1", 0))
+        yield reserved_socket.getsockname()[1]

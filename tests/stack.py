@@ -14,5 +14,5 @@ def running_stack(folder: Path, *options: str) -> Iterator[dict[str, str]]:
     """Bring a stack up in `folder` on free ports and yield its ready line; end it on leaving."""
     words = ["up", "--json", "--port-base", "0", "--no-working-profile", "--no-companions"]
     words += ["--data-dir", str(folder), *options]
-    with prepared.serving("localnet", *words) as ready:
+    with prepared.run_ready("localnet", *words) as ready:
         yield ready

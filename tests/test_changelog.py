@@ -24,7 +24,7 @@ def draft(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def copied(tmp_path: Path) -> Path:
+def project_copy(tmp_path: Path) -> Path:
     """Return a folder with only the project's fragments and the settings of towncrier."""
     shutil.copy2(ROOT / "pyproject.toml", tmp_path)
     shutil.copytree(ROOT / "changelog.d", tmp_path / "changelog.d")
@@ -33,8 +33,8 @@ def copied(tmp_path: Path) -> Path:
 
 def test_the_next_release_takes_every_fragment() -> None:
     """Towncrier knows the name of each file in changelog.d, and every fragment says something in one paragraph."""
-    done = draft(ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = draft(ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
     for fragment in (path for kind in KINDS for path in (ROOT / "changelog.d").rglob(f"*.{kind}.md")):
         text = fragment.read_text("utf-8")
         assert text.strip(), f"{fragment} says nothing"
@@ -42,24 +42,24 @@ def test_the_next_release_takes_every_fragment() -> None:
 
 
 @pytest.mark.parametrize("name", ["speed.improved.md", "speed.md", "suite/speed.improved.md"])
-def test_a_name_that_says_no_kind_is_refused(copied: Path, name: str) -> None:
+def test_a_name_that_says_no_kind_is_refused(project_copy: Path, name: str) -> None:
     """A fragment that towncrier would leave out is named, so that no change is lost."""
-    wrong = copied / "changelog.d" / name
+    wrong = project_copy / "changelog.d" / name
     wrong.parent.mkdir(exist_ok=True)
     wrong.write_text("It is faster.\n", "ascii")
-    done = draft(copied)
-    assert done.returncode != 0
-    assert wrong.name in done.stdout + done.stderr
+    result = draft(project_copy)
+    assert result.returncode != 0
+    assert wrong.name in result.stdout + result.stderr
 
 
-def test_a_fragment_stands_below_what_it_belongs_to(copied: Path) -> None:
+def test_a_fragment_stands_below_what_it_belongs_to(project_copy: Path) -> None:
     """A fragment in a section's folder stands below its heading, one outside any stands first, each once."""
     for name in ("first.added.md", *(f"{section}/made-up.fixed.md" for section in SECTIONS)):
-        (copied / "changelog.d" / name).parent.mkdir(exist_ok=True)
-        (copied / "changelog.d" / name).write_text(f"This is {name}.\n", "ascii")
-    told = draft(copied).stdout
-    places = [told.index(f"- This is {section}/made-up.fixed.md.") for section in SECTIONS]
-    assert told.index("- This is first.added.md.") < min(places)
+        (project_copy / "changelog.d" / name).parent.mkdir(exist_ok=True)
+        (project_copy / "changelog.d" / name).write_text(f"This is {name}.\n", "ascii")
+    text = draft(project_copy).stdout
+    places = [text.index(f"- This is {section}/made-up.fixed.md.") for section in SECTIONS]
+    assert text.index("- This is first.added.md.") < min(places)
     assert places == sorted(places)
 
 

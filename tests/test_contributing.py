@@ -13,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ("CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", ".github/PULL_REQUEST_TEMPLATE.md")
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-DIFFS = re.findall(r"^### (.+?)\n.*?^```diff\n(.*?)^```", CONTRIBUTING, re.MULTILINE | re.DOTALL)
+TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+DIFFS = re.findall(r"^### (.+?)\n.*?^```diff\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 PACKAGES = ("conformance", "localnet", "mutants", "openapi", "programs", "reference", "sim", "tests", "tools")
 
 
@@ -24,8 +24,8 @@ def paths(text: str) -> set[str]:
     code = re.findall(r"`([^`\n]*/[^`\n]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
     diffs = re.findall(r"^--- a/(\S+)", text, re.MULTILINE)  # what a diff adds is not there yet
     commands = re.findall(r"(?<=\s)tests/\S+\.py", text)
-    named = [*links, *(one for one in code if " " not in one), *diffs, *commands]
-    return {one for one in named if not one.startswith(("bulletproofs", ".venv", "report/"))}
+    named_paths = [*links, *(one for one in code if " " not in one), *diffs, *commands]
+    return {one for one in named_paths if not one.startswith(("bulletproofs", ".venv", "report/"))}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -41,7 +41,7 @@ def test_paths_are_found() -> None:
 
 
 @pytest.fixture(scope="module")
-def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def changed_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the project with every recipe of CONTRIBUTING.md followed, one after the other."""
     folder = tmp_path_factory.mktemp("recipes")
     for name in PACKAGES:
@@ -50,8 +50,8 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy2(ROOT / "pyproject.toml", folder)
     for recipe, diff in DIFFS:
         words = ["git", "apply", "--verbose", "--whitespace=error", "-"]
-        done = subprocess.run(words, cwd=folder, input=diff, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{recipe}: {done.stderr}"
+        result = subprocess.run(words, cwd=folder, input=diff, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, f"{recipe}: {result.stderr}"
     return folder
 
 
@@ -61,12 +61,12 @@ def run(folder: Path, *words: str) -> str:
     Raises:
         AssertionError: Its exit status is not 0.
     """
-    told = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=folder, env=told, capture_output=True, text=True, check=False
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    result = subprocess.run(
+        [sys.executable, "-m", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def test_there_is_a_recipe_for_each() -> None:
@@ -74,17 +74,17 @@ def test_there_is_a_recipe_for_each() -> None:
     assert [recipe for recipe, _ in DIFFS] == ["A check", "A mutant", "A vector", "A lane"]
 
 
-def test_what_the_recipes_add_passes_the_tests_they_bring(changed: Path) -> None:
+def test_what_the_recipes_add_passes_the_tests_they_bring(changed_project: Path) -> None:
     """Each diff applies, and the files of tests that they change pass on the changed tree."""
-    files = sorted(set(re.findall(r"^\+\+\+ b/(tests/\S+\.py)$", CONTRIBUTING, re.MULTILINE)))
+    files = sorted(set(re.findall(r"^\+\+\+ b/(tests/\S+\.py)$", TEXT, re.MULTILINE)))
     assert files
-    assert " passed" in run(changed, "pytest", "-q", "-p", "no:cacheprovider", *files)
+    assert " passed" in run(changed_project, "pytest", "-q", "-p", "no:cacheprovider", *files)
 
 
-def test_what_the_recipes_add_is_known_to_the_commands(changed: Path) -> None:
+def test_what_the_recipes_add_is_known_to_the_commands(changed_project: Path) -> None:
     """The command explains the new row with its check, and the self-test lists its mutant."""
-    assert "key_ids_are_distinct" in run(changed, "conformance", "explain", "RAIL-KEY-06")
-    assert "jwks-one-kid-twice" in run(changed, "conformance", "selftest", "--list")
+    assert "key_ids_are_distinct" in run(changed_project, "conformance", "explain", "RAIL-KEY-06")
+    assert "jwks-one-kid-twice" in run(changed_project, "conformance", "selftest", "--list")
 
 
 def python(folder: Path, code: str) -> str:
@@ -92,15 +92,15 @@ def python(folder: Path, code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
-def test_the_recipes_lane_is_served(changed: Path) -> None:
+def test_the_recipes_lane_is_served(changed_project: Path) -> None:
     """A lane of a family that is there is a folder and one line: its network is opened, and its payee has a setting."""
     words = "descriptor_of(NETWORKS['arbitrum_sepolia']); print(lane.title, payee_setting(lane), lane.settles)"
     imports = "from reference.lanes.registry import descriptor_of, payee_setting"
     code = f"{imports}\nfrom reference.protocol.networks import NETWORKS\nlane = {words}"
-    assert python(changed, code) == "Arbitrum WP_RAIL_PAYTO_ARBITRUM True\n"
+    assert python(changed_project, code) == "Arbitrum WP_RAIL_PAYTO_ARBITRUM True\n"
 
 
-def test_the_recipes_lane_is_paid_on(changed: Path) -> None:
+def test_the_recipes_lane_is_paid_on(changed_project: Path) -> None:
     """The suite finds a lane's facts, its table in a profile and its wallet by the one line of its side."""
     code = """
 from conformance.lanes.registry import LANES
@@ -110,11 +110,11 @@ from conformance.vocabulary.lanes.registry import lane_serving
 chain = parse("[chains.arbitrum]\\nrpc = 'http://127.0.0.1:8547'").chains.of("arbitrum")
 print(lane_serving("eip155:42161"), chain.network, LANES["arbitrum"].means().payer.__qualname__)
 """
-    assert python(changed, code) == "arbitrum arbitrum_mainnet BasePayer.open\n"
+    assert python(changed_project, code) == "arbitrum arbitrum_mainnet BasePayer.open\n"
 
 
 @pytest.mark.slow
-def test_the_recipes_vector_is_built_and_their_mutant_caught(changed: Path) -> None:
+def test_the_recipes_vector_is_built_and_their_mutant_caught(changed_project: Path) -> None:
     """The builder takes the new vector in a new version, and the new check catches the new mutant, by an exact list."""
-    assert "written: manifest.json" in run(changed, "tools.vectors_builder")
-    assert "1 of 1 kill lists are exact" in run(changed, "conformance", "selftest", "jwks-one-kid-twice")
+    assert "written: manifest.json" in run(changed_project, "tools.vectors_builder")
+    assert "1 of 1 kill lists are exact" in run(changed_project, "conformance", "selftest", "jwks-one-kid-twice")

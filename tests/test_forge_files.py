@@ -31,8 +31,8 @@ def read(path: Path) -> Any:
 
 def faults(path: Path, schema: str) -> str:
     """Return what a schema says against a file; nothing where it holds."""
-    done = CliRunner().invoke(check_jsonschema, ["--builtin-schema", schema, str(path)])
-    return "" if done.exit_code == 0 else done.output
+    result = CliRunner().invoke(check_jsonschema, ["--builtin-schema", schema, str(path)])
+    return "" if result.exit_code == 0 else result.output
 
 
 @pytest.mark.parametrize(("path", "schema"), SCHEMAS, ids=lambda value: getattr(value, "name", value))
@@ -81,5 +81,5 @@ def test_hooks_are_the_environments_own_tools() -> None:
         program = shlex.split(hook["entry"])[0]
         assert program.startswith(".venv/bin/")
         assert hook["language"] in {"system", "unsupported"}
-    locked = (ROOT / "uv.lock").read_text("utf-8")
-    assert all(f'name = "{name}"' in locked for name in ("ruff", "mypy", "import-linter", "pytest"))
+    lock_text = (ROOT / "uv.lock").read_text("utf-8")
+    assert all(f'name = "{name}"' in lock_text for name in ("ruff", "mypy", "import-linter", "pytest"))

@@ -26,7 +26,7 @@ NAMES = re.compile(
     r"|Base(?:Chain|Lane|Payer|Node)\b" + "".join(rf"|\b(?i:{lane})\b" for lane in LANES if lane != "base")
 )
 # Files that name a lane all the same, by pattern, and why. The list may shrink, never grow.
-ALLOWED: dict[str, str] = {
+ALLOWED_FILES: dict[str, str] = {
     "*/lanes/registry.py": "the one line",
     "conformance/target/*.py": "what docs/profile.md tells operators is taken from these docstrings",
     "conformance/cli/*.py": "help and faults that name a network as an example",
@@ -64,7 +64,7 @@ def of_a_lane(path: Path) -> bool:
     return any(part in LANES for part in (*path.parts[:-1], path.stem))
 
 
-def named() -> Iterator[tuple[str, int]]:
+def list_naming_files() -> Iterator[tuple[str, int]]:
     """Yield each file that names a lane and is no lane's own, with how many of its lines do."""
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*")):
@@ -76,12 +76,12 @@ def named() -> Iterator[tuple[str, int]]:
                 yield place.as_posix(), lines
 
 
-FOUND = dict(named())
+NAMING_FILES = dict(list_naming_files())
 
 
 def test_no_other_file_names_a_lane() -> None:
     """A new place that has to know a lane belongs into its folder, or is reached through its descriptor."""
-    assert [place for place in FOUND if not any(fnmatch(place, pattern) for pattern in ALLOWED)] == []
+    assert [place for place in NAMING_FILES if not any(fnmatch(place, pattern) for pattern in ALLOWED_FILES)] == []
 
 
 @pytest.mark.parametrize("folder", REGISTRIES)
@@ -91,10 +91,10 @@ def test_a_lane_is_one_line_of_a_registry(folder: str) -> None:
     assert [line.strip(' ",') for line in lines if any(re.search(rf"\b{lane}\b", line) for lane in LANES)] == [*LANES]
 
 
-@pytest.mark.parametrize("pattern", ALLOWED)
+@pytest.mark.parametrize("pattern", ALLOWED_FILES)
 def test_nothing_is_allowed_that_is_not_there(pattern: str) -> None:
     """An entry that is not needed any more is taken away."""
-    assert any(fnmatch(place, pattern) for place in FOUND)
+    assert any(fnmatch(place, pattern) for place in NAMING_FILES)
 
 
 @pytest.mark.parametrize(

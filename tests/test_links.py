@@ -11,42 +11,42 @@ import pytest
 from conformance.ledger.specification_parser import anchor
 
 ROOT = Path(__file__).parent.parent
-_FENCED = re.compile(r"^ *(```|~~~).*?^ *\1", re.DOTALL | re.MULTILINE)
+_FENCED_BLOCK = re.compile(r"^ *(```|~~~).*?^ *\1", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)(?: \"[^\"]*\")?\)")
 
 
 def pages() -> list[Path]:
     """Return every page that is kept."""
-    listed = subprocess.run(
+    listing = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+    return [ROOT / name for name in listing.stdout.splitlines() if (ROOT / name).is_file()]
 
 
 def prose(page: Path) -> str:
     """Return a page without its blocks of code."""
-    return _FENCED.sub("", page.read_text("utf-8"))
+    return _FENCED_BLOCK.sub("", page.read_text("utf-8"))
 
 
 def dead(page: Path) -> list[str]:
     """Return the links of a page that lead nowhere in this tree; addresses of the outside are not asked."""
-    found = []
+    dead_links = []
     for target in _LINK.findall(re.sub(r"`[^`\n]*`", "", prose(page))):
         if re.match(r"[a-z][a-z+.-]*:", target):
             continue
         name, _, wanted = target.partition("#")
         path = (page.parent / name).resolve() if name else page
         if not path.exists():
-            found.append(target)
+            dead_links.append(target)
         elif wanted and path.suffix == ".md":
             headings = [line.lstrip("#").strip() for line in prose(path).splitlines() if line.startswith("#")]
             if wanted not in {anchor(heading) for heading in headings}:
-                found.append(target)
-    return found
+                dead_links.append(target)
+    return dead_links
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))

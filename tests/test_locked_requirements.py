@@ -21,8 +21,8 @@ WORDS = (
 def test_the_file_is_an_export_of_the_lock() -> None:
     """It has the versions and hashes of uv.lock; `make requirements` writes it."""
     words = [str(uv(to_stderr).path), *WORDS]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == FILE.read_text("utf-8")
+    result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout == FILE.read_text("utf-8")
 
 
 def test_every_package_has_a_version_and_a_hash() -> None:

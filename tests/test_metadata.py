@@ -36,9 +36,9 @@ def test_every_package_of_the_wheel_is_typed() -> None:
     """Each top-level package that the wheel ships has `py.typed`, and the package data includes it."""
     patterns = PYPROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    shipped = {name for name in packages if any(fnmatch(name, pattern) for pattern in patterns)}
-    assert shipped
-    assert [name for name in sorted(shipped) if not (ROOT / name / "py.typed").is_file()] == []
+    shipped_packages = {name for name in packages if any(fnmatch(name, pattern) for pattern in patterns)}
+    assert shipped_packages
+    assert [name for name in sorted(shipped_packages) if not (ROOT / name / "py.typed").is_file()] == []
     assert "py.typed" in PYPROJECT["tool"]["setuptools"]["package-data"]["*"]
     assert "Typing :: Typed" in PROJECT["classifiers"]
 

@@ -20,7 +20,7 @@ from check_jsonschema import main as check_jsonschema
 from click.testing import CliRunner
 
 from tests import prepared
-from tests.conformance.served import served
+from tests.conformance.served import serve
 from tests.stack import running_stack
 
 ROOT = Path(__file__).parent.parent
@@ -43,8 +43,8 @@ def test_it_is_of_its_schema(path: Path, schema: str) -> None:
     """Each file holds against the schema that is published for its kind."""
     # Azure's schema has patterns that are invalid in Unicode mode.
     words = ["--regex-variant", "nonunicode", "--builtin-schema", schema, str(path)]
-    done = CliRunner().invoke(check_jsonschema, words)
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(check_jsonschema, words)
+    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize("path", SNIPPETS, ids=lambda path: path.name)
@@ -86,26 +86,26 @@ class Job:
     def run(self, name: str) -> int:
         """Run one step's script as a forge does; return its exit code."""
         (step,) = (one for one in ACTION["runs"]["steps"] if one["id"] == name)
-        given = {key: self._told(value) for key, value in step.get("env", {}).items()}
+        step_environment = {key: self._fill_expressions(value) for key, value in step.get("env", {}).items()}
         files = {key: str(self.folder / f".{key}") for key in ("output", "summary")}
         forge = {"GITHUB_OUTPUT": files["output"], "GITHUB_STEP_SUMMARY": files["summary"]}
         for file in files.values():
             Path(file).touch()
         Path(files["output"]).write_text("", "ascii")
-        done = subprocess.run(
+        result = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-            cwd=self.folder / self._told(step.get("working-directory", ".")),
-            env={**os.environ, **given, **forge},
+            cwd=self.folder / self._fill_expressions(step.get("working-directory", ".")),
+            env={**os.environ, **step_environment, **forge},
             capture_output=True,
             text=True,
             check=False,
         )
         lines = Path(files["output"]).read_text("utf-8").splitlines()
         self.outputs[name] = dict(line.split("=", 1) for line in lines)
-        self.printed[name] = done.stdout + done.stderr
-        return done.returncode
+        self.printed[name] = result.stdout + result.stderr
+        return result.returncode
 
-    def _told(self, text: str) -> str:
+    def _fill_expressions(self, text: str) -> str:
         return re.sub(r"\$\{\{ (.+?) \}\}", lambda found: self._value(found[1]), text)
 
     def _value(self, expression: str) -> str:
@@ -116,8 +116,10 @@ class Job:
                 value = self.outputs.get(step, {}).get(output, "")
             else:
                 default = {one: told["default"] for one, told in ACTION["inputs"].items()}
-                known = {"action_path": str(ROOT), "temp": str(self.folder / ".temp")}
-                value = {"inputs": {**default, **self.inputs}, "github": known, "runner": known}[kind][name]
+                known_values = {"action_path": str(ROOT), "temp": str(self.folder / ".temp")}
+                value = {"inputs": {**default, **self.inputs}, "github": known_values, "runner": known_values}[kind][
+                    name
+                ]
             if value:
                 return value
         return ""
@@ -173,7 +175,7 @@ def test_the_action_shows_that_a_server_is_right(agent: Path, programs: Path) ->
 
 def test_the_action_shows_what_a_server_breaks(tmp_path: Path, programs: Path) -> None:
     """A breach keeps no report from being shown; the last step ends as the run did."""
-    with served(lambda *_: (200, {})) as wrong:
+    with serve(lambda *_: (200, {})) as wrong:
         words = {"profile": "", "select": "AGENT-CARD", "arguments": f"--target agent={wrong.url} --timeout 5"}
         job = Job(tmp_path, programs, words)
         environment(job)
@@ -201,25 +203,25 @@ def test_what_the_action_installs_decides_its_cache(tmp_path: Path, programs: Pa
     source.mkdir()
     (source / "a.py").write_text("1\n", "ascii")
 
-    def keyed(**inputs: str) -> tuple[str, str]:
+    def make_keys(**inputs: str) -> tuple[str, str]:
         job = Job(tmp_path, programs, inputs)
         assert job.run("source") == 0, job.printed["source"]
         return job.outputs["source"]["wanted"], job.outputs["source"]["key"]
 
-    assert keyed(version="0.1.0", extras="base,fuzz") == ("weldproof[base,fuzz]==0.1.0", "0.1.0-base-fuzz")
-    assert keyed(version="0.1.0", extras="") == ("weldproof==0.1.0", "0.1.0-")
-    first = keyed(path="source")
-    assert first == keyed(path=str(source))
+    assert make_keys(version="0.1.0", extras="base,fuzz") == ("weldproof[base,fuzz]==0.1.0", "0.1.0-base-fuzz")
+    assert make_keys(version="0.1.0", extras="") == ("weldproof==0.1.0", "0.1.0-")
+    first = make_keys(path="source")
+    assert first == make_keys(path=str(source))
     assert first[0] == f"{source}[all]"
     (source / "a.py").write_text("2\n", "ascii")
-    assert keyed(path="source")[1] != first[1]
+    assert make_keys(path="source")[1] != first[1]
 
 
 def test_the_action_installs_what_was_not_kept(tmp_path: Path, programs: Path) -> None:
     """Without a kept environment one is made and the wanted thing installed into it; a kept one is taken as it is."""
-    recorded = tmp_path / "recorded"
-    made = 'case "$2" in venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;; esac\n'
-    (programs / "python").write_text(f'#!/bin/sh\necho "$*" >>"{recorded}"\n{made}', "utf-8")
+    record_file = tmp_path / "recorded"
+    stub_program = 'case "$2" in venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;; esac\n'
+    (programs / "python").write_text(f'#!/bin/sh\necho "$*" >>"{record_file}"\n{stub_program}', "utf-8")
     place = tmp_path / ".temp" / "weldproof-environment"
     job = Job(tmp_path, programs, {})
     job.outputs |= {
@@ -229,24 +231,24 @@ def test_the_action_installs_what_was_not_kept(tmp_path: Path, programs: Path) -
     }
     assert job.run("install") == 0, job.printed["install"]
     pip = "-m pip install --quiet --disable-pip-version-check weldproof[all]==0.1.0"
-    assert recorded.read_text("utf-8").splitlines() == [f"-m venv {place}", pip]
-    recorded.unlink()
+    assert record_file.read_text("utf-8").splitlines() == [f"-m venv {place}", pip]
+    record_file.unlink()
     job.outputs["cache"] = {"cache-hit": "true"}
     assert job.run("install") == 0
-    assert not recorded.exists()
+    assert not record_file.exists()
 
 
 def test_the_action_installs_its_own_source_by_hashes(tmp_path: Path, programs: Path) -> None:
     """With all extras the locked packages are installed with their hashes, then the source without dependencies."""
-    recorded = tmp_path / "recorded"
-    made = 'case "$2" in venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;; esac\n'
-    (programs / "python").write_text(f'#!/bin/sh\necho "$*" >>"{recorded}"\n{made}', "utf-8")
+    record_file = tmp_path / "recorded"
+    stub_program = 'case "$2" in venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;; esac\n'
+    (programs / "python").write_text(f'#!/bin/sh\necho "$*" >>"{record_file}"\n{stub_program}', "utf-8")
     job = Job(tmp_path, programs, {"path": ""})
     assert job.run("source") == 0, job.printed["source"]
     job.outputs |= {"python": {"python-path": str(programs / "python")}, "cache": {}}
     assert job.run("install") == 0, job.printed["install"]
     pip = "-m pip install --quiet --disable-pip-version-check"
-    assert recorded.read_text("utf-8").splitlines()[1:] == [
+    assert record_file.read_text("utf-8").splitlines()[1:] == [
         f"{pip} --require-hashes --requirement {ROOT}/requirements/all.txt",
         f"{pip} --no-deps --no-build-isolation {ROOT}[all]",
     ]
@@ -266,9 +268,11 @@ def scripts() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("command", list(dict.fromkeys(command for _, command in scripts())))
 def test_a_pipelines_command_runs(agent: Path, programs: Path, command: str) -> None:
     """Each command ends well on a server that is right, in the folder of its profile."""
-    told = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "ROWS": ROWS if " run " in command else ""}
-    done = subprocess.run(["sh", "-ec", command], cwd=agent, env=told, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "ROWS": ROWS if " run " in command else ""}
+    result = subprocess.run(
+        ["sh", "-ec", command], cwd=agent, env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_every_file_has_a_command_that_runs() -> None:
@@ -281,16 +285,16 @@ def test_every_file_has_a_command_that_runs() -> None:
 def test_the_container_holds_the_wheels_packages() -> None:
     """The Containerfile copies what the wheel is built of, all of which is there, and starts the command."""
     lines = (EXAMPLES / "Containerfile").read_text("utf-8").splitlines()
-    copied = [
+    copied_paths = [
         word for line in lines if line.startswith("COPY ") and "--from" not in line for word in line.split()[1:-1]
     ]
-    assert [name for name in copied if not (ROOT / name).exists()] == []
+    assert [name for name in copied_paths if not (ROOT / name).exists()] == []
     patterns = PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    shipped = {name for name in packages if any(fnmatch(name, pattern) for pattern in patterns)}
-    needed = {"pyproject.toml", "setup.py", "requirements"}
-    needed |= {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"]}
-    assert set(copied) == shipped | needed
+    shipped_packages = {name for name in packages if any(fnmatch(name, pattern) for pattern in patterns)}
+    needed_files = {"pyproject.toml", "setup.py", "requirements"}
+    needed_files |= {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"]}
+    assert set(copied_paths) == shipped_packages | needed_files
     entry = next(line.removeprefix("ENTRYPOINT ") for line in lines if line.startswith("ENTRYPOINT "))
     assert set(json.loads(entry)) <= set(PROJECT["project"]["scripts"])
 
@@ -300,13 +304,13 @@ def test_what_a_target_sent_gives_no_command_to_the_forge(tmp_path: Path) -> Non
     evil = "one\n::set-output name=a::b\r\n%0A::error::c"
     report = tmp_path / "junit.xml"
     report.write_text(junit(f"A-01 x,file=/etc:{evil}", evil), "utf-8")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, EXAMPLES / "annotations.py", report, "./weldproof.toml"],
         capture_output=True,
         text=True,
         check=True,
     )
-    (line,) = done.stdout.splitlines()
+    (line,) = result.stdout.splitlines()
     properties, _, text = line.removeprefix("::error ").partition("::")
     assert properties.split(",")[0] == "file=weldproof.toml"
     assert len(properties.split(",")) == 2
@@ -324,5 +328,5 @@ def junit(name: str, text: str) -> str:
     suite, document = TestSuite("weldproof.A"), JUnitXml("weldproof")
     suite.add_testcases([case])
     document.add_testsuite(suite)
-    told: bytes = document.tostring()  # type: ignore[no-untyped-call]
-    return told.decode()
+    document_bytes: bytes = document.tostring()  # type: ignore[no-untyped-call]
+    return document_bytes.decode()

@@ -9,16 +9,24 @@ from tests.plain_english import counts, limits, parts
 
 def test_no_folder_gains_a_word_of_the_private_language() -> None:
     """No folder has more of the words than recorded; a folder without a record may have none."""
-    recorded = limits()
-    risen = {name: (recorded.get(name, 0), count) for name, count in counts().items() if count > recorded.get(name, 0)}
+    recorded_counts = limits()
+    risen = {
+        name: (recorded_counts.get(name, 0), count)
+        for name, count in counts().items()
+        if count > recorded_counts.get(name, 0)
+    }
     assert risen == {}, "rewrite the new sentences, as (recorded, found) shows; the words are in tests/plain_english.py"
 
 
 def test_a_count_that_fell_is_recorded() -> None:
     """The record is not higher than the count, so that what was rewritten stays so."""
-    found = counts()
-    fallen = {name: (limit, found.get(name, 0)) for name, limit in limits().items() if found.get(name, 0) < limit}
-    assert fallen == {}, "run `python -m tests.plain_english`"
+    today_counts = counts()
+    fallen_counts = {
+        name: (limit, today_counts.get(name, 0))
+        for name, limit in limits().items()
+        if today_counts.get(name, 0) < limit
+    }
+    assert fallen_counts == {}, "run `python -m tests.plain_english`"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests import prepared
 from tests.reference.worker_process import environment
 
 ROOT = Path(__file__).parents[1]
-_ASKING = """
+_ASKING_SCRIPT = """
 import os
 from pathlib import Path
 from tests import prepared
@@ -37,12 +37,12 @@ def test_it():
 
 def test_it_is_as_the_program_started_anew(tmp_path: Path) -> None:
     """Exit status, words, folder, environment and both outputs are those of the program."""
-    told = prepared.run("reference.agent", "--help", env=environment(), cwd=tmp_path)
-    assert (told.returncode, told.stderr) == (0, "")
-    assert told.stdout.startswith("Usage: weldproof-agent")
-    refused = prepared.run("reference.agent", env=environment(WP_AGENT_PORT="x"), cwd=tmp_path)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "WP_AGENT_PORT" in refused.stderr
+    help_run = prepared.run("reference.agent", "--help", env=environment(), cwd=tmp_path)
+    assert (help_run.returncode, help_run.stderr) == (0, "")
+    assert help_run.stdout.startswith("Usage: weldproof-agent")
+    refusal_run = prepared.run("reference.agent", env=environment(WP_AGENT_PORT="x"), cwd=tmp_path)
+    assert (refusal_run.returncode, refusal_run.stdout) == (2, "")
+    assert "WP_AGENT_PORT" in refusal_run.stderr
 
 
 def test_a_script_does_what_the_program_does(tmp_path: Path) -> None:
@@ -50,18 +50,22 @@ def test_a_script_does_what_the_program_does(tmp_path: Path) -> None:
     prepared.script(tmp_path / "weldproof", "conformance")
     words = ["receipt", "inspect", "-"]
     anew = [sys.executable, "-m", "conformance", *words]
-    for given in ('{"a": 1}', "nothing"):
-        found, wanted = (
-            subprocess.run(command, input=given, capture_output=True, text=True, cwd=tmp_path, check=False)
+    for input_text in ('{"a": 1}', "nothing"):
+        forked_result, started_result = (
+            subprocess.run(command, input=input_text, capture_output=True, text=True, cwd=tmp_path, check=False)
             for command in (["sh", "-c", './weldproof "$@"', "sh", *words], anew)
         )
-        assert (found.returncode, found.stdout, found.stderr) == (wanted.returncode, wanted.stdout, wanted.stderr)
+        assert (forked_result.returncode, forked_result.stdout, forked_result.stderr) == (
+            started_result.returncode,
+            started_result.stdout,
+            started_result.stderr,
+        )
     script = "cd / && WELDPROOF_CONFIG=/none.toml exec $0 run GW-LINK-01 --config none.toml"
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", script, str(tmp_path / "weldproof")], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 2
-    assert "none.toml" in done.stderr
+    assert result.returncode == 2
+    assert "none.toml" in result.stderr
 
 
 def test_a_signal_that_ends_it_is_told() -> None:
@@ -78,12 +82,12 @@ def test_a_signal_that_ends_it_is_told() -> None:
 def test_workers_share_what_was_imported(tmp_path: Path) -> None:
     """Processes that workers on forks of one process start have the same parent, which ends with the run."""
     for name in ("one", "other"):
-        (tmp_path / f"test_{name}.py").write_text(_ASKING, "utf-8")
+        (tmp_path / f"test_{name}.py").write_text(_ASKING_SCRIPT, "utf-8")
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
     options = ("-p", "tests.forked_workers", "--workers", "2", "-p", "no:cacheprovider", "-c", "/dev/null")
     words = [sys.executable, "-c", code, str(ROOT), *options, str(tmp_path)]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stdout
+    result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 0, result.stdout
     first, second = (path.read_text("ascii") for path in tmp_path.glob("parent-*"))
     assert first == second
     with contextlib.suppress(ProcessLookupError):

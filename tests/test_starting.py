@@ -10,11 +10,11 @@ from functools import cache
 
 import pytest
 
-_PAINTING = ("rich", "pygments")
+_PAINTING_MODULES = ("rich", "pygments")
 _POSTGRES = ("psycopg", "sqlalchemy.dialects.postgresql", "sqlalchemy.ext.asyncio", "sqlalchemy.orm")
 _CHAINS = ("web3", "eth_account", "eth_abi", "algosdk", "solana", "spl", "aiohttp")
 _TESTING = ("schemathesis", "hypothesis", "jsonschema_rs", "openapi_spec_validator", "pytest")
-_EVERY = (*_PAINTING, *_TESTING, "web3")
+_EVERY = (*_PAINTING_MODULES, *_TESTING, "web3")
 
 NOT_AT_START: Mapping[str, Sequence[str]] = {
     "reference.control_plane.__main__": (*_EVERY, *_POSTGRES, *_CHAINS),
@@ -34,19 +34,19 @@ NOT_AT_START: Mapping[str, Sequence[str]] = {
 @cache
 def after_importing(*modules: str) -> tuple[int, set[str]]:
     """Return how often a process that imported these looked for garbage, and what it had imported then."""
-    counted = "count = sum(one['collections'] for one in gc.get_stats())"
-    told = "import json, sys; print(json.dumps([count, [one for one in sys.modules if sys.modules[one]]]))"
-    asked = f"import {', '.join(('gc', *modules))}; {counted}; {told}"
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    count, imported = json.loads(done.stdout)
-    return count, set(imported)
+    count_code = "count = sum(one['collections'] for one in gc.get_stats())"
+    print_code = "import json, sys; print(json.dumps([count, [one for one in sys.modules if sys.modules[one]]]))"
+    code = f"import {', '.join(('gc', *modules))}; {count_code}; {print_code}"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    count, imported_modules = json.loads(result.stdout)
+    return count, set(imported_modules)
 
 
 @pytest.mark.parametrize("program", NOT_AT_START)
 def test_a_program_imports_nothing_that_its_surface_does_not_use(program: str) -> None:
-    _, imported = after_importing(program)
+    _, imported_modules = after_importing(program)
 
-    assert imported & set(NOT_AT_START[program]) == set()
+    assert imported_modules & set(NOT_AT_START[program]) == set()
 
 
 @pytest.mark.parametrize("program", [one for one in NOT_AT_START if not one.startswith("localnet")])

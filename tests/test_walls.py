@@ -11,14 +11,14 @@ ROOT = Path(__file__).parent.parent
 
 def test_the_walls_stand() -> None:
     """Every import contract of the house is kept."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_nothing_loads_a_forbidden_package_by_name() -> None:

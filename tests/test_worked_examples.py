@@ -28,11 +28,11 @@ PROGRESS = re.compile(r"\d+ of \d+ checks done.*\n")
 
 def steps(text: str) -> list[tuple[str, str]]:
     """Return each command of the console blocks with what stands below it, in order."""
-    found: list[tuple[str, str]] = []
+    command_steps: list[tuple[str, str]] = []
     for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
-        for command, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-            found.append((command, printed))
-    return found
+        for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            command_steps.append((command, output))
+    return command_steps
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -49,8 +49,8 @@ def test_a_worked_example_runs_as_printed(document: Path, tmp_path: Path) -> Non
     told |= {"PATH": f"{program.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
     commands = steps(document.read_text("utf-8"))
     assert commands
-    for command, printed in commands:
-        done = subprocess.run(
+    for command, output in commands:
+        result = subprocess.run(
             ["sh", "-c", command],
             cwd=folder,
             env=told,
@@ -60,4 +60,4 @@ def test_a_worked_example_runs_as_printed(document: Path, tmp_path: Path) -> Non
             timeout=600,
             check=False,
         )
-        assert PROGRESS.sub("", done.stdout) == printed, command
+        assert PROGRESS.sub("", result.stdout) == output, command

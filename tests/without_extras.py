@@ -11,7 +11,7 @@ from pathlib import Path
 from conformance import extras
 
 # Modules of these roots are found nowhere from then on, in this process.
-_HIDING = """
+_HIDING_HOOK = """
 import importlib.machinery, sys
 class Without(importlib.machinery.PathFinder):
     @classmethod
@@ -22,18 +22,18 @@ sys.meta_path[:] = [Without if one is importlib.machinery.PathFinder else one fo
 
 
 def run_without(
-    hidden: Collection[str], program: str, *words: str, cwd: Path | None = None
+    hidden_modules: Collection[str], program: str, *words: str, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a program's text, given as to `python -c`, as if the libraries of these extras were not installed."""
-    roots = {module for extra in hidden for module in extras.MODULES[extra]}
-    text = f"HIDDEN = {roots!r}\n{_HIDING}\n{program}"
+    roots = {module for extra in hidden_modules for module in extras.MODULES[extra]}
+    text = f"HIDDEN = {roots!r}\n{_HIDING_HOOK}\n{program}"
     return subprocess.run(
         [sys.executable, "-c", text, *words], cwd=cwd, capture_output=True, text=True, check=False, env=os.environ
     )
 
 
 def weldproof_without(
-    hidden: Collection[str], *words: str, cwd: Path | None = None
+    hidden_modules: Collection[str], *words: str, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run the command `weldproof` in the same way."""
-    return run_without(hidden, "from conformance.cli import main\nmain(prog_name='weldproof')", *words, cwd=cwd)
+    return run_without(hidden_modules, "from conformance.cli import main\nmain(prog_name='weldproof')", *words, cwd=cwd)

@@ -335,6 +335,9 @@ def _change_letters(edit: Callable[[str], str], *members: str) -> Callable[[Mapp
     }
 
 
+# Two kinds of changes of an authorization. The first six write the same values in another way: the signature still
+# holds, so a rail that compares texts could take a spent authorization for a new one. The others change a value, which
+# the signature no longer covers.
 _AUTHORIZATION_EDITS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
     "the nonce in upper case": _change_letters(str.upper, "nonce"),
     "addresses in upper case": _change_letters(str.upper, "from", "to"),

@@ -21,6 +21,8 @@ from conformance.vocabulary.networks import EXAMPLE
 
 PAID_PREFIX = "/pay/v1/"
 INDEX = "/pay/v1/index"
+# Words of a path that tell which of the three services it sells. The order counts: the path of a compliance receipt
+# contains "receipt", too, so the more particular words are tried first.
 _ROLE_WORDS = {
     "rfc9421-verify": ("9421", "message-signature", "httpsig", "http-signature"),
     "compliance-receipt": ("compliance", "screen"),
@@ -69,6 +71,8 @@ class Operation:
         return replace(self, url=f"{self.url}?{query}")
 
 
+# Bodies of a target that claims the specification, which defines them. Other targets are asked with their own examples,
+# or with what the profile binds. Each service has several, because checks need requests that differ.
 _REFERENCE_BODIES: Mapping[str, tuple[Any, ...]] = {
     "receipt-verify": ({"jws": "e30.e30.AA"}, {"jws": "e30.e30.AQ"}, {"jws": "e30.e30.AA", "receipt_required": True}),
     "compliance-receipt": (

@@ -14,6 +14,7 @@ from conformance.engine.check import REGISTRY, Case, Check
 from conformance.outcome import Inconclusive
 from conformance.vocabulary.lanes.registry import FACTS
 
+# Importing a module of these packages registers its checks. Nothing else lists them.
 CHECK_PACKAGES = (
     "conformance.checks.rail",
     "conformance.checks.gateway",

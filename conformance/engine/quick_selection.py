@@ -29,6 +29,8 @@ def select_quick_checks(checks: Iterable[Check], seed: int) -> QuickSelection:
     by_name: dict[str, list[Check]] = {}
     for check in checks:
         by_name.setdefault(check.id.partition("[")[0], []).append(check)
+    # Checks that try the same thing in different places name their company in the decorator. One of each company is
+    # drawn.
     alike: dict[str, list[str]] = {}
     for name, variants in by_name.items():
         if variants[0].quick.way == "one of several":

@@ -63,6 +63,7 @@ class Session:
         self.seed = seed
         self.tenants = Tenants(profile, names, prefix)
         self.catalog = OperationCatalog(profile, client)
+        # Questions that a run asks once, by name, such as which body an operation accepts.
         self._answers: dict[str, asyncio.Future[Any]] = {}
         self.limits_lock = asyncio.Lock()
         self.clock_barrier = ClockBarrier()
@@ -91,6 +92,7 @@ class Session:
         for name, secret in self.profile.secrets.items():
             self._names.secret(secret.read(), f"{self._prefix}{name.upper()}")
         self.tenants.open()
+        # A target without a rail must not be asked for its documents: the run would send calls that no row is about.
         if self.profile.claims_surface("rail"):
             await self.catalog.discover(rehearse=rehearse)
 
@@ -106,6 +108,8 @@ class Session:
             question.cancel()
         # Before the payers close: a cancelled question may still be sending a payment.
         await asyncio.gather(*self._answers.values(), return_exceptions=True)
+        # In the order of use: receivers and browsers may still cause calls, and payers return what is left of the money
+        # last.
         await self.exit_stack.aclose()
         await self.pages.close()
         await self.stale_chains.close()

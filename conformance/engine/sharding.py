@@ -49,8 +49,10 @@ def select_part(
         raise ValueError(f"these requirements make {busy} parts with anything to do, not {of}")
     loads, parts = [0.0] * of, [set[str]() for _ in range(of)]
     for group in groups:
+        # The first of several parts with equal work, so that every machine decides in the same way.
         place = loads.index(min(loads))
         loads[place] += group.seconds
+        # Groups without a check cost nothing and go along, so that each row of the run is in one part's report.
         parts[place] |= {row.id for row in group.rows}
     return tuple(row for row in rows if row.id in parts[number - 1])
 

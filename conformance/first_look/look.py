@@ -199,6 +199,8 @@ def by_needs(rows: tuple[RowResult, ...]) -> Mapping[str, tuple[RowResult, ...]]
 
 
 _OTHERWISE = "more than these seconds, or a call that might create something"
+# What a row that was not judged would take, by the letters of its needs. The first match names it: a row that starts
+# processes usually needs keys as well, and the hardest need decides whether it is worth while.
 _TAKES = (
     ("P", "starting other programs with it"),
     ("R", "a receiver of webhooks"),

@@ -95,12 +95,14 @@ def read_challenge(method: str, url: str, answer: Answer) -> ChallengeAnswer:
     values = headers.get(HEADER.lower(), ())
     document, fault = decode_header(values[0]) if values else (None, None)
     body = answer.read_object()
+    # Other services answer 402, too. A body without these members is not about x402, and its members are not judged.
     in_body = body if "accepts" in body or "x402Version" in body else None
     return ChallengeAnswer(method, url, answer.status, headers, document, fault, in_body)
 
 
 def decode_header(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
     """Return the document in a header's value and None, or None and the fault."""
+    # Python's decoder skips foreign characters unless it is told not to. Clients differ there, so each is a fault here.
     if _STANDARD.fullmatch(value) is None:
         return None, f"it is not base64 of the standard alphabet: {value[:60]!r}"
     if len(value) % 4:

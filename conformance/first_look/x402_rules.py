@@ -30,6 +30,7 @@ EXACT: Final = "x402 version 2, scheme exact"
 _DOMAINS: Final[Mapping[str, tuple[str, str]]] = {"eip155:8453": ("USD Coin", "2"), "eip155:84532": ("USDC", "2")}
 # Prefix of the text of a rule that cannot be decided from outside.
 NOT_VERIFIED: Final = "not verified: "
+# The usual limit of HTTP libraries and proxies for one line is 8 KiB, with its name.
 _LONGEST_HEADER: Final = 8000
 _EVM: Final = "eip155"
 _USDC_NAMES: Final = frozenset({"USDC", "USD Coin"})
@@ -101,6 +102,8 @@ RULES: Final[list[Rule]] = []
 
 def judge(answer: ChallengeAnswer) -> tuple[Judged, ...]:
     """Return every rule with its verdict on one answer."""
+    # Terms of version 1 break several rules at once. They share one cause, so that the reader repairs one
+    # thing.
     version_one_ids = version_one.explained_by_version(answer)
     judged_rules = (_judge_rule(rule, answer) for rule in RULES)
     return tuple(
@@ -226,6 +229,7 @@ def _network(answer: ChallengeAnswer) -> Faults:
     'Send amount as "10000" for 0.01 USDC: not a number, without fraction and exponent.',
 )
 def _amount(answer: ChallengeAnswer) -> Faults:
+    # The old name of the member is the most frequent reason, so it is named instead of one fault for each offer.
     if answer.offers and all("amount" not in one and "maxAmountRequired" in one for one in answer.offers):
         return ["amount is missing, and maxAmountRequired, the name in version 1, is present"]
     return _check_each_offer(answer, "amount", lambda one, _: atomic_amount(one) is not None)
@@ -300,6 +304,7 @@ def _known_domain(answer: ChallengeAnswer) -> Faults:
     unknown = [
         f"accepts[{place}] on {one['network']!r:.80}" for place, one in offers if (place, one) not in known_offers
     ]
+    # A domain that is known to be wrong fails the rule, even if another offer's contract is unknown here.
     if unknown and not wrong:
         return Unverified(
             f"{', '.join(unknown)}: the suite knows the domain of USDC on {' and '.join(_DOMAINS)} only; compare "
@@ -340,6 +345,8 @@ def _optional(answer: ChallengeAnswer) -> Faults:
 )
 def _one_story(answer: ChallengeAnswer) -> Faults:
     header, body = answer.in_header, answer.in_body
+    # A server may serve clients of both versions: terms of version 2 in the header, terms of version 1 in the body. Two
+    # versions name the same things differently, so only equal versions are compared.
     if header is None or body is None or header.get("x402Version") != body.get("x402Version"):
         return None
     return contradictions(header, body)
@@ -486,6 +493,7 @@ def _resource_url(answer: ChallengeAnswer) -> Faults:
         is_same = (_host(named_url), named_url.path or "/") == (_host(called_url), called_url.path or "/")
     except ValueError:  # a malformed port or bracket
         is_same = False
+    # The slice removes "the text " in front of the called address.
     return [] if is_same else [f"resource.url is {_describe(url)}, and {_describe(answer.url)[9:]} was called"]
 
 
@@ -510,6 +518,7 @@ def _nearly_spelled(answer: ChallengeAnswer) -> Faults:
     return None if answer.spellings is None else list(answer.spellings.doubtful)
 
 
+# Rules about the status and the header fields. They can be judged even if the answer has no terms.
 _WITHOUT_DOCUMENT: Final = frozenset({"X402-01", "X402-02", "X402-03", "X402-19", "X402-20", "X402-21", "X402-22"})
 
 
@@ -540,6 +549,8 @@ def _signed_for_the_token(answer: ChallengeAnswer) -> Sequence[tuple[int, Mappin
 
 def _transfer_method(offer: Mapping[str, Any]) -> str | None:
     method = _extras(offer).get("assetTransferMethod")
+    # Another type is not a known method. Its repr equals no name of a method, so the offer is not taken for the
+    # default.
     return method if method is None or isinstance(method, str) else repr(method)
 
 
@@ -594,6 +605,7 @@ def _host(parts: SplitResult) -> tuple[str | None, int | None]:
 
 def _is_whole(value: Any) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
+    # JSON has one type of number: most parsers read 60.0 as 60. `int` raises for the infinity that 1e999 becomes.
     return number and math.isfinite(value) and value == int(value)
 
 

@@ -99,6 +99,8 @@ class End:
 
 
 Message: TypeAlias = Order | Request | Reply | Finding | Skipped | End
+# The member `is` of a line names its class. A line with another name is no message, so nothing else can be built from
+# what the other process writes.
 _KINDS: dict[str, type[Message]] = {kind.__name__: kind for kind in (Order, Request, Reply, Finding, Skipped, End)}
 
 
@@ -114,6 +116,8 @@ def message_of(line: bytes) -> Message:
     Raises:
         ValueError: The line is not a message.
     """
+    # Lines come from a child process that computes on a target's document, so their members are checked like foreign
+    # data.
     members = json.loads(line)
     try:
         return _KINDS[members.pop("is")](**members)

@@ -39,6 +39,7 @@ from schemathesis.specs.openapi.checks import (
 from conformance.fuzz.process_messages import End, Finding, Message, Order, Reply, Request, Skipped
 from conformance.oracles.openapi_validity import demand_whole
 
+# Only what the document itself promises is compared. Schemathesis has further checks, which state rules of their own.
 CHECKS = [
     status_code_conformance,
     content_type_conformance,

@@ -46,6 +46,7 @@ __all__ = [
     "read_retry_after",
 ]
 
+# Header fields whose values are replaced in the log whatever they contain: a proof can be presented by any reader.
 _SECRET_HEADERS = {
     "x-payment": "$X_PAYMENT",
     "payment-signature": "$PAYMENT_SIGNATURE",

@@ -98,6 +98,7 @@ class Ledger:
         Raises:
             LookupError: A prefix matches no row; its text is the prefix.
         """
+        # An id that was typed by hand or cut at a word, such as `rail-402-`, means the same rows.
         starts = [prefix.strip().upper().rstrip("-") for prefix in prefixes]
         for prefix in starts:
             if not prefix or not any(row.id.startswith(prefix) for row in self):
@@ -116,5 +117,7 @@ def load() -> Ledger:
     """Return the ledger that ships with the suite, in its newest version."""
     rows = json.loads(files(__name__).joinpath("requirements.json").read_text("utf-8"))
     return Ledger(
-        Requirement(**{**row, "needs": tuple(row["needs"]), "surfaces": tuple(row.get("surfaces", ()))}) for row in rows
+        # JSON has no tuples. A frozen row needs them, so that it can be a member of sets.
+        Requirement(**{**row, "needs": tuple(row["needs"]), "surfaces": tuple(row.get("surfaces", ()))})
+        for row in rows
     )

@@ -143,6 +143,7 @@ def read_entries(texts: Mapping[str, str]) -> Mapped:
             if not sentences_of(place):
                 faults.append(f"{file}: {place} is no section or clause with sentences")
                 continue
+            # A changed sentence may need other rows. The digest forces its author to read the entries again.
             if members.get(_TEXT) != (now := digest(place)):
                 faults.append(f'{file}: the text of {place} has changed: read it again, then write text = "{now}"')
             tests[place] = tuple(members.get(_TESTS, ()))
@@ -152,6 +153,8 @@ def read_entries(texts: Mapping[str, str]) -> Mapped:
                     faults.append(f"{file}: {place} has no sentence {key}")
                 faults += [f"{file}: {name} has two entries" for name in names if name in found]
                 faults += [f"{file}: {place} {key}: {fault}" for fault in _list_faults(value)]
+                # Entries with faults are kept, too. Otherwise each fault would also be reported as a sentence without
+                # an entry.
                 found |= dict.fromkeys(names, _make_entry(value))
         missing = [
             one.id for one in sentences().values() if chapter_of(one) == file.partition("-")[0] and one.id not in found
@@ -164,6 +167,7 @@ def _expand(place: str, key: str) -> tuple[str, ...]:
     """Return the ids that a key such as `c` or `c-f` names in a place; empty if it names none."""
     first, _, last = key.partition("-")
     ids = _collect_ids()[place]
+    # A range is looked up by place and not by letter, because the letters go on with two characters after `z`.
     ends = (f"{place}{first}", f"{place}{last or first}")
     if not {*ends} <= {*ids}:
         return ()

@@ -20,6 +20,7 @@ from conformance.ledger.clause import FOLDER, Clause
 from conformance.ledger.derived_files import Derived
 from conformance.ledger.specification_parser import read_clauses
 
+# Derived from the pages when one of the named files has changed, and packed into the wheel, which has no pages.
 CLAUSES: Final = Derived(
     "conformance/ledger/clauses.json",
     (f"{FOLDER}/*.md", "conformance/ledger/clause.py", "conformance/ledger/specification_parser.py"),

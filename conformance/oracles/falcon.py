@@ -31,6 +31,8 @@ _HALF = MODULUS // 2
 _SAMPLES_BELOW = 5 * MODULUS
 # A coefficient as it is coded: sign, seven low bits, the rest in unary up to 15; zero has one sign only.
 _COEFFICIENT = re.compile("[01]{8}0{0,15}1")
+# Every coded coefficient with its value. Decoding is one look-up for each, and a coding that is absent, such as minus
+# zero, is no coefficient.
 _VALUES = {
     f"{byte:08b}{high * '0'}1": (byte & 0x7F | high << 7) * (-1 if byte & 0x80 else 1)
     for byte in range(256)

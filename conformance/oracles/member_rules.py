@@ -36,6 +36,7 @@ def is_equal(left: Any, right: Any) -> bool:
         return left.keys() == right.keys() and all(is_equal(left[name], right[name]) for name in left)
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(is_equal, left, right))
+    # Python has `True == 1`. JSON has two values of two types.
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
@@ -46,11 +47,13 @@ def equals(value: Any) -> Rule:
 
 def one_of(values: Collection[Any]) -> Rule:
     """Return the rule that a member has one of several values."""
+    # Not `member in values`, which would take `true` for 1.
     return Rule(f"one of {sorted(values, key=str)}", lambda member: any(is_equal(member, one) for one in values))
 
 
 def matches(pattern: str) -> Rule:
     """Return the rule that a member is a text of a form."""
+    # Without ASCII, `\d` and `\w` would accept the digits and letters of every script.
     expression = re.compile(pattern, re.ASCII)
     return Rule(f"a text {pattern}", lambda member: isinstance(member, str) and bool(expression.fullmatch(member)))
 

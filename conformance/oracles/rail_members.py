@@ -28,6 +28,7 @@ from conformance.oracles.member_rules import (
 )
 
 TOKEN_FORM: Final = r"[1-9][0-9]{9,10}:[0-9a-f]{16}:[0-9a-f]{64}"  # noqa: S105 - a pattern, not a password
+# A random UUID: version 4, and the variant of RFC 9562 in the first digit of the fourth group.
 UUID_RULE: Final = matches("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 AMOUNT_FORM: Final = r"0|[1-9][0-9]*"
 _BINDINGS: Final = {
@@ -109,6 +110,7 @@ def find_challenge_faults(
 
 
 def _find_entry_faults(entry: Any, request: QuotedRequest) -> list[str]:
+    # The two names of the amount must have one value. Which amount is right is the catalogue's to say, not this rule's.
     amount = entry.get("maxAmountRequired") if isinstance(entry, Mapping) else None
     lifetime = between(1, 86_400) if request.lifetime is None else equals(request.lifetime)
     rules: Rules = {
@@ -188,6 +190,8 @@ def find_required_header_faults(value: str | None, body: Any) -> list[str]:
     decoded = _decode_object(value)
     if decoded is None:
         return ["PAYMENT-REQUIRED is not base64 of a JSON object"]
+    # The header holds what a client needs to pay. A list of faults of the request would make it longer than proxies
+    # allow.
     members = {name: member for name, member in body.items() if name != "error_detail"}
     return [] if decoded == members else ["PAYMENT-REQUIRED differs from the body"]
 
@@ -261,6 +265,7 @@ def attestation_rules(expected: Mapping[str, Any], did: str) -> Rules:
 def _decode_object(value: str) -> dict[str, Any] | None:
     try:
         decoded = json.loads(base64.b64decode(value, validate=True))
+    # Deeply nested JSON of a target is refused like any other malformed value, and does not end the run.
     except (ValueError, RecursionError):
         return None
     return decoded if isinstance(decoded, dict) else None

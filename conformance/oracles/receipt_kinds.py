@@ -9,6 +9,7 @@ from typing import Any, Literal
 Kind = Literal["compliance", "payable", "settlement_attestation"]
 
 CANON_VERSION = "jcs-rfc8785-v1"
+# In the order of 2.3, which is the order in which a verifier looks for them.
 COMPLIANCE = (
     "payer_ref",
     "screen_result",

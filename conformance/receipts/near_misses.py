@@ -21,6 +21,7 @@ _ROW: Final = "GW-RCPT-19"
 _SAFE: Final = 2**53 - 1
 _PAYMENT_REFERENCE: Final = "sha256:" + "cd" * 32
 _OTHER_REFERENCE: Final = "sha256:" + "ef" * 32
+# Sound claims of the two kinds that name themselves. Each vector changes one thing of them.
 _PAYABLE: Final[dict[str, Any]] = {
     "kind": "acme/payable-svc-receipt/1",
     "canon_version": "jcs-rfc8785-v1",

@@ -125,7 +125,10 @@ class _ComparisonWriter:
             return
         places = first.request_at, second.request_at
         both_there = places == (_REQUEST_HASH, _REQUEST_HASH) and first.recipe is not None and second.recipe is not None
+        # A recipe is known only if recomputing the hash gave the claim's value, so an unknown one explains no
+        # difference.
         recipes = (str(first.recipe), str(second.recipe)) if both_there else None
+        # A paid call is paid at both targets. A screening is about no payment of the suite.
         payments: Literal["two", "unknown"] = "unknown" if lane is None else "two"
         comparison = compare(first.receipt, second.receipt, Circumstances(payments, recipes, paths, places))
         self._add(call, lane, sides, None, comparison.grade.value, members(comparison))
@@ -237,6 +240,7 @@ class _TargetComparison:
         self, left_operations: Sequence[Operation], right_operations: Sequence[Operation]
     ) -> Iterator[tuple[Operation, Operation]]:
         """Yield pairs of operations for the same service, matched by role, or by path without a role."""
+        # Two operators may sell one service at two paths. Its role names it at both.
         unmatched = {_service(operation): operation for operation in right_operations}
         for operation in left_operations:
             if (match := unmatched.pop(_service(operation), None)) is not None:
@@ -297,6 +301,7 @@ def _names(first: Profile, second: Profile) -> tuple[str, str]:
     first_name, second_name = first.target.name, second.target.name
     if first_name != second_name:
         return first_name, second_name
+    # A report needs two names. Equal names come from two profiles without a name, or from one target compared twice.
     first_name, second_name = (f"{profile.target.name} at {_host(profile)}" for profile in (first, second))
     return (first_name, second_name) if first_name != second_name else (f"{first_name}, once", f"{second_name}, again")
 

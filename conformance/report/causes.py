@@ -22,6 +22,7 @@ from conformance.vocabulary.profile_claims import LANES
 
 # Status codes from here on are refusals.
 _REFUSAL: Final = 400
+# Addresses, paths, lanes, long tokens and numbers. They differ between rows that one fault broke.
 _VARIABLE_PARTS: Final = re.compile(
     rf"https?://\S+|/[\w./{{}}<>:%-]+|\b(?:{'|'.join(LANES)})\b|[A-Za-z0-9_+=-]{{20,}}|\b\d+(?:\.\d+)?\b"
 )
@@ -61,6 +62,7 @@ def with_causes(
     for row_id, row in attention.items():
         groups.setdefault(keys[roots[row_id]], []).append(row)
 
+    # Breaches come before open rows, and among equals the one that was judged first: later ones often follow from it.
     def at(row: RowResult) -> tuple[bool, int]:
         return row.verdict not in {Verdict.ERROR, Verdict.FAIL}, judgement_places.get(row.id, len(judgement_places))
 
@@ -84,6 +86,7 @@ def causes(attention: Iterable[RowResult]) -> tuple[Cause, ...]:
 
 def _root(row_id: str, attention: Mapping[str, RowResult]) -> str:
     """Return the row that is the reason why a row is undecided; the row itself if its reason names none."""
+    # The chain of reasons is followed to its end: row A is open because of row B, which is open because of row C.
     visited = [row_id]
     while True:
         row = attention[visited[-1]]

@@ -14,6 +14,7 @@ from conformance.report.row_result import UNEXPECTED_OUTCOMES, RowResult
 from conformance.report.summary import Summary
 from conformance.text.untrusted import one_line
 
+# The words for people. Programs read the values of the enumeration, which never change.
 WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "pass",
     Verdict.FAIL: "fail",
@@ -47,6 +48,7 @@ QUICK_LOOK: Final = "Quick look"
 UNCHECKED: Final = (
     "The target's certificates were not checked (--insecure, [tls] insecure): any server may have answered."
 )
+# By exit code, so that the first word of every report agrees with what a shell sees.
 _HEADLINES: Final[Mapping[int | None, str]] = {
     Exit.PASSED: "Passed",
     Exit.FAILED: "Failed",

@@ -46,6 +46,7 @@ STYLES: Final = {
 _GRADE_STYLES: Final = {SAME: "green", EXPECTED: "green", MATTERS: "yellow"}
 # Number of findings per row: the first by default, the second with `verbose`.
 SHOWN_FINDINGS: Final = (1, 10)
+# More ids of one reason would push the breaches off the screen.
 SHOWN_IDS: Final = 12
 
 
@@ -73,6 +74,7 @@ def show(
         BrokenPipeError: The reader of the output closed it before its end.
     """
     console = console or Terminal()
+    # Without a report folder there is nothing to replay. The placeholder says what to put into the command.
     report = report or (str(report_files[0].parent) if report_files else "REPORT")
     if summary.not_yours is not None:
         console.print((nothing_of_yours(summary.not_yours), "bold yellow"))
@@ -105,6 +107,7 @@ def _groups(console: Terminal, summary: Summary, *, verbose: bool) -> None:
     column_styles = [styles[verdict] for verdict in shown_verdicts]
     rows = []
     for name, group in summary.groups.items():
+        # At a target with one surface most groups do not apply, and their lines would hide the few that do.
         if not verbose and all(row.verdict is Verdict.NOT_APPLICABLE for row in group):
             continue
         counts = [sum(row.verdict is verdict for row in group) for verdict in shown_verdicts]
@@ -119,6 +122,7 @@ def _groups(console: Terminal, summary: Summary, *, verbose: bool) -> None:
 
 def _show_cause(console: Terminal, summary: Summary, cause: Cause, replays: Replays, most: int) -> None:
     """Print the breaches of one cause: the first in full, the others in one line each, and the undecided rows."""
+    # A cause with undecided rows only is listed later, under "Could not be decided".
     breaches = [row for row in cause.rows if row.verdict is not Verdict.INCONCLUSIVE]
     if not breaches:
         return

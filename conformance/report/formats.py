@@ -33,6 +33,7 @@ class Format:
         return content
 
 
+# Modules are named and not imported: a command that writes JSON does not load the template engine.
 FORMATS: Final[Mapping[str, Format]] = {
     "badge": Format("badge.svg", "badge"),
     "html": Format("index.html", "html"),

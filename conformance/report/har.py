@@ -18,6 +18,7 @@ from conformance.report.summary import LogFault
 from conformance.text.json_safe import json_safe
 
 _VERSION: Final = "HTTP/1.1"
+# HAR 1.2 writes -1 for a size that is unknown.
 _UNKNOWN: Final = -1
 _ARRIVALS: Final = "deliveries"
 _STATUSES: Final = frozenset(map(int, HTTPStatus))
@@ -69,7 +70,9 @@ def _entry(event: Event, start_time: str) -> dict[str, Any]:
         "request": _request(event["request"]),
         "response": _response(response),
         "cache": {},
+        # HAR demands the three parts. Only their sum was measured.
         "timings": {"send": 0, "wait": took, "receive": 0},
+        # The number of the exchange in the event log, by which `weldproof replay` finds it.
         "_number": event["n"],
     }
     if event["error"] is not None:

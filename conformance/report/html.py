@@ -40,12 +40,15 @@ from conformance.report.summary import Summary, summarise
 from conformance.text.untrusted import one_line, show_shortened
 from conformance.vocabulary.profile_claims import LANES
 
+# The page is for people. It shows so much of each body and text, and so many rows and findings, that a run with
+# hundreds of breaches stays readable. `report.json` has the rest.
 BODY_LIMIT: Final = 16_000
 TEXT_LIMIT: Final = 4_000
 SHOWN_FINDINGS: Final = 20
 SHOWN_PASSES: Final = 12
 SHOWN_OF_CAUSE: Final = 6
 LEVELS: Final = ("MUST", "SHOULD", "MAY")
+# From judged to not judged, and among the judged from best to worst, so that equal colours of two runs line up.
 BAR_ORDER: Final = (
     Verdict.PASS,
     Verdict.WARN,
@@ -142,6 +145,7 @@ def template(name: str) -> Template:
     environment = Environment(
         loader=FunctionLoader(lambda one: folder.joinpath(one).read_text("utf-8")),
         autoescape=True,
+        # A misspelt name in a template raises in a test, and does not leave a blank in a report.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -168,12 +172,14 @@ def template(name: str) -> Template:
 
 def _digest(text: str) -> str:
     """Return what a content security policy calls an inline style or script by."""
+    # The policy allows style and script by their hash. Markup of a target that got past the escaping could not run.
     return "sha256-" + base64.b64encode(hashlib.sha256(str(text).encode("utf-8")).digest()).decode("ascii")
 
 
 def _mark_code(text: str) -> Markup:
     """Return a sentence of the ledger with the texts in backticks as code."""
     parts = one_line(text).split("`")
+    # An odd number of backticks marks nothing. The sentence is shown as it is written.
     if len(parts) % 2 == 0:
         return escape(one_line(text))
     return Markup("").join(
@@ -182,6 +188,7 @@ def _mark_code(text: str) -> Markup:
 
 
 def _tone(summary: Summary) -> str:
+    # Exit code 0 is not enough for green: warnings, known breaches and rows that were not tried are part of such a run.
     if summary.exit_code == Exit.PASSED and not summary.is_clean:
         return "inconclusive" if summary.quick else "warn"
     tones: Mapping[int | None, str] = {Exit.PASSED: "pass", Exit.FAILED: "fail", Exit.SUITE_FAULT: "error"}
@@ -218,6 +225,7 @@ def _excerpt(finding: Finding, exchanges: Mapping[int, Exchange], shown: set[int
     exchange = None if finding.exchange is None else exchanges.get(finding.exchange)
     if exchange is None:
         return ShownFinding(finding, None, None)
+    # Many rows rest on one exchange, and its bodies are long. It is shown once, and later rows refer to it by number.
     if exchange.n in shown:
         return ShownFinding(finding, None, exchange.n)
     shown.add(exchange.n)

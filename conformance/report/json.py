@@ -37,6 +37,7 @@ _STATUS: Final[Mapping[Verdict, str]] = {
     Verdict.DOCUMENTED: "skipped",
     Verdict.LEFT_OUT: "skipped",
 }
+# The same adapter writes and reads a summary, so that `read` returns what `document` was made of.
 _SUMMARY: Final = TypeAdapter(Summary)
 
 
@@ -87,12 +88,14 @@ def read(value: Any) -> Summary:
         results = value["results"]
         rows = [test["extra"] for test in results["tests"]]
         return _SUMMARY.validate_python({**results["extra"], "rows": rows})
+    # The value may come from a file of someone else, so every level of it can have any type.
     except (KeyError, TypeError, AttributeError, ValidationError) as fault:
         raise LogFault(f"this version cannot read the report: {type(fault).__name__}: {fault}") from fault
 
 
 def status(summary: Summary, row: RowResult) -> str:
     """Return the CTRF status of a row."""
+    # First, because an expected failure that passes breaks the run, although its verdict is `pass`.
     if summary.breaks(row):
         return "failed"
     if summary.quick and row.verdict is Verdict.PASS:
@@ -102,6 +105,7 @@ def status(summary: Summary, row: RowResult) -> str:
 
 def _counts(summary: Summary) -> dict[str, Any]:
     seen = Counter(status(summary, row) for row in summary.rows)
+    # CTRF counts milliseconds, and demands a number for `pending`, a status that this suite does not give.
     start = summary.started_at * 1000
     milliseconds = round((summary.seconds or 0.0) * 1000)
     return {

@@ -101,6 +101,8 @@ def _tone(summary: Summary, verdict: Verdict) -> Verdict | None:
 
 def _count_cell(summary: Summary, rows: Sequence[RowResult]) -> Cell:
     counts = Counter(row.verdict for row in rows)
+    # Rows without a verdict for or against are left out of the total: 3/3 with 5 undecided rows is shown as such beside
+    # it.
     judged = sum(counts[verdict] for verdict in DECIDED_VERDICTS)
     against = [verdict for verdict in (Verdict.ERROR, *(one for one, _ in _COUNTED_VERDICTS)) if counts[verdict]]
     beside = ", ".join(f"{counts[verdict]} {word}" for verdict, word in _COUNTED_VERDICTS if counts[verdict])

@@ -12,6 +12,7 @@ from conformance.outcome import Verdict
 BAD: Final = frozenset({Verdict.FAIL, Verdict.ERROR})
 
 
+# Entries of the list of expected failures that are out of date. Each fails the run, so that the list cannot rot.
 UNEXPECTED_OUTCOMES: Final = frozenset({"unexpected_pass", "expired", "unmatched"})
 
 

@@ -138,6 +138,7 @@ class Summary:
 
     def breaks(self, row: RowResult) -> bool:
         """Return whether the row alone fails the run or is a fault of the suite; a known breach is not."""
+        # With --strict a warning breaks the run, too.
         breach = row.verdict in BAD or (row.verdict is Verdict.WARN and bool(self.options.get("strict")))
         return row.expected_failure in UNEXPECTED_OUTCOMES or (breach and row.expected_failure != "expected")
 
@@ -250,6 +251,8 @@ def summarise(events: Iterable[Event]) -> Summary:
         raise LogFault(f"this version cannot read the event log: {type(fault).__name__}: {fault}") from fault
 
 
+# A log is a list of events, and a report needs a few kinds of them many times. So the events are sorted by kind in one
+# pass. A run that was killed has no `run.finished`: everything that needs it is None then.
 class _Reader:
     """Reads the parts of a summary from events that are sorted by kind once."""
 
@@ -265,8 +268,10 @@ class _Reader:
 
     def summary(self) -> Summary:
         start_event = self._kinds["run.started"][0]
+        # The last one: a merged log contains the ends of all its parts.
         end = self._kinds["run.finished"][-1] if self._kinds["run.finished"] else {}
         rows = self._rows(start_event["rows"])
+        # A run makes thousands of exchanges. Reports show those of breaches and open rows only.
         cited_numbers = {finding.exchange for row in rows if row.needs_attention for finding in row.findings}
         recorded_exchanges = (*self._kinds["exchange"], *self._kinds["arrival"])
         by_hand = ByHand.of(start_event, self._kinds["exchange"])
@@ -306,6 +311,7 @@ class _Reader:
         verdicts = {event["id"]: event["verdict"] for event in self._kinds["row"]}
         places: dict[str, int] = {}
         for place, event in enumerate(self._kinds["judgement"]):
+            # A row fails by one of its judgements. The passes before it are not its cause.
             if event["verdict"] == verdicts.get(event["row"], event["verdict"]):
                 places.setdefault(event["row"], place)
         return places

@@ -14,6 +14,7 @@ CARD_MEMBERS = (
     *("url", "version"),
 )
 _EXTENSIONS = "capabilities.extensions"
+# Texts that A2A 0.3.0 demands of each entry, if the card has the list or object at all.
 _TEXTS: Mapping[str, tuple[str, ...]] = {
     "additionalInterfaces": ("url", "transport"),
     "skills": ("id", "name", "description"),

@@ -98,6 +98,7 @@ MESSAGE: Mapping[str, Any] = {
     "body_b64": "{body_b64}",
 }
 KEYS: Mapping[str, Any] = {"public_key_hex": "{public_key_hex}", "did_key": "{did_key}"}
+# The reference's own codes are their meanings. A target with other codes binds each meaning to its code.
 _CODES = (
     *("missing_signature_input", "missing_signature", "malformed_signature_input", "malformed_signature"),
     *("label_mismatch", "multiple_labels", "empty_components", "duplicate_component", "unsupported_component"),

@@ -81,6 +81,7 @@ class GatewayBindings(Table):
     limits: Literal["default", "raised"] = "default"
 
 
+# As `REFERENCE_RAIL`: the specification's choices, for the reference and for targets that claim it.
 REFERENCE_GATEWAY = GatewayBindings(
     receipt_member="jws",
     receipt_hash_member="expected_payment_hash",

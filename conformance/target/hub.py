@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from conformance.target.tables import Secret, Table
 from conformance.target.templates import placeholders
 
+# The three services that the interface describes beside the control plane. An operator may have others, or none.
 BUNDLED = ("federation_validator", "zkp_receipt", "atb_verifier")
 # What the interface says of the bundled services' ports.
 PORTS: Mapping[str, int] = {"federation_validator": 8092, "zkp_receipt": 8093, "atb_verifier": 8095}

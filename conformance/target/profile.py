@@ -102,6 +102,8 @@ class Claims(Table):
         # The claims of a run are recorded, so that each row's option is in the list, whichever claim put it there.
         if not isinstance(members, Mapping) or members.get("specification") is None:
             return members
+        # This runs before validation, so each value may have any type. A wrong one is left for the validation to
+        # report.
         surfaces, options = (members.get(name, ()) for name in ("surfaces", "options"))
         if not all(isinstance(names, list | tuple) for names in (surfaces, options)) or RECEIPTS_ONLY in options:
             return members
@@ -379,6 +381,8 @@ class Profile(Table):
     @property
     def gateway_chains(self) -> Chains:
         """The nodes of checkout payments: a lane that `[gateway.chains]` leaves out has the node of `[chains]`."""
+        # A gateway may be paid on another network than the rail, for example a test network, but usually shares its
+        # nodes.
         own = self.gateway.chains
         return Chains.model_validate({lane: own.of(lane) or self.chains.of(lane) for lane in LANES})
 
@@ -408,6 +412,8 @@ class Profile(Table):
         """Return the id of USDC on the network that the target calls so, None where it is open."""
         usual = self.usual_network(network)
         nodes = (chains.of(lane) for chains in (self.chains, self.gateway.chains) for lane in LANES)
+        # A private network has an asset of its own. The node's table names it, before the public networks are
+        # consulted.
         local = {node.network: node.asset for node in nodes if node is not None and node.asset is not None}
         network_entry = network_named(usual)
         return local.get(usual) or (None if network_entry is None else network_entry.asset_id)
@@ -434,6 +440,7 @@ class Profile(Table):
         Clock files, control addresses of nodes, and funders: who moves time, or sends from the same account, changes
         what the other run's payments meet. A secret is in its key as a hash.
         """
+        # Each kind of resource has its kind in the key, so that a file and an address of one name stay different.
         files = [self.clock.offset_file, *(one.offset_file for one in self.limited.values())]
         resources = {f"clock {Path(one).resolve()}": f"the clock file {one}" for one in files if one is not None}
         for chains in (self.chains, self.gateway.chains):
@@ -487,6 +494,8 @@ def parse(text: str, *, source: str = "weldproof.toml", folder: Path | None = No
     """
     try:
         return Profile.model_validate(tomllib.loads(text), context={"folder": folder})
+    # A hostile or generated file can nest deeper than the parser's stack. That is a fault of the file, not of the
+    # suite.
     except RecursionError as fault:
         raise ProfileError(f"{source}: it is nested too deep") from fault
     except tomllib.TOMLDecodeError as fault:

@@ -76,6 +76,8 @@ class RailBindings(Table):
         return self
 
 
+# What the specification chooses where the interface leaves a point open. It binds the reference, and a target that
+# claims the specification; for other targets each of these values is discovered, bound, or missing.
 REFERENCE_RAIL = RailBindings(
     services={
         "receipt-verify": "/pay/v1/verify/receipt",

@@ -146,6 +146,8 @@ def _family(package: Package, vector: Vector) -> FamilyInfo:
     return package.families[vector.family]
 
 
+# What the schemas cannot say, because it concerns several vectors or another file. Every rule runs, so that one call
+# lists all faults of a package.
 _RULES: Final[tuple[Callable[[Package], Iterator[str]], ...]] = (
     _ids_are_unique,
     _ids_begin_with_prefix_and_kind,

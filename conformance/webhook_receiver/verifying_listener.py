@@ -44,6 +44,7 @@ class Reason(StrEnum):
     FORWARD = "forward_failed"
 
 
+# Every other reason is a fault of the delivery, and answered 400.
 _STATUS: Final[Mapping[Reason, int]] = {
     Reason.METHOD: HTTPStatus.METHOD_NOT_ALLOWED,
     Reason.LOOP: HTTPStatus.LOOP_DETECTED,

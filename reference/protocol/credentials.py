@@ -259,6 +259,7 @@ def _is_bool(value: object) -> bool:
 
 _MARK: Mapping[Kind, str] = {Kind.CERTIFICATE: "atb_cert_version", Kind.PASSPORT: "passport_id"}
 _ISSUER: Mapping[Kind, str] = {Kind.CERTIFICATE: "bench_issuer", Kind.PASSPORT: "issuer_did"}
+# A payload is of a kind only if it has every member of the kind, each by its rule.
 _MEMBERS: Mapping[Kind, Mapping[str, Rule]] = {
     Kind.CERTIFICATE: {
         "atb_cert_version": is_text,

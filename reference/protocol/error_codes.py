@@ -107,6 +107,7 @@ RAIL = _table(
     )
 )
 
+# The order is that of the specification's table in 3.2, so that the two can be compared by eye.
 GATEWAY = _table(
     (
         ErrorCode("invalid_request", 400, None, "P-GW-01"),

@@ -50,6 +50,7 @@ _REPORTED_MEMBERS = {
     "settled_payment_ref": "settled_payment_ref",
 }
 
+# A report has every member, also if the first step fails: a reader need not tell "absent" from "not reached".
 _EMPTY_REPORT: dict[str, JsonValue] = dict.fromkeys(
     (
         "verified",

@@ -18,6 +18,7 @@ tenants = Table(
     Index("gateway_tenants_by_age", "trial_started_at", "id"),
 )
 
+# Where a tenant is paid, one address for each network. `place` keeps the order in which the tenant listed them.
 payouts = Table(
     "gateway_payouts",
     METADATA,

@@ -41,6 +41,8 @@ events = Table(
     Index("gateway_webhook_event_age", "created_at", "id"),
 )
 
+# One row for each event and destination. It carries the whole state of the retries, so that any worker can go on with
+# it.
 deliveries = Table(
     "gateway_webhook_deliveries",
     METADATA,

@@ -81,14 +81,14 @@ class Shop:
         async with httpx.AsyncClient(trust_env=False, timeout=60, base_url=self.url) as http:
             answer = await http.post("/v1/payment-links", json=body, headers=headers)
         assert answer.status_code == 201, answer.text
-        made = answer.json()
+        link = answer.json()
         return Link(
-            url=made["checkout_url"],
-            token=made["token"],
+            url=link["checkout_url"],
+            token=link["token"],
             network=NETWORKS[lane],
-            amount=made["amount_microunits"],
+            amount=link["amount_microunits"],
             address=tenant.payout[NETWORKS[lane]],
-            cancel_secret=made["cancel_secret"],
+            cancel_secret=link["cancel_secret"],
         )
 
     async def payer(self, lane: str) -> CheckoutPayer:
@@ -126,20 +126,20 @@ def stack() -> Iterator[dict[str, Any]]:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shop(stack: dict[str, Any]) -> AsyncIterator[Shop]:
     """The tenant whose links are paid."""
-    made = Shop(stack, load(Path(stack["profile"])))
-    yield made
-    for payer in made.opened:
+    new_shop = Shop(stack, load(Path(stack["profile"])))
+    yield new_shop
+    for payer in new_shop.opened:
         await payer.close()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """One Chromium for the whole session: the machine's, else that of our cache."""
-    installed = chromium.launch_options(chromium.chromium())
+    launch_options = chromium.launch_options(chromium.chromium())
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(args=["--no-sandbox"], timeout=120_000, **installed)
-        yield launched
-        await launched.close()
+        chromium_browser = await playwright.chromium.launch(args=["--no-sandbox"], timeout=120_000, **launch_options)
+        yield chromium_browser
+        await chromium_browser.close()
 
 
 class Visitor:
@@ -151,20 +151,20 @@ class Visitor:
         self.elsewhere: list[str] = []
         self.complaints: list[str] = []
         self.loads = 0
-        page.on("request", lambda request: self._requested(request.url, origin))
-        page.on("console", lambda message: self._told(message.type, message.text))
+        page.on("request", lambda request: self._note_request(request.url, origin))
+        page.on("console", lambda message: self._note_message(message.type, message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("load", lambda _: self._loaded())
+        page.on("load", lambda _: self._note_load())
 
-    def _requested(self, url: str, origin: str) -> None:
+    def _note_request(self, url: str, origin: str) -> None:
         if not url.startswith((f"{origin}/", "data:")):
             self.elsewhere.append(url)
 
-    def _told(self, kind: str, text: str) -> None:
+    def _note_message(self, kind: str, text: str) -> None:
         if kind in {"error", "warning"}:
             self.complaints.append(text)
 
-    def _loaded(self) -> None:
+    def _note_load(self) -> None:
         self.loads += 1
 
     async def sees(self, state: str, *, within_ms: int = PAID_MS) -> None:
@@ -179,9 +179,9 @@ class Visitor:
         """Return what a camera reads from the page's code."""
         shot = Image.open(BytesIO(await self.page.locator("#qr").screenshot()))
         # Modules of a dense code can be read as bars of another kind, too.
-        found = zxingcpp.read_barcodes(shot, formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode))
-        assert len(found) == 1, "the code on the screen cannot be read"
-        return found[0].text
+        barcodes = zxingcpp.read_barcodes(shot, formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode))
+        assert len(barcodes) == 1, "the code on the screen cannot be read"
+        return barcodes[0].text
 
     async def keep(self, name: str) -> None:
         """Keep a picture of the page where WELDPROOF_SCREENSHOTS says."""
@@ -223,6 +223,6 @@ class Door:
 @pytest_asyncio.fixture(loop_scope="session")
 async def door(browser: Browser, shop: Shop) -> AsyncIterator[Door]:
     """Lets visitors in and sees them out."""
-    made = Door(browser, shop.url)
-    yield made
-    await made.close()
+    new_door = Door(browser, shop.url)
+    yield new_door
+    await new_door.close()

@@ -35,29 +35,29 @@ class Walker:
     schemes: tuple[str, ...] = ("light", "dark")
     faults: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
+    visits: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.page.on("request", lambda request: self._requested(request.url))
+        self.page.on("request", lambda request: self._note_request(request.url))
 
-    def _requested(self, url: str) -> None:
+    def _note_request(self, url: str) -> None:
         if not url.startswith(f"{self.origin}/"):
             self.elsewhere.append(url)
 
     async def look(self, name: str) -> None:
         """Look at the screen that is open, in each colour scheme."""
-        self.seen.append(name)
+        self.visits.append(name)
         width = await self.page.evaluate("document.documentElement.scrollWidth")
-        shown = self.page.viewport_size
-        assert shown is not None
-        if width > shown["width"]:
+        viewport = self.page.viewport_size
+        assert viewport is not None
+        if width > viewport["width"]:
             self.faults.append(f"{name}: {width} pixels wide")
         for scheme in self.schemes:
             await self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
             violations = (await Axe().run(self.page)).response["violations"]
-            found = [(one, at) for one in violations for at in one["nodes"]]
-            self.faults += [f"{name} {scheme} {one['impact']} {one['id']}: {at['html']}" for one, at in found]
-            await self._keep(f"{name}-{scheme}-{shown['width']}")
+            places = [(one, at) for one in violations for at in one["nodes"]]
+            self.faults += [f"{name} {scheme} {one['impact']} {one['id']}: {at['html']}" for one, at in places]
+            await self._keep(f"{name}-{scheme}-{viewport['width']}")
 
     async def _keep(self, name: str) -> None:
         folder = os.environ.get("WELDPROOF_SCREENSHOTS")
@@ -71,9 +71,9 @@ class Walker:
         async with self.page.expect_navigation():
             await self.page.click("main button")
 
-    async def submit(self, **given: str) -> None:
+    async def submit(self, **fields: str) -> None:
         """Fill in the form of the screen and send it."""
-        for name, value in given.items():
+        for name, value in fields.items():
             await self.page.fill(f'[id="{name.replace("__", "-")}"]', value)
         async with self.page.expect_navigation():
             await self.page.locator("main form button").first.click()

@@ -8,7 +8,7 @@ from typing import Any
 from playwright.async_api import CDPSession, Page
 
 _MOST_TABS = 120
-_FOCUSED = "document.activeElement === document.body ? document : document.activeElement"
+_FOCUS_SCRIPT = "document.activeElement === document.body ? document : document.activeElement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +29,22 @@ class Keyboard:
 
     async def focus(self) -> Focus:
         """Return what has the focus: the page itself when nothing in it has, nothing when that is elsewhere."""
-        asked = await self._tree.send("Runtime.evaluate", {"expression": _FOCUSED})
-        place = {"objectId": asked["result"]["objectId"], "fetchRelatives": False}
+        evaluation = await self._tree.send("Runtime.evaluate", {"expression": _FOCUS_SCRIPT})
+        place = {"objectId": evaluation["result"]["objectId"], "fetchRelatives": False}
         (node,) = (await self._tree.send("Accessibility.getPartialAXTree", place))["nodes"]
-        found = node if not node["ignored"] and _is_focused(node) else {}
-        return Focus(*(str(found.get(name, {}).get("value", "")) for name in ("role", "name", "value")))
+        focus_node = node if not node["ignored"] and _is_focused(node) else {}
+        return Focus(*(str(focus_node.get(name, {}).get("value", "")) for name in ("role", "name", "value")))
 
     async def to(self, role: str, name: str) -> Focus:
         """Press Tab until something of a role whose name begins so has the focus."""
-        seen = []
+        visited_names = []
         for _ in range(_MOST_TABS):
             now = await self.focus()
             if now.role == role and now.name.startswith(name):
                 return now
-            seen.append(f"{now.role} {now.name!r}")
+            visited_names.append(f"{now.role} {now.name!r}")
             await self.page.keyboard.press("Tab")
-        raise AssertionError(f"no {role} {name!r} is reached by Tab: {', '.join(dict.fromkeys(seen))}")
+        raise AssertionError(f"no {role} {name!r} is reached by Tab: {', '.join(dict.fromkeys(visited_names))}")
 
     async def write(self, name: str, text: str) -> None:
         """Write into a text field."""
@@ -63,9 +63,9 @@ class Keyboard:
             await self.to(role, name)
         async with self.page.expect_navigation():
             await self.page.keyboard.press("Enter")
-        await self.drawn()
+        await self.wait_until_drawn()
 
-    async def drawn(self) -> None:
+    async def wait_until_drawn(self) -> None:
         """Wait until the page that came is drawn: what has the focus from the start gets it then, after the load."""
         await self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 

@@ -33,14 +33,14 @@ async def test_a_page_on_a_phone(door: Door, shop: Shop) -> None:
 
 async def test_pages_that_are_over(door: Door, shop: Shop) -> None:
     """A paid page and a cancelled one have no fault that axe knows."""
-    paid, cancelled = await shop.link(), await shop.link()
-    await shop.pay(paid)
-    await shop.cancel(cancelled)
-    seen = await door.visit(paid, reduced_motion="reduce")
-    await seen.sees("paid")
-    await seen.page.wait_for_selector("#tx")
-    assert await faults(seen) == []
-    assert await faults(await door.visit(cancelled)) == []
+    paid_link, cancelled_link = await shop.link(), await shop.link()
+    await shop.pay(paid_link)
+    await shop.cancel(cancelled_link)
+    visitor = await door.visit(paid_link, reduced_motion="reduce")
+    await visitor.sees("paid")
+    await visitor.page.wait_for_selector("#tx")
+    assert await faults(visitor) == []
+    assert await faults(await door.visit(cancelled_link)) == []
 
 
 async def test_the_flip_is_said_aloud(door: Door, shop: Shop) -> None:

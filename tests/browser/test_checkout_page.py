@@ -25,9 +25,9 @@ async def test_a_page_is_scanned_and_paid_and_flips_without_a_reload(door: Door,
     assert await visitor.text("#amount") == "8.41 USDC"
     assert await visitor.page.get_attribute("#amount", "data-microunits") == "8410000"
     assert "Paid" not in await visitor.page.content()
-    scanned = await visitor.scan()
-    assert scanned == await visitor.page.get_attribute("#qr", "data-payload")
-    assert link.address in scanned
+    barcode_urls = await visitor.scan()
+    assert barcode_urls == await visitor.page.get_attribute("#qr", "data-payload")
+    assert link.address in barcode_urls
     await visitor.keep(f"{lane}-waiting")
     tx_id = await shop.pay(link)
     await visitor.sees("paid")
@@ -43,18 +43,18 @@ async def test_a_page_is_scanned_and_paid_and_flips_without_a_reload(door: Door,
 async def test_the_base_code_opens_the_page_first(door: Door, shop: Shop) -> None:
     """A wallet that scans the code comes to the page, for a bare transfer would carry no memo."""
     link = await shop.link("base")
-    scanned = await (await door.visit(link)).scan()
-    assert scanned.startswith(f"{link.url}#ethereum:0x036CbD53842c5426634e7929541eC2318f3dCF7e@84532/transfer?")
-    assert f"address={link.address}&uint256=8410000" in scanned
+    barcode_urls = await (await door.visit(link)).scan()
+    assert barcode_urls.startswith(f"{link.url}#ethereum:0x036CbD53842c5426634e7929541eC2318f3dCF7e@84532/transfer?")
+    assert f"address={link.address}&uint256=8410000" in barcode_urls
 
 
 async def test_the_solana_code_is_solana_pay(door: Door, shop: Shop) -> None:
     """Recipient, amount, mint, reference, label and memo are written as Solana Pay defines them."""
     link = await shop.link("solana", label="Tea & Cake #3")
     parts = urlsplit(await (await door.visit(link)).scan())
-    told = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    parameters = {name: values[0] for name, values in parse_qs(parts.query).items()}
     assert (parts.scheme, parts.path) == ("solana", link.address)
-    assert (told["amount"], told["label"], told["memo"]) == ("8.41", "Tea & Cake #3", link.memo)
+    assert (parameters["amount"], parameters["label"], parameters["memo"]) == ("8.41", "Tea & Cake #3", link.memo)
 
 
 async def test_without_script_the_page_flips_by_refreshing_itself(door: Door, shop: Shop) -> None:
@@ -114,7 +114,7 @@ async def test_a_phone_shows_everything_without_scrolling_sideways(door: Door, s
     visitor.is_content()
 
 
-NOTING = """
+NOTING_SCRIPT = """
 const later = window.setTimeout;
 window.setTimeout = (call, wait, ...rest) => {
   window.noted(wait);
@@ -130,11 +130,11 @@ async def test_a_paid_page_goes_on_to_the_shop(door: Door, shop: Shop) -> None:
     visitor = await door.visit(link)
     waits: list[int] = []
 
-    def noted(wait: int) -> None:
+    def note_wait(wait: int) -> None:
         waits.append(wait)
 
-    await visitor.page.expose_function("noted", noted)
-    await visitor.page.add_init_script(NOTING)
+    await visitor.page.expose_function("noted", note_wait)
+    await visitor.page.add_init_script(NOTING_SCRIPT)
     await visitor.page.reload()
     assert 3_000 not in waits
     await shop.pay(link)
@@ -173,7 +173,7 @@ async def test_a_link_whose_time_is_over_expires_on_the_open_page(door: Door, sh
 
 
 # A button says for 1.6 seconds that it has copied; here it says so for ever, however late the test looks.
-STAYING = """
+STAYING_SCRIPT = """
 const later = window.setTimeout;
 window.setTimeout = (call, wait, ...rest) => (wait === 1600 ? 0 : later(call, wait, ...rest));
 """
@@ -182,11 +182,11 @@ window.setTimeout = (call, wait, ...rest) => (wait === 1600 ? 0 : later(call, wa
 async def test_details_are_copied_with_a_button(door: Door, shop: Shop) -> None:
     """The buttons copy exactly the address, the memo, and the amount without its unit."""
     link = await shop.link()
-    visitor = await door.visit(link, script=STAYING, permissions=["clipboard-read", "clipboard-write"])
-    for name, expected in (("addr", link.address), ("memo", link.memo), ("exact", "8.41")):
+    visitor = await door.visit(link, script=STAYING_SCRIPT, permissions=["clipboard-read", "clipboard-write"])
+    for name, value in (("addr", link.address), ("memo", link.memo), ("exact", "8.41")):
         await visitor.page.click(f'.copy[data-copy="{name}"]')
         await visitor.page.wait_for_selector(f'.copy[data-copy="{name}"][data-done]')
-        assert await visitor.page.evaluate("navigator.clipboard.readText()") == expected
+        assert await visitor.page.evaluate("navigator.clipboard.readText()") == value
     visitor.is_content()
 
 

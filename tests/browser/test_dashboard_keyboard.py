@@ -28,19 +28,19 @@ async def keyboard(browser: Browser, shop: Shop) -> AsyncIterator[Keyboard]:
     context = await browser.new_context(viewport={"width": 1200, "height": 900})
     context.set_default_timeout(PAID_MS)
     page = await context.new_page()
-    made = Keyboard(page, await context.new_cdp_session(page))
+    own_keyboard = Keyboard(page, await context.new_cdp_session(page))
     await page.goto(dashboard(shop))
-    await made.drawn()
-    yield made
+    await own_keyboard.wait_until_drawn()
+    yield own_keyboard
     await context.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def receiver() -> AsyncIterator[Receiver]:
     """A receiver of webhooks on loopback."""
-    made = await Receiver().open()
-    yield made
-    await made.close()
+    http_receiver = await Receiver().open()
+    yield http_receiver
+    await http_receiver.close()
 
 
 async def sign_in(keyboard: Keyboard, shop: Shop) -> None:
@@ -91,9 +91,9 @@ async def refreshed_until(keyboard: Keyboard, word: str, attempts: int) -> str:
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         await keyboard.enter("link", "Refresh")
-        found = keyboard.page.locator(".deliveries > li").first
-        if await found.count():
-            text = await found.inner_text()
+        delivery = keyboard.page.locator(".deliveries > li").first
+        if await delivery.count():
+            text = await delivery.inner_text()
             if text.startswith(word) and text.count("UTC") == 2 + 2 * attempts:
                 return text
         await asyncio.sleep(0.1)
@@ -105,16 +105,16 @@ async def test_from_a_new_tenant_to_a_delivered_webhook(keyboard: Keyboard, shop
     await sign_in(keyboard, shop)
     tenant_id, key, secret = await new_tenant(keyboard, shop, "Corner shop", receiver.url)
     token = await paid_link(shop, tenant_id, key, "Order 7 · by keyboard")
-    (got,) = await receiver.until(1)
-    header = got.headers[SIGNATURE]
-    assert stripe.WebhookSignature.verify_header(got.body.decode(), header, secret, tolerance=300)
+    (delivery,) = await receiver.until(1)
+    header = delivery.headers[SIGNATURE]
+    assert stripe.WebhookSignature.verify_header(delivery.body.decode(), header, secret, tolerance=300)
     with pytest.raises(stripe.SignatureVerificationError):
-        stripe.WebhookSignature.verify_header(got.body.decode(), header, key, tolerance=300)
-    assert got.json()["data"]["payment_link_token"] == token
+        stripe.WebhookSignature.verify_header(delivery.body.decode(), header, key, tolerance=300)
+    assert delivery.json()["data"]["payment_link_token"] == token
     await keyboard.enter("link", "Deliveries")
     text = await refreshed_until(keyboard, "Delivered", 1)
     assert receiver.url in text
-    assert got.event_id in text
+    assert delivery.event_id in text
     await keyboard.enter("link", "Links")
     row = await keyboard.page.inner_text("tbody tr")
     assert "Order 7 · by keyboard" in row

@@ -24,7 +24,7 @@ LONG = "A shop with a name that hardly ends, " * 6
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
-async def stocked(shop: Shop) -> AsyncIterator[str]:
+async def stocked_tenant(shop: Shop) -> AsyncIterator[str]:
     """A tenant with a long name that has some of everything; its id."""
     receiver = await Receiver().open()
     headers = {"Authorization": f"Bearer {admin_key(shop)}"}
@@ -60,30 +60,30 @@ async def stocked(shop: Shop) -> AsyncIterator[str]:
     await receiver.close()
 
 
-async def test_no_screen_has_a_fault(browser: Browser, shop: Shop, stocked: str) -> None:
+async def test_no_screen_has_a_fault(browser: Browser, shop: Shop, stocked_tenant: str) -> None:
     """On a phone each one, its errors and refusals: axe finds nothing, nothing overflows or comes from elsewhere."""
-    await walk(browser, shop, stocked, PHONE, "light")
+    await walk(browser, shop, stocked_tenant, PHONE, "light")
 
 
 @pytest.mark.slow
-async def test_no_wide_screen_has_a_fault(browser: Browser, shop: Shop, stocked: str) -> None:
+async def test_no_wide_screen_has_a_fault(browser: Browser, shop: Shop, stocked_tenant: str) -> None:
     """The same walk on a desk."""
-    await walk(browser, shop, stocked, DESKTOP, "light")
+    await walk(browser, shop, stocked_tenant, DESKTOP, "light")
 
 
 @pytest.mark.slow
-async def test_no_screen_has_a_fault_in_the_dark(browser: Browser, shop: Shop, stocked: str) -> None:
+async def test_no_screen_has_a_fault_in_the_dark(browser: Browser, shop: Shop, stocked_tenant: str) -> None:
     """The same walk in dark colours."""
-    await walk(browser, shop, stocked, DESKTOP, "dark")
+    await walk(browser, shop, stocked_tenant, DESKTOP, "dark")
 
 
-async def walk(browser: Browser, shop: Shop, stocked: str, device: dict[str, Any], scheme: str) -> None:
+async def walk(browser: Browser, shop: Shop, stocked_tenant: str, device: dict[str, Any], scheme: str) -> None:
     """Open every screen on a device, in light or dark colours, and hold that nothing is wrong with any."""
     context = await browser.new_context(**device, reduced_motion="reduce")
     context.set_default_timeout(PAID_MS)
     page = await context.new_page()
     walker = Walker(page, shop.url, (scheme,))
-    tenant = f"{dashboard(shop)}/tenants/{stocked}"
+    tenant = f"{dashboard(shop)}/tenants/{stocked_tenant}"
     await page.goto(dashboard(shop))
     await walker.look("sign-in")
     await walker.sign_in("wrong")
@@ -95,10 +95,10 @@ async def walk(browser: Browser, shop: Shop, stocked: str, device: dict[str, Any
     await walker.look("tenants with an error")
     await walker.submit(name=f"New {LONG}")
     await walker.look("a tenant is made")
-    made = page.url
+    first_url = page.url
     await page.reload()
     await walker.look("sent again")
-    assert made == page.url == dashboard(shop)
+    assert first_url == page.url == dashboard(shop)
     for screen in ("links", "payments", "deliveries", "keys", *(f"settings/{one}" for one in SETTINGS), "trial"):
         await page.goto(f"{tenant}/{screen}")
         await walker.look(screen)
@@ -121,14 +121,14 @@ async def walk(browser: Browser, shop: Shop, stocked: str, device: dict[str, Any
     await walker.look("saved")
     await page.goto(f"{tenant}/nothing")
     await walker.look("nothing")
-    other = await _empty_tenant(shop)
+    empty_tenant = await _empty_tenant(shop)
     for screen in ("links", "payments", "payments?search=x", "deliveries", "settings/notifications"):
-        await page.goto(f"{dashboard(shop)}/tenants/{other}/{screen}")
+        await page.goto(f"{dashboard(shop)}/tenants/{empty_tenant}/{screen}")
         await walker.look(f"empty {screen}")
     await context.close()
     assert walker.faults == []
     assert walker.elsewhere == []
-    assert len(walker.seen) == 28
+    assert len(walker.visits) == 28
 
 
 async def _empty_tenant(shop: Shop) -> str:
@@ -173,7 +173,7 @@ async def test_everything_works_without_a_script(browser: Browser, shop: Shop) -
     await context.close()
 
 
-async def test_ids_are_whole_without_a_script(browser: Browser, shop: Shop, stocked: str) -> None:
+async def test_ids_are_whole_without_a_script(browser: Browser, shop: Shop, stocked_tenant: str) -> None:
     """A browser that runs no script shows the whole id, wrapped in a narrow window, and no button that copies it."""
     context = await browser.new_context(**PHONE, java_script_enabled=False)
     context.set_default_timeout(PAID_MS)
@@ -181,9 +181,9 @@ async def test_ids_are_whole_without_a_script(browser: Browser, shop: Shop, stoc
     walker = Walker(page, shop.url)
     await page.goto(dashboard(shop))
     await walker.sign_in(admin_key(shop))
-    await page.goto(f"{dashboard(shop)}/tenants/{stocked}/payments")
-    shown = page.locator('section[aria-label="Payments"] .copied-id .id').last
-    text, box = (await shown.inner_text()).strip(), await shown.bounding_box()
+    await page.goto(f"{dashboard(shop)}/tenants/{stocked_tenant}/payments")
+    payment_id = page.locator('section[aria-label="Payments"] .copied-id .id').last
+    text, box = (await payment_id.inner_text()).strip(), await payment_id.bounding_box()
     assert (len(text), await page.locator(".copy:visible").count()) == (52, 0)
     assert box is not None
     assert box["height"] > 30, "52 characters need several lines of a narrow window"

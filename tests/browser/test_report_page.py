@@ -40,7 +40,7 @@ class Reader:
         await self.page.goto("about:blank")
         await self.page.goto(self.address + anchor)
 
-    async def shown(self) -> list[str]:
+    async def list_shown_rows(self) -> list[str]:
         """Return the ids of the rows that the list shows."""
         return await self.page.locator(f"{ROWS} > details > summary > code").all_inner_texts()
 
@@ -60,14 +60,14 @@ class Reader:
 @pytest_asyncio.fixture(loop_scope="session", params=SIZES)
 async def reader(browser: Browser, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Reader]:
     """A reader of a run that has every verdict, on a phone and at a desk."""
-    (written,) = formats.write(every_verdict(), tmp_path, ["html"])
+    (report_file,) = formats.write(every_verdict(), tmp_path, ["html"])
     context = await browser.new_context(viewport=SIZES[request.param], reduced_motion="reduce")
-    found = Reader(await context.new_page(), written.as_uri())
-    await found.open()
-    yield found
+    report_reader = Reader(await context.new_page(), report_file.as_uri())
+    await report_reader.open()
+    yield report_reader
     await context.close()
-    assert found.complaints == []
-    assert {one for one in found.requested if one != "about:blank"} <= {written.as_uri()}
+    assert report_reader.complaints == []
+    assert {one for one in report_reader.requested if one != "about:blank"} <= {report_file.as_uri()}
 
 
 @pytest.mark.parametrize("reader", ["narrow"], indirect=True)
@@ -85,13 +85,13 @@ async def test_axe_finds_nothing_at_a_desk(reader: Reader) -> None:
 
 async def sees_no_fault(reader: Reader) -> None:
     """Hold that axe finds nothing and that nothing scrolls sideways."""
-    for unfolded in (False, True):
+    for is_unfolded in (False, True):
         for scheme in ("light", "dark"):
             await reader.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-            found = (await Axe().run(reader.page)).response["violations"]
-            assert [(scheme, one["id"], at["html"]) for one in found for at in one["nodes"]] == []
+            violations = (await Axe().run(reader.page)).response["violations"]
+            assert [(scheme, one["id"], at["html"]) for one in violations for at in one["nodes"]] == []
             width = await reader.page.evaluate("document.documentElement.scrollWidth")
-            assert (unfolded, width) == (unfolded, await reader.page.evaluate("innerWidth"))
+            assert (is_unfolded, width) == (is_unfolded, await reader.page.evaluate("innerWidth"))
         await reader.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
 
 
@@ -120,38 +120,38 @@ async def test_the_list_is_filtered_by_each_property(reader: Reader) -> None:
     page = reader.page
     rows = count_rows()
     # Rows that do not apply are hidden until they are asked for.
-    assert len(await reader.shown()) == rows - count_rows(Verdict.NOT_APPLICABLE) < rows
+    assert len(await reader.list_shown_rows()) == rows - count_rows(Verdict.NOT_APPLICABLE) < rows
     await page.click("text=Show all")
-    assert len(await reader.shown()) == rows
+    assert len(await reader.list_shown_rows()) == rows
     await page.select_option("[name=verdict]", "fail")
-    assert await reader.shown() == ["RAIL-402-01", "RAIL-402-02"]
+    assert await reader.list_shown_rows() == ["RAIL-402-01", "RAIL-402-02"]
     assert await page.inner_text("output") == f"2 of {rows}"
     await page.select_option("[name=verdict]", "")
     await page.select_option("[name=surface]", "gateway")
-    assert {one.partition("-")[0] for one in await reader.shown()} == {"GW"}
+    assert {one.partition("-")[0] for one in await reader.list_shown_rows()} == {"GW"}
     await page.select_option("[name=level]", "SHOULD")
     await page.select_option("[name=surface]", "rail")
-    shoulds = await reader.shown()
+    shoulds = await reader.list_shown_rows()
     assert 0 < len(shoulds) < 20
     await page.click("text=Show all")
     await page.select_option("[name=lane]", "algorand")
-    on_lane = await reader.shown()
+    on_lane = await reader.list_shown_rows()
     assert {"RAIL-402-03", "RAIL-WELD-02"} <= set(on_lane)
     assert len(on_lane) < 20
     await page.click("text=Show all")
-    assert len(await reader.shown()) == rows
+    assert len(await reader.list_shown_rows()) == rows
 
 
 async def test_the_legend_shows_a_verdicts_rows(reader: Reader) -> None:
     """A count beside the bar leads to its rows."""
     await reader.page.click(".legend >> text=inconclusive")
-    assert await reader.shown() == ["RAIL-WELD-02"]
+    assert await reader.list_shown_rows() == ["RAIL-WELD-02"]
 
 
 async def test_the_search_finds_ids_words_and_findings(reader: Reader) -> None:
     """All words must be there, in whatever of the row; nothing found is said."""
     page = reader.page
-    for words, found in (
+    for words, row_ids in (
         ("rail-402-07", ["RAIL-402-07"]),
         ("USUAL spelling", ["RAIL-402-07"]),
         ("unpaid_call accepts add", ["RAIL-402-02"]),
@@ -159,7 +159,7 @@ async def test_the_search_finds_ids_words_and_findings(reader: Reader) -> None:
         ("no such words anywhere", []),
     ):
         await page.fill("[name=text]", words)
-        assert await reader.shown() == found, words
+        assert await reader.list_shown_rows() == row_ids, words
     assert await page.get_by_text("No requirement matches").is_visible()
     assert await page.locator(".surface:visible").count() == 0
 
@@ -170,8 +170,8 @@ async def test_what_a_search_leaves_is_in_sight(reader: Reader) -> None:
     await reader.page.evaluate("document.querySelector('[name=text]').focus({preventScroll: true})")
     await reader.page.evaluate("document.activeElement.value = 'RAIL-402-01'")
     await reader.page.evaluate("document.activeElement.dispatchEvent(new Event('input', {bubbles: true}))")
-    found = reader.page.locator(ROWS)
-    at = await found.bounding_box()
+    rows = reader.page.locator(ROWS)
+    at = await rows.bounding_box()
     assert at is not None
     assert 0 <= at["y"] < await reader.page.evaluate("innerHeight")
 
@@ -196,7 +196,7 @@ async def test_a_link_to_a_row_opens_it_without_script(reader: Reader, browser: 
     await still.open("#RAIL-402-01")
     await still.sees("RAIL-402-01")
     assert not await still.page.locator("form").is_visible()
-    assert len(await still.shown()) == count_rows()
+    assert len(await still.list_shown_rows()) == count_rows()
     await context.close()
 
 
@@ -214,11 +214,11 @@ async def test_the_keyboard_reaches_everything(reader: Reader) -> None:
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await reader.sees("RAIL-402-07")
-    unreached = await page.evaluate(
+    unreached_elements = await page.evaluate(
         "[...document.querySelectorAll('a[href], button, input, select, summary, pre')]"
         ".filter(one => one.checkVisibility() && one.tabIndex < 0).map(one => one.outerHTML)"
     )
-    assert unreached == []
+    assert unreached_elements == []
 
 
 async def test_print_leaves_out_what_paper_cannot_do(reader: Reader) -> None:
@@ -238,7 +238,7 @@ async def test_the_page_of_many_runs_has_no_fault(browser: Browser, tmp_path: Pa
         context = await browser.new_context(viewport=size)
         page = await context.new_page()
         await page.goto(page_file.as_uri())
-        found = (await Axe().run(page)).response["violations"]
-        assert [(one["id"], at["html"]) for one in found for at in one["nodes"]] == []
+        violations = (await Axe().run(page)).response["violations"]
+        assert [(one["id"], at["html"]) for one in violations for at in one["nodes"]] == []
         assert await page.evaluate("document.documentElement.scrollWidth === innerWidth")
         await context.close()

@@ -38,11 +38,11 @@ async def merchant_of(shop: Shop) -> Merchant:
     payouts = shop.profile.tenants["first"].payout
     headers = {"Authorization": f"Bearer {admin_key(shop)}"}
     async with httpx.AsyncClient(trust_env=False, timeout=60, base_url=shop.url, headers=headers) as http:
-        made = (await http.post("/internal/tenants", json={"name": f"{LONG} {LONG}"})).json()
+        tenant = (await http.post("/internal/tenants", json={"name": f"{LONG} {LONG}"})).json()
         body = {key: {"payout_address": payouts[key]} for key in NETWORKS.values()}
-        answer = await http.put(f"/internal/tenants/{made['tenant_id']}/networks", json=body)
+        answer = await http.put(f"/internal/tenants/{tenant['tenant_id']}/networks", json=body)
         assert answer.status_code == 200, answer.text
-    return Merchant(made["tenant_id"], made["api_key"])
+    return Merchant(tenant["tenant_id"], tenant["api_key"])
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -58,10 +58,10 @@ async def keyboard(browser: Browser, shop: Shop) -> AsyncIterator[Keyboard]:
     context = await browser.new_context(**DESKTOP, accept_downloads=True, permissions=clipboard)
     context.set_default_timeout(PAID_MS)
     page = await context.new_page()
-    made = Keyboard(page, await context.new_cdp_session(page))
+    own_keyboard = Keyboard(page, await context.new_cdp_session(page))
     await page.goto(dashboard(shop))
-    await made.drawn()
-    yield made
+    await own_keyboard.wait_until_drawn()
+    yield own_keyboard
     await context.close()
 
 
@@ -110,9 +110,9 @@ async def test_the_first_hour_by_keyboard(keyboard: Keyboard, shop: Shop, mercha
     await keyboard.enter("link", "Receipt of Order 7")
     await expect(page.locator("main .badge").first).to_have_text("Verified now")
     await keyboard.to("link", "Download receipt")
-    async with page.expect_download() as downloading:
+    async with page.expect_download() as download:
         await page.keyboard.press("Enter")
-    jws = Path(await (await downloading.value).path()).read_text("ascii")
+    jws = Path(await (await download.value).path()).read_text("ascii")
     async with httpx.AsyncClient(trust_env=False, timeout=60, base_url=shop.url) as http:
         assert (await http.post("/v1/receipt/verify", json={"jws": jws})).status_code == 200
     await keyboard.enter("link", "Start")
@@ -128,8 +128,8 @@ async def filter_and_copy(keyboard: Keyboard) -> None:
     await page.keyboard.type("ORDER 7 by")
     await keyboard.enter()
     tx_id = str(await page.get_attribute("[data-name^=transaction]", "data-copy"))
-    shown = page.locator(".copied-id", has_text=tx_id)
-    width = await shown.locator(".id").evaluate("element => element.getBoundingClientRect().width")
+    copied_id = page.locator(".copied-id", has_text=tx_id)
+    width = await copied_id.locator(".id").evaluate("element => element.getBoundingClientRect().width")
     assert width < 200, "the id is not shortened"
     await keyboard.to("button", f"Copy transaction {tx_id[:8]}")
     for key in ("Enter", "Space"):
@@ -219,7 +219,7 @@ async def walk(
     await context.close()
     assert walker.faults == []
     assert walker.elsewhere == []
-    assert len(walker.seen) == 20
+    assert len(walker.visits) == 20
 
 
 async def look_at_filters(walker: Walker) -> None:
@@ -246,8 +246,8 @@ async def test_a_receipt_prints_on_paper(browser: Browser, shop: Shop, merchant:
     await page.click("#print")
     await page.wait_for_function("window.printed === 1")
     await page.emulate_media(media="print")
-    for hidden in ("#print", "#signed", "#explorer", ".copy"):
-        await expect(page.locator(hidden).first).to_be_hidden()
+    for selector in ("#print", "#signed", "#explorer", ".copy"):
+        await expect(page.locator(selector).first).to_be_hidden()
     for shown in ("h1", "#amount", "#tx", ".receipt", "#state"):
         await expect(page.locator(shown).first).to_be_visible()
     colours = await page.evaluate(
@@ -263,15 +263,15 @@ async def test_a_receipt_prints_on_paper(browser: Browser, shop: Shop, merchant:
 async def test_a_phone_without_a_wallet_in_its_browser_opens_one(browser: Browser, shop: Shop) -> None:
     """On Base wallets are opened at this very page, which goes away where the browser has a wallet itself."""
     link = await shop.link("base")
-    for script, shown in ((None, True), ("window.ethereum = { request: async () => [] };", False)):
+    for script, is_shown in ((None, True), ("window.ethereum = { request: async () => [] };", False)):
         context = await browser.new_context(**PHONE)
         context.set_default_timeout(PAID_MS)
         page = await context.new_page()
         if script is not None:
             await page.add_init_script(script)
         await page.goto(link.url)
-        await expect(page.locator("#pay")).to_be_visible(visible=not shown)
-        await expect(page.locator("#open")).to_be_visible(visible=shown)
+        await expect(page.locator("#pay")).to_be_visible(visible=not is_shown)
+        await expect(page.locator("#open")).to_be_visible(visible=is_shown)
         payload = str(await page.get_attribute("#qr", "data-payload"))
         assert await page.get_attribute("#open", "href") == f"metamask://dapp/{payload.partition('://')[2]}"
         assert await page.evaluate("document.documentElement.scrollWidth") == 390

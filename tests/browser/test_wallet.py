@@ -40,12 +40,12 @@ class Wallet:
     chain_id: int = 84532
     knows_network: bool = True
     agrees: bool = True
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     async def request(self, text: str) -> str:
         """Answer one call of a page."""
         call = json.loads(text)
-        self.asked.append(call["method"])
+        self.requests.append(call["method"])
         try:
             return json.dumps({"result": await self._answer(call["method"], call.get("params") or [])})
         except Rejected as fault:
@@ -66,16 +66,16 @@ class Wallet:
             raise Rejected(4001, "User rejected the request.")
         if method == "eth_signTypedData_v4":
             assert params[0] == self.account.address
-            typed = encode_typed_data(full_message=json.loads(params[1]))
-            return "0x" + self.account.sign_message(typed).signature.hex()
+            typed_data = encode_typed_data(full_message=json.loads(params[1]))
+            return "0x" + self.account.sign_message(typed_data).signature.hex()
         assert method == "eth_sendTransaction", method
         return await self._send(params[0])
 
-    async def _send(self, wanted: dict[str, str]) -> str:
+    async def _send(self, transaction: dict[str, str]) -> str:
         nonce = await self.ask("eth_getTransactionCount", self.account.address, "pending")
-        filled: dict[str, Any] = {
-            "to": wanted["to"],
-            "data": wanted["data"],
+        fields: dict[str, Any] = {
+            "to": transaction["to"],
+            "data": transaction["data"],
             "value": 0,
             "gas": 300_000,
             "maxFeePerGas": 10**11,
@@ -83,7 +83,7 @@ class Wallet:
             "nonce": int(nonce, 16),
             "chainId": self.chain_id,
         }
-        raw = self.account.sign_transaction(filled).raw_transaction
+        raw = self.account.sign_transaction(fields).raw_transaction
         return str(await self.ask("eth_sendRawTransaction", "0x" + raw.hex()))
 
     async def ask(self, method: str, *params: Any) -> Any:
@@ -101,12 +101,12 @@ async def wallet(shop: Shop) -> Wallet:
     account = Account.create()
     async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         for verb, amount in (("fund", str(10**18)), ("mint", "100000000")):
-            told = {"verb": verb, "address": account.address, "amount": amount}
-            assert (await http.post(shop.ready["control_base_sepolia"], json=told)).json()["ok"] is True
+            verb_members = {"verb": verb, "address": account.address, "amount": amount}
+            assert (await http.post(shop.ready["control_base_sepolia"], json=verb_members)).json()["ok"] is True
     return Wallet(str(shop.ready["base_sepolia"]), account)
 
 
-async def opened(door: Door, link: Link, wallet: Wallet) -> Visitor:
+async def open_wallet_page(door: Door, link: Link, wallet: Wallet) -> Visitor:
     """Open a page in a browser that has the wallet."""
     visitor = await door.visit(link)
     await visitor.page.expose_function("walletRequest", wallet.request)
@@ -118,11 +118,11 @@ async def opened(door: Door, link: Link, wallet: Wallet) -> Visitor:
 async def test_a_wallet_in_the_browser_pays_in_two_questions(door: Door, shop: Shop, wallet: Wallet) -> None:
     """The page asks the wallet to sign and to send, the payer submits, and the page flips."""
     link = await shop.link("base")
-    visitor = await opened(door, link, wallet)
+    visitor = await open_wallet_page(door, link, wallet)
     await visitor.keep("wallet-offered")
     await visitor.page.click("#pay")
     await visitor.sees("paid")
-    assert wallet.asked == ["eth_requestAccounts", "eth_chainId", "eth_signTypedData_v4", "eth_sendTransaction"]
+    assert wallet.requests == ["eth_requestAccounts", "eth_chainId", "eth_signTypedData_v4", "eth_sendTransaction"]
     await visitor.page.wait_for_selector("#tx")
     receipt = await wallet.ask("eth_getTransactionReceipt", await visitor.text("#tx"))
     assert receipt["from"].lower() == wallet.account.address.lower()
@@ -133,10 +133,10 @@ async def test_a_wallet_in_the_browser_pays_in_two_questions(door: Door, shop: S
 async def test_a_wallet_on_another_network_is_asked_to_change(door: Door, shop: Shop, wallet: Wallet) -> None:
     """The wallet is led to the link's network before anything is signed."""
     wallet.chain_id = 1
-    visitor = await opened(door, await shop.link("base"), wallet)
+    visitor = await open_wallet_page(door, await shop.link("base"), wallet)
     await visitor.page.click("#pay")
     await visitor.sees("paid")
-    assert wallet.asked[:4] == [
+    assert wallet.requests[:4] == [
         "eth_requestAccounts",
         "eth_chainId",
         "wallet_switchEthereumChain",
@@ -147,11 +147,11 @@ async def test_a_wallet_on_another_network_is_asked_to_change(door: Door, shop: 
 async def test_a_payer_who_says_no_may_try_again(door: Door, shop: Shop, wallet: Wallet) -> None:
     """A refusal in the wallet sends nothing, is reported, and leaves the button as it was."""
     wallet.agrees = False
-    visitor = await opened(door, await shop.link("base"), wallet)
+    visitor = await open_wallet_page(door, await shop.link("base"), wallet)
     await visitor.page.click("#pay")
     await visitor.page.wait_for_selector('#wallet-note[data-kind="fault"]')
     assert await visitor.text("#wallet-note") == "Nothing was sent."
-    assert "eth_sendTransaction" not in wallet.asked
+    assert "eth_sendTransaction" not in wallet.requests
     wallet.agrees = True
     await visitor.page.click("#pay")
     await visitor.sees("paid")
@@ -160,11 +160,11 @@ async def test_a_payer_who_says_no_may_try_again(door: Door, shop: Shop, wallet:
 async def test_a_network_that_the_wallet_does_not_know_is_named(door: Door, shop: Shop, wallet: Wallet) -> None:
     """The page names the network that the payer must add."""
     wallet.chain_id, wallet.knows_network = 1, False
-    visitor = await opened(door, await shop.link("base"), wallet)
+    visitor = await open_wallet_page(door, await shop.link("base"), wallet)
     await visitor.page.click("#pay")
     await visitor.page.wait_for_selector('#wallet-note[data-kind="fault"]')
     assert await visitor.text("#wallet-note") == "Add the network Base Sepolia to your wallet first."
-    assert "eth_signTypedData_v4" not in wallet.asked
+    assert "eth_signTypedData_v4" not in wallet.requests
 
 
 async def test_a_browser_without_a_wallet_says_where_to_find_one(door: Door, shop: Shop) -> None:

@@ -8,15 +8,23 @@ from conformance.engine.catalogue import CheckDescription
 from conformance.engine.check import Check
 
 
-def described(checks: Iterable[Check]) -> tuple[CheckDescription, ...]:
+def describe_checks(checks: Iterable[Check]) -> tuple[CheckDescription, ...]:
     """Return checks as the catalogue should have them."""
     return tuple(
         CheckDescription(
-            one.id, one.rows, one.surface, one.lane, one.exclusive, one.sentence, one.fix, one.quick, _file(one)
+            check.id,
+            check.rows,
+            check.surface,
+            check.lane,
+            check.exclusive,
+            check.sentence,
+            check.fix,
+            check.quick,
+            _file(check),
         )
-        for one in checks
+        for check in checks
     )
 
 
-def _file(one: Check) -> str:
-    return f"{one.function.__module__.replace('.', '/')}.py"
+def _file(check: Check) -> str:
+    return f"{check.function.__module__.replace('.', '/')}.py"

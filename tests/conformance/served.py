@@ -27,7 +27,7 @@ class Served:
 
 
 @contextmanager
-def served(answer: Answer) -> Iterator[Served]:
+def serve(answer: Answer) -> Iterator[Served]:
     """Serve what `answer` says of method, target, header fields and body: a status and a JSON value."""
     calls: list[tuple[str, str]] = []
 

@@ -35,32 +35,32 @@ async def test_nothing_is_sent_over_what_node_is_about_to_close(tmp_path: Path) 
     """A busy Node.js closes an idle connection without reading what came over it; a client that kept it loses that."""
     with node_servers(tmp_path) as places:
         url = f"http://{places['stalling']}"
-        kept = aiohttp.TCPConnector(keepalive_timeout=15)
+        connector = aiohttp.TCPConnector(keepalive_timeout=15)
         async with (
             HttpTransport(seconds=600, requests_per_second=0, connections=1) as ours,
-            aiohttp.ClientSession(connector=kept) as control,
+            aiohttp.ClientSession(connector=connector) as control,
         ):
 
-            async def controlled() -> int:
+            async def control_request() -> int:
                 async with control.post(url + PATH, data=b"{}") as answer:
                     await answer.read()
                     return answer.status
 
             first = await ours.send("POST", url + PATH, [], b"{}")
-            assert (first[0], first[1]["Keep-Alive"], await controlled()) == (402, "timeout=5", 402)
-            async with aiohttp.ClientSession() as other, other.get(f"{url}/stall") as stalled:
-                assert stalled.status == 200
+            assert (first[0], first[1]["Keep-Alive"], await control_request()) == (402, "timeout=5", 402)
+            async with aiohttp.ClientSession() as session, session.get(f"{url}/stall") as stalled_answer:
+                assert stalled_answer.status == 200
             await asyncio.sleep(IDLE)
-            sent = [asyncio.create_task(one) for one in (ours.send("POST", url + PATH, [], b"{}"), controlled())]
+            tasks = [asyncio.create_task(one) for one in (ours.send("POST", url + PATH, [], b"{}"), control_request())]
             await asyncio.sleep(MORE)
             (tmp_path / "over").touch()
-            answer, lost = await asyncio.gather(*sent, return_exceptions=True)
+            answer, lost_call = await asyncio.gather(*tasks, return_exceptions=True)
             assert isinstance(answer, tuple)
             assert answer[0] == 402
-            assert isinstance(lost, aiohttp.ClientOSError)
-            _, _, seen = await ours.send("GET", f"{url}/seen", [], None)
+            assert isinstance(lost_call, aiohttp.ClientOSError)
+            _, _, requests_seen = await ours.send("GET", f"{url}/seen", [], None)
     # Twice ours, once the control's, and this; ours over a connection each time that it had been idle.
-    assert json.loads(seen)["requests"] == 4
+    assert json.loads(requests_seen)["requests"] == 4
 
 
 def test_rows_that_are_judged_seconds_apart_are_decided(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_rows_that_are_judged_seconds_apart_are_decided(tmp_path: Path) -> None:
     with node_servers(tmp_path) as places:
         (tmp_path / "target.toml").write_text(PROFILE.format(place=places["right"]), "utf-8")
         words = ("run", *ROWS, "--config", "target.toml", "--json")
-        done = prepared.run("conformance", *words, env=os.environ, cwd=tmp_path, timeout=600)
-    tests = json.loads(done.stdout)["results"]["tests"]
+        result = prepared.run("conformance", *words, env=os.environ, cwd=tmp_path, timeout=600)
+    tests = json.loads(result.stdout)["results"]["tests"]
     verdicts = {one["extra"]["requirement"]["id"]: one["rawStatus"] for one in tests}
     assert set(verdicts) == set(ROWS)
     assert set(verdicts.values()) <= {"pass", "fail"}, verdicts

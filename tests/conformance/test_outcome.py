@@ -36,7 +36,7 @@ def test_the_worst_judgement_of_a_row_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "expected"),
+    ("verdicts", "expected_exit"),
     [
         ([Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED], Exit.PASSED),
         ([Verdict.PASS, Verdict.WARN], Exit.PASSED),
@@ -47,9 +47,9 @@ def test_the_worst_judgement_of_a_row_counts() -> None:
         ([], Exit.NO_VERDICT),
     ],
 )
-def test_exit_codes_follow_their_precedence(verdicts: list[Verdict], expected: Exit) -> None:
+def test_exit_codes_follow_their_precedence(verdicts: list[Verdict], expected_exit: Exit) -> None:
     """Where several apply the order is 130, 2, 4, 1, 3, 0, and it is never 0 when nothing was decided."""
-    assert exit_code(verdicts) is expected
+    assert exit_code(verdicts) is expected_exit
     assert exit_code(verdicts, is_interrupted=True) is Exit.INTERRUPTED
 
 

@@ -18,7 +18,7 @@ from tests.stack import running_stack
 
 # Its results have no list of errors: one row fails by it, one warns.
 MUTANT = "agent-errors-absent"
-CHOSEN = ("AGENT-HTTP-01", "AGENT-VERIFY-04", "AGENT-VERIFY-05", "GW-LINK-01", "GW-DOC-01")
+CHOSEN_ROWS = ("AGENT-HTTP-01", "AGENT-VERIFY-04", "AGENT-VERIFY-05", "GW-LINK-01", "GW-DOC-01")
 
 
 def outcome_of(folder: Path, *words: str, ini: str = "") -> subprocess.CompletedProcess[str]:
@@ -29,12 +29,12 @@ def outcome_of(folder: Path, *words: str, ini: str = "") -> subprocess.Completed
     return prepared.run("pytest", *options, *words, env=environment, cwd=folder, timeout=600)
 
 
-def outcomes(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+def outcomes(result: subprocess.CompletedProcess[str]) -> dict[str, str]:
     """Return the outcome of each requirement, from the lines of `pytest -v`."""
-    return dict(re.findall(r"^weldproof::(\S+) ([A-Z]+)", done.stdout, re.MULTILINE))
+    return dict(re.findall(r"^weldproof::(\S+) ([A-Z]+)", result.stdout, re.MULTILINE))
 
 
-def selecting(*ids: str) -> list[str]:
+def select_ids(*ids: str) -> list[str]:
     return [word for one in ids for word in ("--weldproof-select", one)]
 
 
@@ -52,24 +52,24 @@ def test_a_sound_server_is_green(tmp_path: Path) -> None:
     """Nothing is given but the address; beside the requirements the folder's own tests run."""
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n", "utf-8")
     with running_stack(tmp_path / "stack", "--surface", "agent", "--lane", "algorand") as ready:
-        done = outcome_of(
-            tmp_path, "--weldproof", ready["agent"], *selecting("AGENT-HTTP", "AGENT-CARD"), "test_own.py"
+        result = outcome_of(
+            tmp_path, "--weldproof", ready["agent"], *select_ids("AGENT-HTTP", "AGENT-CARD"), "test_own.py"
         )
-    assert done.returncode == pytest.ExitCode.OK, done.stdout + done.stderr
-    assert Counter(outcomes(done).values()) == {"PASSED": 6}
-    assert "collected 7 items" in done.stdout
-    assert "Passed: 6 of 6 judged requirements pass." in done.stdout
+    assert result.returncode == pytest.ExitCode.OK, result.stdout + result.stderr
+    assert Counter(outcomes(result).values()) == {"PASSED": 6}
+    assert "collected 7 items" in result.stdout
+    assert "Passed: 6 of 6 judged requirements pass." in result.stdout
 
 
 def test_breaches_fail_and_warn(tmp_path: Path, broken: dict[str, str]) -> None:
     """A failure has the exchange, the lines that show it again, and a command for more; a warning is of pytest."""
     words = ("--weldproof", broken["agent"], f"--weldproof-profile={broken['profile']}")
-    done = outcome_of(tmp_path, *words, *selecting(*CHOSEN))
-    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
-    found = dict(zip(CHOSEN, ("PASSED", "FAILED", "PASSED", "SKIPPED", "SKIPPED"), strict=True))
-    assert outcomes(done) == found
-    assert "1 failed, 2 passed, 2 skipped, 1 warning" in done.stdout
-    for shown in (
+    result = outcome_of(tmp_path, *words, *select_ids(*CHOSEN_ROWS))
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout + result.stderr
+    expected_outcomes = dict(zip(CHOSEN_ROWS, ("PASSED", "FAILED", "PASSED", "SKIPPED", "SKIPPED"), strict=True))
+    assert outcomes(result) == expected_outcomes
+    assert "1 failed, 2 passed, 2 skipped, 1 warning" in result.stdout
+    for text in (
         "AGENT-VERIFY-04: The result always contains a list of errors",
         "curl      # no single command repeats it: only a run knows",
         "weldproof replay",
@@ -78,7 +78,7 @@ def test_breaches_fail_and_warn(tmp_path: Path, broken: dict[str, str]) -> None:
         "GW-LINK-01: the profile does not claim the surface gateway",
         "GW-DOC-01: A feature flag",
     ):
-        assert shown in done.stdout, shown
+        assert text in result.stdout, text
 
 
 def test_the_expected_failures_are_strict(tmp_path: Path, broken: dict[str, str]) -> None:
@@ -92,12 +92,12 @@ def test_the_expected_failures_are_strict(tmp_path: Path, broken: dict[str, str]
         "-k",
         "HTTP-01 or VERIFY-04",
     )
-    done = outcome_of(tmp_path, *words, *selecting("AGENT"))
-    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
-    assert outcomes(done) == {"AGENT-HTTP-01": "FAILED", "AGENT-VERIFY-04": "XFAIL"}
-    assert "on the expected-failure list, but it passes" in done.stdout
-    judged = [one["id"] for one in read_log(tmp_path / ".pytest_cache/d/weldproof" / LOG) if one["event"] == "row"]
-    assert judged == ["AGENT-HTTP-01", "AGENT-VERIFY-04"]
+    result = outcome_of(tmp_path, *words, *select_ids("AGENT"))
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout + result.stderr
+    assert outcomes(result) == {"AGENT-HTTP-01": "FAILED", "AGENT-VERIFY-04": "XFAIL"}
+    assert "on the expected-failure list, but it passes" in result.stdout
+    judged_ids = [one["id"] for one in read_log(tmp_path / ".pytest_cache/d/weldproof" / LOG) if one["event"] == "row"]
+    assert judged_ids == ["AGENT-HTTP-01", "AGENT-VERIFY-04"]
 
 
 @pytest.mark.parametrize(
@@ -116,23 +116,23 @@ def test_what_cannot_be_decided_fails_unless_the_ini_file_says_otherwise(
         (tmp_path / "weldproof.toml").write_text(
             f'version = 1\n[surfaces.agent]\nurl = "http://127.0.0.1:{port}"\n[claims]\nsurfaces = ["agent"]\n', "utf-8"
         )
-        words = ("--weldproof-profile", "weldproof.toml", *selecting("AGENT-HTTP-01"))
-        done = outcome_of(tmp_path, *words, ini=ini)
-    assert outcomes(done) == {"AGENT-HTTP-01": outcome}, done.stdout + done.stderr
-    assert done.returncode == code
-    assert "AGENT-HTTP-01 could not be decided: cannot connect to" in done.stdout
+        words = ("--weldproof-profile", "weldproof.toml", *select_ids("AGENT-HTTP-01"))
+        result = outcome_of(tmp_path, *words, ini=ini)
+    assert outcomes(result) == {"AGENT-HTTP-01": outcome}, result.stdout + result.stderr
+    assert result.returncode == code
+    assert "AGENT-HTTP-01 could not be decided: cannot connect to" in result.stdout
 
 
 def test_a_server_that_is_none_ends_the_session(tmp_path: Path) -> None:
     """Where `weldproof init` finds no surface, its words are the session's, and it never looks green."""
     with reserved_port() as port:
-        done = outcome_of(tmp_path, "--weldproof", f"http://127.0.0.1:{port}", *selecting("AGENT-HTTP-01"))
-    assert done.returncode == pytest.ExitCode.TESTS_FAILED
-    assert "no known surface answered" in done.stdout + done.stderr
+        result = outcome_of(tmp_path, "--weldproof", f"http://127.0.0.1:{port}", *select_ids("AGENT-HTTP-01"))
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "no known surface answered" in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--weldproof", "localhost:8402"], "give an address such as http://localhost:8402"),
         (
@@ -145,17 +145,17 @@ def test_a_server_that_is_none_ends_the_session(tmp_path: Path) -> None:
     ],
     ids=["address", "select", "profile", "other server", "ini"],
 )
-def test_wrong_options_are_named(tmp_path: Path, words: list[str], said: str) -> None:
+def test_wrong_options_are_named(tmp_path: Path, words: list[str], message: str) -> None:
     """Each ends pytest with its usage error, before anything is asked of a server."""
     (tmp_path / "p.toml").write_text('version = 1\n[surfaces.rail]\nurl = "http://b.example"\n', "utf-8")
-    done = outcome_of(tmp_path, *words)
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout + done.stderr
-    assert said in done.stdout + done.stderr
+    result = outcome_of(tmp_path, *words)
+    assert result.returncode == pytest.ExitCode.USAGE_ERROR, result.stdout + result.stderr
+    assert message in result.stdout + result.stderr
 
 
 def test_without_its_options_it_does_nothing(tmp_path: Path) -> None:
     """A project whose environment has the suite runs its own tests as before."""
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n", "utf-8")
-    done = outcome_of(tmp_path)
-    assert "collected 1 item" in done.stdout
-    assert "1 passed" in done.stdout
+    result = outcome_of(tmp_path)
+    assert "collected 1 item" in result.stdout
+    assert "1 passed" in result.stdout

@@ -37,7 +37,7 @@ async def _request(reader: asyncio.StreamReader) -> tuple[str, str]:
     return method, target
 
 
-def answering(status: str, body: bytes, *fields: str, kind: str = "application/json") -> Serve:
+def answer_all(status: str, body: bytes, *fields: str, kind: str = "application/json") -> Serve:
     """Return what gives every request one answer."""
     lines = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}", *fields, "", ""]
     answer = "\r\n".join(lines).encode() + body
@@ -79,7 +79,7 @@ def dropping_half_closed(serve: Serve) -> Serve:
     return behind
 
 
-def saying(data: bytes, *, reading: bool = True) -> Serve:
+def send_bytes(data: bytes, *, reading: bool = True) -> Serve:
     """Return what sends bytes, after a request unless it does not read, and closes."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -154,8 +154,8 @@ class Certificates:
 
 def certificates(folder: Path, *, host: str = "127.0.0.1", days: int = 1) -> Certificates:
     """Make an authority and a certificate; with days below 0 it has lapsed."""
-    root, root_key = _signed("Weldproof test authority", None, None, days=1)
-    leaf, leaf_key = _signed(host, root, root_key, days=days)
+    root, root_key = _sign_certificate("Weldproof test authority", None, None, days=1)
+    leaf, leaf_key = _sign_certificate(host, root, root_key, days=days)
     chain, key = folder / "server.pem", folder / "server.key"
     chain.write_bytes(leaf.public_bytes(serialization.Encoding.PEM))
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
@@ -166,7 +166,7 @@ def certificates(folder: Path, *, host: str = "127.0.0.1", days: int = 1) -> Cer
     return Certificates(folder / "authority.pem", context)
 
 
-def _signed(
+def _sign_certificate(
     name: str, issuer: x509.Certificate | None, issuer_key: ec.EllipticCurvePrivateKey | None, *, days: int
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     key = ec.generate_private_key(ec.SECP256R1())
@@ -197,7 +197,7 @@ def _signed(
 
 
 @contextmanager
-def standing(serve: Serve, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+def serve_connections(serve: Serve, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Serve each connection so, in a thread, and yield the place, 127.0.0.1 and its port."""
     ready, place = threading.Event(), []
     loop = asyncio.new_event_loop()

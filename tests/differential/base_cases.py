@@ -13,7 +13,7 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from sim.base.token import artefact, call_data
-from tests.differential.base_nodes import CHAIN, GWEI, USDC, BaseNode, attempt, told, transfer
+from tests.differential.base_nodes import CHAIN, GWEI, USDC, BaseNode, attempt, compared_part, transfer
 from tests.differential.comparison import shape
 
 PAYEE = to_checksum_address("0x" + "0b" * 20)
@@ -48,8 +48,8 @@ def authorization(payer: Any, to: str, nonce: bytes, **changes: Any) -> tuple[li
 @case
 def introduction(node: BaseNode) -> dict[str, Any]:
     """Who the node says it is."""
-    asked = ("eth_chainId", "net_version", "eth_syncing", "eth_accounts")
-    facts = {name: node.call(name) for name in asked}
+    methods = ("eth_chainId", "net_version", "eth_syncing", "eth_accounts")
+    facts = {name: node.call(name) for name in methods}
     numbers = ("eth_blockNumber", "eth_gasPrice", "eth_maxPriorityFeePerGas", "web3_clientVersion")
     return {**facts, **{name: shape(node.call(name)) for name in numbers}}
 
@@ -58,7 +58,7 @@ def introduction(node: BaseNode) -> dict[str, Any]:
 def blocks(node: BaseNode) -> dict[str, Any]:
     """Blocks by tag, number and hash, with and without transactions, and those that are not there."""
     payer = node.account()
-    receipt = node.mined(payer, value=1)
+    receipt = node.mine_transaction(payer, value=1)
     block = node.call("eth_getBlockByNumber", receipt["blockNumber"], False)
     assert block == node.call("eth_getBlockByHash", receipt["blockHash"], False)
     assert block["transactions"] == [receipt["transactionHash"]]
@@ -77,17 +77,17 @@ def blocks(node: BaseNode) -> dict[str, Any]:
         ],
         "placed by hash": node.call("eth_getTransactionByBlockHashAndIndex", receipt["blockHash"], "0x0")["hash"]
         == receipt["transactionHash"],
-        "no receipts": told(node.ask("eth_getBlockReceipts", hex(10**6))),
+        "no receipts": compared_part(node.ask("eth_getBlockReceipts", hex(10**6))),
         "plain": shape(block),
         "whole": shape(node.call("eth_getBlockByNumber", receipt["blockNumber"], True)),
         "uncles": block["sha3Uncles"],
         "empty": shape(node.call("eth_getBlockByNumber", "latest", False)),
         "earliest": heights[0],
         "in order": heights == sorted(heights) and len(set(heights)) == 4,
-        "unknown number": told(node.ask("eth_getBlockByNumber", hex(10**6), False)),
-        "unknown hash": told(node.ask("eth_getBlockByHash", UNKNOWN, False)),
+        "unknown number": compared_part(node.ask("eth_getBlockByNumber", hex(10**6), False)),
+        "unknown hash": compared_part(node.ask("eth_getBlockByHash", UNKNOWN, False)),
         "digest": node.call("web3_sha3", "0x1234"),
-        "unknown tag": told(node.ask("eth_getBlockByNumber", "newest", False)),
+        "unknown tag": compared_part(node.ask("eth_getBlockByNumber", "newest", False)),
     }
 
 
@@ -98,20 +98,20 @@ def payment(node: BaseNode) -> dict[str, Any]:
     terms, signature = authorization(payer, PAYEE, b"\1" * 32)
     use = node.usdc.get_function_by_signature(f"transferWithAuthorization({','.join(TYPES)},bytes)")
     count = node.w3.eth.get_transaction_count(relayer.address)
-    built = use(*terms, signature).build_transaction({"from": relayer.address, "nonce": count})
-    sent = node.w3.eth.send_raw_transaction(relayer.sign_transaction(built).raw_transaction)
-    waiting = node.call("eth_getTransactionByHash", sent.to_0x_hex())
-    assert node.call("eth_getTransactionReceipt", sent.to_0x_hex()) is None
+    built_transaction = use(*terms, signature).build_transaction({"from": relayer.address, "nonce": count})
+    tx_hash = node.w3.eth.send_raw_transaction(relayer.sign_transaction(built_transaction).raw_transaction)
+    pending_transaction = node.call("eth_getTransactionByHash", tx_hash.to_0x_hex())
+    assert node.call("eth_getTransactionReceipt", tx_hash.to_0x_hex()) is None
     node.mine()
-    receipt = node.call("eth_getTransactionReceipt", sent.to_0x_hex())
-    transaction = node.call("eth_getTransactionByHash", sent.to_0x_hex())
-    read = node.w3.eth.get_transaction_receipt(sent)
+    receipt = node.call("eth_getTransactionReceipt", tx_hash.to_0x_hex())
+    transaction = node.call("eth_getTransactionByHash", tx_hash.to_0x_hex())
+    read = node.w3.eth.get_transaction_receipt(tx_hash)
     assert (read["status"], node.usdc.functions.balanceOf(PAYEE).call() >= 5) == (1, True)
-    used, estimate = int(receipt["gasUsed"], 16), int(built["gas"])
+    used, estimate = int(receipt["gasUsed"], 16), int(built_transaction["gas"])
     places = ("transactionHash", "blockHash", "blockNumber", "transactionIndex")
     assert [receipt[name] for name in places[1:]] == [transaction[name] for name in places[1:]]
     return {
-        "hash": receipt["transactionHash"] == sent.to_0x_hex() == transaction["hash"],
+        "hash": receipt["transactionHash"] == tx_hash.to_0x_hex() == transaction["hash"],
         "status": receipt["status"],
         "type": receipt["type"],
         "from": receipt["from"],
@@ -124,11 +124,11 @@ def payment(node: BaseNode) -> dict[str, Any]:
         "gas within a third": 57_000 <= used <= 100_000,
         "receipt": shape(receipt),
         "transaction": shape(transaction),
-        "waiting": shape(waiting),
+        "waiting": shape(pending_transaction),
         "input": transaction["input"],
         "replay": attempt(lambda: use(*terms, signature).call({"from": relayer.address})),
-        "replay raw": told(
-            node.ask("eth_call", {"from": relayer.address, "to": USDC, "data": built["data"]}, "latest")
+        "replay raw": compared_part(
+            node.ask("eth_call", {"from": relayer.address, "to": USDC, "data": built_transaction["data"]}, "latest")
         ),
     }
 
@@ -137,30 +137,30 @@ def payment(node: BaseNode) -> dict[str, Any]:
 def failed_payment(node: BaseNode) -> dict[str, Any]:
     """A transaction that reverts is mined, costs gas and tells nothing."""
     payer = node.account()
-    receipt = node.mined(payer, **transfer(PAYEE, 10))
+    receipt = node.mine_transaction(payer, **transfer(PAYEE, 10))
     price = int(receipt["effectiveGasPrice"], 16) * int(receipt["gasUsed"], 16)
-    left = int(node.call("eth_getBalance", payer.address, "latest"), 16)
-    assert left == 10**18 - price
+    balance = int(node.call("eth_getBalance", payer.address, "latest"), 16)
+    assert balance == 10**18 - price
     return {"status": receipt["status"], "logs": receipt["logs"], "bloom": receipt["logsBloom"]}
 
 
 @case
 def transaction_types(node: BaseNode) -> dict[str, Any]:
     """Legacy, access list and dynamic fee: taken, and read back."""
-    listed = [{"address": USDC, "storageKeys": ["0x" + "0" * 63 + "5"]}]
+    access_list = [{"address": USDC, "storageKeys": ["0x" + "0" * 63 + "5"]}]
     kinds: dict[str, dict[str, Any]] = {
         "legacy": {"gasPrice": 10 * GWEI},
-        "access list": {"gasPrice": 10 * GWEI, "accessList": listed, "type": 1},
-        "dynamic": {"accessList": listed},
+        "access list": {"gasPrice": 10 * GWEI, "accessList": access_list, "type": 1},
+        "dynamic": {"accessList": access_list},
     }
     facts = {}
     for name, members in kinds.items():
         payer = node.account()
-        receipt = node.mined(payer, value=3, to=PAYEE, **members)
+        receipt = node.mine_transaction(payer, value=3, to=PAYEE, **members)
         read = node.call("eth_getTransactionByHash", receipt["transactionHash"])
-        same = ("type", "nonce", "value", "gas", "chainId", "v", "r", "s", "accessList", "maxFeePerGas", "yParity")
+        fields = ("type", "nonce", "value", "gas", "chainId", "v", "r", "s", "accessList", "maxFeePerGas", "yParity")
         facts[name] = {
-            "values": {key: read.get(key) for key in same},
+            "values": {key: read.get(key) for key in fields},
             "used": receipt["gasUsed"],
             "shape": shape(read),
             "receipt": shape(receipt),
@@ -173,11 +173,11 @@ def creation(node: BaseNode) -> dict[str, Any]:
     """A contract is created at the address that follows from its sender; one that fails is not there."""
     payer = node.account()
     code = bytes.fromhex("6007600a5f3960075ff3") + bytes.fromhex("365f5f37365ffd")
-    asked = node.call("eth_call", {"from": payer.address, "data": "0x" + code.hex()}, "latest")
-    good = node.mined(payer, to="", data=code)
-    bad = node.mined(payer, to="", data=b"\xfe")
+    answer_data = node.call("eth_call", {"from": payer.address, "data": "0x" + code.hex()}, "latest")
+    good = node.mine_transaction(payer, to="", data=code)
+    bad = node.mine_transaction(payer, to="", data=b"\xfe")
     return {
-        "asked": asked,
+        "asked": answer_data,
         "address": good["contractAddress"],
         "to": good["to"],
         "status": [good["status"], bad["status"]],
@@ -194,7 +194,7 @@ def events(node: BaseNode) -> dict[str, Any]:
     payer = node.account(usdc=10)
     first = number(node) + 1
     for amount in (1, 2, 3):
-        node.mined(payer, **transfer(PAYEE, amount))
+        node.mine_transaction(payer, **transfer(PAYEE, amount))
     to, sender = ("0x" + "0" * 24 + one[2:].lower() for one in (PAYEE, payer.address))
     block = node.call("eth_getBlockByNumber", hex(first), False)
     filters: dict[str, dict[str, Any]] = {
@@ -221,10 +221,10 @@ def events(node: BaseNode) -> dict[str, Any]:
     }
     facts: dict[str, Any] = {}
     for name, members in filters.items():
-        wanted = {"fromBlock": hex(first), "toBlock": "latest", **members}
-        answer = node.ask("eth_getLogs", {key: value for key, value in wanted.items() if value is not None})
-        found = answer.get("result")
-        facts[name] = told(answer) if found is None else [int(one["data"], 16) for one in found]
+        log_filter = {"fromBlock": hex(first), "toBlock": "latest", **members}
+        answer = node.ask("eth_getLogs", {key: value for key, value in log_filter.items() if value is not None})
+        logs = answer.get("result")
+        facts[name] = compared_part(answer) if logs is None else [int(one["data"], 16) for one in logs]
     log = node.call("eth_getLogs", {"fromBlock": hex(first), "toBlock": hex(first)})[0]
     return {**facts, "shape": shape(log)}
 
@@ -235,9 +235,9 @@ def states(node: BaseNode) -> dict[str, Any]:
     payer, start = node.account(usdc=100), number(node)
     balances = {"to": USDC, "data": "0x" + call_data("balanceOf(address)", payer.address).hex()}
     for _ in range(3):
-        node.mined(payer, **transfer(PAYEE, 10))
+        node.mine_transaction(payer, **transfer(PAYEE, 10))
     block = node.call("eth_getBlockByNumber", hex(start + 1), False)
-    node.sent(payer)
+    node.send_transaction(payer)
     return {
         "held": [int(node.call("eth_call", balances, hex(start + one)), 16) for one in range(4)],
         "by hash": int(node.call("eth_call", balances, {"blockHash": block["hash"]}), 16),
@@ -250,16 +250,16 @@ def states(node: BaseNode) -> dict[str, Any]:
         "code": node.call("eth_getCode", USDC, "latest") == artefact()["deployedBytecode"],
         "storage": node.call("eth_getStorageAt", USDC, "0x3", "latest")[:2],
         "no storage": node.call("eth_getStorageAt", PAYEE, "0x0", "latest"),
-        "future": told(node.ask("eth_getBalance", PAYEE, hex(10**6))),
-        "unknown hash": told(node.ask("eth_getBalance", PAYEE, {"blockHash": UNKNOWN})),
-        "bad address": told(node.ask("eth_getBalance", "0x12", "latest")),
-        "bad tag": told(node.ask("eth_getBalance", PAYEE, "newest")),
-        "no parameters": told(node.ask("eth_getBalance")),
-        "no tag": told(node.ask("eth_getBalance", PAYEE)),
-        "object": told(node.ask("eth_getBalance", {}, "latest")),
-        "bad hash": told(node.ask("eth_getTransactionReceipt", "0x12")),
-        "no receipt": told(node.ask("eth_getTransactionReceipt", UNKNOWN)),
-        "no transaction": told(node.ask("eth_getTransactionByHash", UNKNOWN)),
+        "future": compared_part(node.ask("eth_getBalance", PAYEE, hex(10**6))),
+        "unknown hash": compared_part(node.ask("eth_getBalance", PAYEE, {"blockHash": UNKNOWN})),
+        "bad address": compared_part(node.ask("eth_getBalance", "0x12", "latest")),
+        "bad tag": compared_part(node.ask("eth_getBalance", PAYEE, "newest")),
+        "no parameters": compared_part(node.ask("eth_getBalance")),
+        "no tag": compared_part(node.ask("eth_getBalance", PAYEE)),
+        "object": compared_part(node.ask("eth_getBalance", {}, "latest")),
+        "bad hash": compared_part(node.ask("eth_getTransactionReceipt", "0x12")),
+        "no receipt": compared_part(node.ask("eth_getTransactionReceipt", UNKNOWN)),
+        "no transaction": compared_part(node.ask("eth_getTransactionByHash", UNKNOWN)),
     }
 
 
@@ -267,16 +267,16 @@ def states(node: BaseNode) -> dict[str, Any]:
 def gaps(node: BaseNode) -> dict[str, Any]:
     """A later count waits until the gap is filled; then both are mined in order."""
     payer = node.account()
-    later = node.sent(payer, nonce=1)
+    later = node.send_transaction(payer, nonce=1)
     node.mine()
-    waiting = node.call("eth_getTransactionByHash", later)
-    pending = node.call("eth_getTransactionCount", payer.address, "pending")
-    first = node.sent(payer, nonce=0)
+    pending_transaction = node.call("eth_getTransactionByHash", later)
+    pending_count = node.call("eth_getTransactionCount", payer.address, "pending")
+    first = node.send_transaction(payer, nonce=0)
     node.mine()
     receipts = [node.call("eth_getTransactionReceipt", one) for one in (first, later)]
     return {
-        "waiting": [waiting["blockHash"], node.call("eth_getTransactionCount", payer.address, "pending")],
-        "pending": pending,
+        "waiting": [pending_transaction["blockHash"], node.call("eth_getTransactionCount", payer.address, "pending")],
+        "pending": pending_count,
         "status": [one["status"] for one in receipts],
         "places": [one["transactionIndex"] for one in receipts],
     }
@@ -288,8 +288,8 @@ def reorganisation(node: BaseNode) -> dict[str, Any]:
     payer = node.account(usdc=100)
     node.mine()
     head = number(node)
-    raw = node.signed(payer, **transfer(PAYEE, 10))
-    sent = node.call("eth_sendRawTransaction", raw)
+    raw = node.sign_transaction(payer, **transfer(PAYEE, 10))
+    tx_id = node.call("eth_sendRawTransaction", raw)
     node.mine()
     node.mine()
     old = node.call("eth_getBlockByNumber", hex(head + 1), False)
@@ -299,16 +299,16 @@ def reorganisation(node: BaseNode) -> dict[str, Any]:
         "height": number(node) - head,
         "another block": new["hash"] != old["hash"],
         "empty": new["transactions"],
-        "old block": told(node.ask("eth_getBlockByHash", old["hash"], False)),
-        "receipt": told(node.ask("eth_getTransactionReceipt", sent)),
+        "old block": compared_part(node.ask("eth_getBlockByHash", old["hash"], False)),
+        "receipt": compared_part(node.ask("eth_getTransactionReceipt", tx_id)),
         "events": node.call("eth_getLogs", {"fromBlock": hex(head + 1), "address": USDC}),
         "count": node.call("eth_getTransactionCount", payer.address, "latest"),
         "held": node.usdc.functions.balanceOf(payer.address).call(),
-        "web3.py": attempt(lambda: node.w3.eth.get_transaction_receipt(sent)),
-        "again": told(node.ask("eth_sendRawTransaction", raw)),
+        "web3.py": attempt(lambda: node.w3.eth.get_transaction_receipt(tx_id)),
+        "again": compared_part(node.ask("eth_sendRawTransaction", raw)),
     }
     node.mine()
-    return {**facts, "status": node.call("eth_getTransactionReceipt", sent)["status"]}
+    return {**facts, "status": node.call("eth_getTransactionReceipt", tx_id)["status"]}
 
 
 @case
@@ -355,37 +355,37 @@ def fees(node: BaseNode) -> dict[str, Any]:
     }
 
 
-def _drawn(rng: random.Random, payer: Any, people: list[Any], kept: list[bytes]) -> bytes:
+def _draw_act(rng: random.Random, payer: Any, people: list[Any], nonces: list[bytes]) -> bytes:
     """Return call data of one act on the token, honest or not; authorizations come back now and then."""
-    other, amount = rng.choice(people).address, rng.choice([0, 1, 5, 40, 60, 10**6])
+    other_address, amount = rng.choice(people).address, rng.choice([0, 1, 5, 40, 60, 10**6])
     kind = rng.randrange(6)
     if kind < 2:
-        return call_data("transfer(address,uint256)", other, amount)
+        return call_data("transfer(address,uint256)", other_address, amount)
     if kind == 2:
-        return call_data("approve(address,uint256)", other, amount)
+        return call_data("approve(address,uint256)", other_address, amount)
     if kind == 3:
-        return call_data("transferFrom(address,address,uint256)", other, payer.address, amount)
-    if kind == 4 and kept:
-        return rng.choice(kept)
+        return call_data("transferFrom(address,address,uint256)", other_address, payer.address, amount)
+    if kind == 4 and nonces:
+        return rng.choice(nonces)
     window = rng.choice([{}, {}, {}, {"validBefore": 5}, {"validAfter": 2**39}])
-    terms, signature = authorization(rng.choice(people), other, rng.randbytes(32), value=amount, **window)
+    terms, signature = authorization(rng.choice(people), other_address, rng.randbytes(32), value=amount, **window)
     if rng.random() < 0.2:
         terms[2] += 1
-    kept.append(call_data(f"transferWithAuthorization({','.join(TYPES)},bytes)", *terms, signature))
-    return kept[-1]
+    nonces.append(call_data(f"transferWithAuthorization({','.join(TYPES)},bytes)", *terms, signature))
+    return nonces[-1]
 
 
 @case
 def walk(node: BaseNode) -> dict[str, Any]:
     """Twenty-five blocks of drawn acts: the outcome, events and balances of each are the same on both."""
-    rng, people, kept = random.Random(3009), [node.account(usdc=100) for _ in range(3)], []  # type: ignore[var-annotated]
+    rng, people, nonces = random.Random(3009), [node.account(usdc=100) for _ in range(3)], []  # type: ignore[var-annotated]
     facts: dict[str, Any] = {}
     for number_of in range(25):
         payer = rng.choice(people)
-        acts = [_drawn(rng, payer, people, kept) for _ in range(rng.choice([1, 1, 2, 4]))]
-        sent = [node.sent(payer, to=USDC, data="0x" + act.hex()) for act in acts]
+        acts = [_draw_act(rng, payer, people, nonces) for _ in range(rng.choice([1, 1, 2, 4]))]
+        tx_ids = [node.send_transaction(payer, to=USDC, data="0x" + act.hex()) for act in acts]
         node.mine()
-        receipts = [node.call("eth_getTransactionReceipt", one) for one in sent]
+        receipts = [node.call("eth_getTransactionReceipt", one) for one in tx_ids]
         facts[f"block {number_of}"] = {
             "done": [(one["status"], one["transactionIndex"]) for one in receipts],
             "events": [[(log["topics"], log["data"], log["logIndex"]) for log in one["logs"]] for one in receipts],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tests.differential.comparison import Allowed
 
-ALLOWED = (
+ALLOWED_DIFFERENCES = (
     Allowed(
         "introduction",
         "eth_accounts*",

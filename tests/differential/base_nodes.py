@@ -20,7 +20,7 @@ from localnet.lanes.base import anvil
 from sim.base.token import NETWORK_TOKENS, artefact, call_data
 from tests import prepared
 from tests.differential.comparison import shape
-from tests.differential.processes import controlled, posted, until_it_answers
+from tests.differential.processes import post_json, run_sidecar, until_it_answers
 from tests.reserved_port import reserved_port
 
 CHAIN = 8453
@@ -64,22 +64,22 @@ class BaseNode:
 
     def steer(self, body: bytes) -> tuple[int, dict[str, Any]]:
         """Return status and body of a control call."""
-        return posted(self._control, body)
+        return post_json(self._control, body)
 
     def control(self, verb: str, **members: Any) -> dict[str, Any]:
         """Carry out a control verb that must do."""
-        status, told = self.steer(json.dumps({"verb": verb, **members}).encode())
-        assert (status, told["ok"]) == (200, True), told
-        return told
+        status, answer = self.steer(json.dumps({"verb": verb, **members}).encode())
+        assert (status, answer["ok"]) == (200, True), answer
+        return answer
 
     def account(self, *, wei: int = 10**18, usdc: int = 0) -> LocalAccount:
         """Return an account of its own for each use, the same one on both nodes."""
-        made: LocalAccount = Account.from_key((2**240 + next(self._keys)).to_bytes(32, "big"))
+        account: LocalAccount = Account.from_key((2**240 + next(self._keys)).to_bytes(32, "big"))
         if wei:
-            self.call("anvil_setBalance", made.address, hex(wei))
+            self.call("anvil_setBalance", account.address, hex(wei))
         if usdc:
-            self.control("mint", address=made.address, amount=str(usdc))
-        return made
+            self.control("mint", address=account.address, amount=str(usdc))
+        return account
 
     def mine(self, count: int = 1) -> None:
         """Make blocks, the first of them with what waits."""
@@ -87,22 +87,22 @@ class BaseNode:
         if count > 1:
             self.call("anvil_mine", hex(count - 1))
 
-    def signed(self, key: LocalAccount, **members: Any) -> str:
+    def sign_transaction(self, key: LocalAccount, **members: Any) -> str:
         """Return a transaction with a dynamic fee to oneself, or with other members."""
         fees = {} if "gasPrice" in members else {"maxFeePerGas": 10 * GWEI, "maxPriorityFeePerGas": GWEI}
         count = int(self.call("eth_getTransactionCount", key.address, "pending"), 16)
         terms: dict[str, Any] = {"chainId": CHAIN, "nonce": count, "gas": 200_000, "to": key.address, "value": 0}
         return "0x" + bytes(key.sign_transaction({**terms, **fees, **members}).raw_transaction).hex()
 
-    def sent(self, key: LocalAccount, **members: Any) -> str:
+    def send_transaction(self, key: LocalAccount, **members: Any) -> str:
         """Send a transaction that the node takes; return its hash."""
-        return str(self.call("eth_sendRawTransaction", self.signed(key, **members)))
+        return str(self.call("eth_sendRawTransaction", self.sign_transaction(key, **members)))
 
-    def mined(self, key: LocalAccount, **members: Any) -> Any:
+    def mine_transaction(self, key: LocalAccount, **members: Any) -> Any:
         """Send a transaction, make a block and return the receipt."""
-        sent = self.sent(key, **members)
+        tx_id = self.send_transaction(key, **members)
         self.mine()
-        return self.call("eth_getTransactionReceipt", sent)
+        return self.call("eth_getTransactionReceipt", tx_id)
 
 
 def transfer(to: str, amount: int) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def transfer(to: str, amount: int) -> dict[str, Any]:
     return {"to": USDC, "data": "0x" + call_data("transfer(address,uint256)", to, amount).hex()}
 
 
-def told(answer: Any) -> Any:
+def compared_part(answer: Any) -> Any:
     """Return what of an answer is compared: a result's shape, or an error's code, words and data."""
     if not isinstance(answer, dict):
         return shape(answer)
@@ -128,9 +128,9 @@ def attempt(act: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def simulated() -> Iterator[BaseNode]:
+def run_simulator() -> Iterator[BaseNode]:
     """A simulator in a process of its own."""
-    with prepared.serving("sim.base", "--port", "0", "--block-seconds", str(NEVER)) as ready:
+    with prepared.run_ready("sim.base", "--port", "0", "--block-seconds", str(NEVER)) as ready:
         yield BaseNode(ready["rpc"], ready["rpc"] + "/control")
 
 
@@ -146,4 +146,4 @@ def real() -> Iterator[BaseNode]:
         stack.callback(process.terminate)
         url = f"http://127.0.0.1:{port}"
         until_it_answers(url, "eth_chainId")
-        yield BaseNode(url, stack.enter_context(controlled("anvil", url)))
+        yield BaseNode(url, stack.enter_context(run_sidecar("anvil", url)))

@@ -13,7 +13,7 @@ from eth_utils.crypto import keccak
 from web3 import Web3
 
 from tests.differential.base_cases import PAYEE, UNKNOWN, Case
-from tests.differential.base_nodes import GWEI, USDC, BaseNode, attempt, told, transfer
+from tests.differential.base_nodes import GWEI, USDC, BaseNode, attempt, compared_part, transfer
 
 SHOUT = "0x365f5f37365ffd"  # reverts with its call data
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -52,8 +52,10 @@ def refused_calls(node: BaseNode) -> dict[str, Any]:
         **{name: {"to": place, "gas": "0x186a0"} for name, place in places.items()},
     }
     for name, members in calls.items():
-        asked = {"from": payer.address, **members}
-        facts[name] = {method: told(node.ask(method, asked, "latest")) for method in ("eth_call", "eth_estimateGas")}
+        transaction = {"from": payer.address, **members}
+        facts[name] = {
+            method: compared_part(node.ask(method, transaction, "latest")) for method in ("eth_call", "eth_estimateGas")
+        }
     facts["web3.py"] = {
         "reason": attempt(lambda: node.usdc.functions.transfer(PAYEE, 10).call({"from": payer.address})),
         "estimate": attempt(lambda: node.usdc.functions.transfer(PAYEE, 10).estimate_gas({"from": payer.address})),
@@ -77,29 +79,31 @@ def rewritten(raw: str, place: int, value: Any) -> str:
 
 def twin(raw: str) -> str:
     """Return a transaction with the curve's other signature: s above half of the order."""
-    other = rewritten(raw, 11, lambda s: (ORDER - int.from_bytes(s, "big")).to_bytes(32, "big").lstrip(b"\0"))
-    return rewritten(other, 9, lambda parity: b"" if parity else b"\1")
+    twin_transaction = rewritten(
+        raw, 11, lambda s: (ORDER - int.from_bytes(s, "big")).to_bytes(32, "big").lstrip(b"\0")
+    )
+    return rewritten(twin_transaction, 9, lambda parity: b"" if parity else b"\1")
 
 
-UNPROTECTED: dict[str, Any] = {"nonce": 0, "gas": 21_000, "gasPrice": 10 * GWEI, "to": PAYEE, "value": 0}
+UNPROTECTED_TRANSACTION: dict[str, Any] = {"nonce": 0, "gas": 21_000, "gasPrice": 10 * GWEI, "to": PAYEE, "value": 0}
 ATTEMPTS: dict[str, Callable[[BaseNode, Any], str]] = {
-    "other chain": lambda node, payer: node.signed(payer, chainId=1),
-    "little gas": lambda node, payer: node.signed(payer, gas=20_999),
-    "much gas": lambda node, payer: node.signed(payer, gas=10**9),
-    "no money": lambda node, payer: node.signed(payer, value=10**19),
-    "tip above fee": lambda node, payer: node.signed(payer, maxFeePerGas=GWEI, maxPriorityFeePerGas=2 * GWEI),
-    "long creation": lambda node, payer: node.signed(payer, to="", data=b"\0" * 49_153, gas=5_000_000),
+    "other chain": lambda node, payer: node.sign_transaction(payer, chainId=1),
+    "little gas": lambda node, payer: node.sign_transaction(payer, gas=20_999),
+    "much gas": lambda node, payer: node.sign_transaction(payer, gas=10**9),
+    "no money": lambda node, payer: node.sign_transaction(payer, value=10**19),
+    "tip above fee": lambda node, payer: node.sign_transaction(payer, maxFeePerGas=GWEI, maxPriorityFeePerGas=2 * GWEI),
+    "long creation": lambda node, payer: node.sign_transaction(payer, to="", data=b"\0" * 49_153, gas=5_000_000),
     "nothing": lambda *_: "0x",
     "no hex": lambda *_: "hello",
     "no type": lambda *_: "0x05c0",
     "fields": lambda *_: "0x02c0",
-    "cut off": lambda node, payer: node.signed(payer)[:-2],
-    "one byte more": lambda node, payer: node.signed(payer) + "00",
-    "high s": lambda node, payer: twin(node.signed(payer)),
-    "no signature": lambda node, payer: rewritten(node.signed(payer), 10, b""),
-    "leading zero": lambda node, payer: rewritten(node.signed(payer), 1, b"\0\1"),
-    "access list is text": lambda node, payer: rewritten(node.signed(payer), 8, b""),
-    "unprotected": lambda _, payer: "0x" + bytes(payer.sign_transaction(UNPROTECTED).raw_transaction).hex(),
+    "cut off": lambda node, payer: node.sign_transaction(payer)[:-2],
+    "one byte more": lambda node, payer: node.sign_transaction(payer) + "00",
+    "high s": lambda node, payer: twin(node.sign_transaction(payer)),
+    "no signature": lambda node, payer: rewritten(node.sign_transaction(payer), 10, b""),
+    "leading zero": lambda node, payer: rewritten(node.sign_transaction(payer), 1, b"\0\1"),
+    "access list is text": lambda node, payer: rewritten(node.sign_transaction(payer), 8, b""),
+    "unprotected": lambda _, payer: "0x" + bytes(payer.sign_transaction(UNPROTECTED_TRANSACTION).raw_transaction).hex(),
 }
 
 
@@ -109,10 +113,10 @@ def refused_transactions(node: BaseNode) -> dict[str, Any]:
     facts = {}
     for name, make in ATTEMPTS.items():
         payer = node.account()
-        facts[name] = told(node.ask("eth_sendRawTransaction", make(node, payer)))
+        facts[name] = compared_part(node.ask("eth_sendRawTransaction", make(node, payer)))
         facts[name]["trace"] = node.call("eth_getTransactionCount", payer.address, "pending")
     poor = node.account(wei=0)
-    facts["web3.py"] = attempt(lambda: node.w3.eth.send_raw_transaction(HexStr(node.signed(poor))))
+    facts["web3.py"] = attempt(lambda: node.w3.eth.send_raw_transaction(HexStr(node.sign_transaction(poor))))
     node.mine()
     return facts
 
@@ -121,21 +125,21 @@ def refused_transactions(node: BaseNode) -> dict[str, Any]:
 def replacements(node: BaseNode) -> dict[str, Any]:
     """The same again, one that pays too little more, one that pays enough, and a count that is used."""
     payer = node.account()
-    good = node.signed(payer)
-    cheap = node.signed(payer, value=1, maxFeePerGas=10 * GWEI + 1, maxPriorityFeePerGas=GWEI + 1)
-    dear = node.signed(payer, value=1, maxFeePerGas=12 * GWEI, maxPriorityFeePerGas=2 * GWEI)
+    good = node.sign_transaction(payer)
+    cheap = node.sign_transaction(payer, value=1, maxFeePerGas=10 * GWEI + 1, maxPriorityFeePerGas=GWEI + 1)
+    dear = node.sign_transaction(payer, value=1, maxFeePerGas=12 * GWEI, maxPriorityFeePerGas=2 * GWEI)
     facts = {
-        "good": told(node.ask("eth_sendRawTransaction", good)),
-        "again": told(node.ask("eth_sendRawTransaction", good)),
-        "underpriced": told(node.ask("eth_sendRawTransaction", cheap)),
-        "replaced": told(node.ask("eth_sendRawTransaction", dear)),
-        "old": told(node.ask("eth_getTransactionByHash", Web3.keccak(hexstr=good).to_0x_hex())),
+        "good": compared_part(node.ask("eth_sendRawTransaction", good)),
+        "again": compared_part(node.ask("eth_sendRawTransaction", good)),
+        "underpriced": compared_part(node.ask("eth_sendRawTransaction", cheap)),
+        "replaced": compared_part(node.ask("eth_sendRawTransaction", dear)),
+        "old": compared_part(node.ask("eth_getTransactionByHash", Web3.keccak(hexstr=good).to_0x_hex())),
     }
     node.mine()
     return {
         **facts,
-        "mined again": told(node.ask("eth_sendRawTransaction", dear)),
-        "used count": told(node.ask("eth_sendRawTransaction", node.signed(payer, nonce=0, value=2))),
+        "mined again": compared_part(node.ask("eth_sendRawTransaction", dear)),
+        "used count": compared_part(node.ask("eth_sendRawTransaction", node.sign_transaction(payer, nonce=0, value=2))),
         "after": node.call("eth_getTransactionCount", payer.address, "latest"),
         "status": node.call("eth_getTransactionReceipt", Web3.keccak(hexstr=dear).to_0x_hex())["status"],
     }
@@ -162,10 +166,14 @@ def protocol(node: BaseNode) -> dict[str, Any]:
         answer = node.post(body)
         several = answer if isinstance(answer, list) else [answer]
         facts[name] = [
-            {"id": one.get("id"), "result": one.get("result"), "code": one.get("error", {}).get("code")}
-            if isinstance(one, dict)
-            else one
-            for one in several
+            {
+                "id": transaction.get("id"),
+                "result": transaction.get("result"),
+                "code": transaction.get("error", {}).get("code"),
+            }
+            if isinstance(transaction, dict)
+            else transaction
+            for transaction in several
         ]
     return facts
 
@@ -234,8 +242,8 @@ CONTROL_CALLS: dict[str, Any] = {
 def control_calls(node: BaseNode) -> dict[str, Any]:
     """The control form of specification 9.1: what is refused is 400 with a reason, and what is done adds up."""
     facts: dict[str, Any] = {}
-    for name, wanted in CONTROL_CALLS.items():
-        status, body = node.steer(json.dumps(wanted).encode())
+    for name, wanted_status in CONTROL_CALLS.items():
+        status, body = node.steer(json.dumps(wanted_status).encode())
         assert (status, body["ok"]) in ((200, True), (400, False))
         assert body["ok"] or body["error"]
         facts[name] = status
@@ -244,12 +252,12 @@ def control_calls(node: BaseNode) -> dict[str, Any]:
         node.control("fund", address=owner, amount="7")
         node.control("mint", address=owner.lower(), amount="3", asset=USDC)
     height = int(node.call("eth_blockNumber"), 16)
-    saved = node.control("snapshot")["id"]
+    snapshot_id = node.control("snapshot")["id"]
     node.control("advance", blocks=3)
     assert int(node.call("eth_blockNumber"), 16) >= height + 3
     node.control("mint", address=owner, amount="3")
-    held = [node.usdc.functions.balanceOf(owner).call()]
+    balances = [node.usdc.functions.balanceOf(owner).call()]
     for _ in range(2):
-        node.control("restore", id=saved)
-        held.append(node.usdc.functions.balanceOf(owner).call())
-    return {**facts, "wei": node.call("eth_getBalance", owner, "latest"), "held": held}
+        node.control("restore", id=snapshot_id)
+        balances.append(node.usdc.functions.balanceOf(owner).call())
+    return {**facts, "wei": node.call("eth_getBalance", owner, "latest"), "held": balances}

@@ -58,9 +58,9 @@ class Allowed:
     path: str
     because: str
 
-    def covers(self, found: Difference) -> bool:
+    def covers(self, difference: Difference) -> bool:
         """Return whether this row is about a difference."""
-        return fnmatchcase(found.case, self.case) and fnmatchcase(found.path, self.path)
+        return fnmatchcase(difference.case, self.case) and fnmatchcase(difference.path, self.path)
 
 
 def shape(value: Any, name: str = "") -> Any:
@@ -105,11 +105,11 @@ class Told:
     """
 
     def __init__(self, cases: Mapping[str, Callable[[Any], Any]], nodes: Mapping[str, Any]) -> None:
-        def told(node: Any) -> dict[str, Any]:
+        def collect_facts(node: Any) -> dict[str, Any]:
             return {name: _carried_out(case, node) for name, case in cases.items()}
 
         with ThreadPoolExecutor() as pool:  # most of the time is waiting for the nodes
-            self.facts = dict(zip(nodes, pool.map(told, nodes.values()), strict=True))
+            self.facts = dict(zip(nodes, pool.map(collect_facts, nodes.values()), strict=True))
         pairs = [(name, self.facts["simulated"][name], self.facts["real"][name]) for name in cases]
         self.measured = [one for name, ours, theirs in pairs for one in differences(name, ours, theirs)]
 
@@ -123,10 +123,10 @@ class Told:
         Raises:
             Exception: Whatever the case failed with on that node.
         """
-        found = self.facts[kind][case]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        node_facts = self.facts[kind][case]
+        if isinstance(node_facts, Exception):
+            raise node_facts
+        return node_facts
 
 
 def _carried_out(case: Callable[[Any], Any], node: Any) -> Any:
@@ -136,23 +136,23 @@ def _carried_out(case: Callable[[Any], Any], node: Any) -> Any:
         return fault
 
 
-def differences(case: str, simulated: Any, real: Any) -> list[Difference]:
+def differences(case: str, simulator_value: Any, real: Any) -> list[Difference]:
     """Return where the facts of one case differ, in the order of their paths."""
-    ours, theirs = dict(flat(simulated)), dict(flat(real))
+    ours, theirs = dict(flat(simulator_value)), dict(flat(real))
     places = sorted({*ours, *theirs})
     pairs = [(place, ours.get(place, ABSENT), theirs.get(place, ABSENT)) for place in places]
     return [
-        Difference(case, place, one, other)
-        for place, one, other in pairs
-        if one != other or type(one) is not type(other)
+        Difference(case, place, simulator_part, real_part)
+        for place, simulator_part, real_part in pairs
+        if simulator_part != real_part or type(simulator_part) is not type(real_part)
     ]
 
 
-def unexplained(found: Sequence[Difference], table: Sequence[Allowed]) -> list[Difference]:
+def list_unexplained(measured_differences: Sequence[Difference], table: Sequence[Allowed]) -> list[Difference]:
     """Return differences that no row of the table is about."""
-    return [one for one in found if not any(row.covers(one) for row in table)]
+    return [one for one in measured_differences if not any(row.covers(one) for row in table)]
 
 
-def outlived(found: Sequence[Difference], table: Sequence[Allowed]) -> list[Allowed]:
+def list_outlived(measured_differences: Sequence[Difference], table: Sequence[Allowed]) -> list[Allowed]:
     """Return rows of the table whose difference does not occur any more."""
-    return [row for row in table if not any(row.covers(one) for one in found)]
+    return [row for row in table if not any(row.covers(one) for one in measured_differences)]

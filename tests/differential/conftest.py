@@ -17,7 +17,7 @@ def base() -> Iterator[dict[str, BaseNode]]:
     """Return the simulated Base and Anvil, by the names `simulated` and `real`."""
     with ExitStack() as stack:
         yield {
-            "simulated": stack.enter_context(base_nodes.simulated()),
+            "simulated": stack.enter_context(base_nodes.run_simulator()),
             "real": stack.enter_context(base_nodes.real()),
         }
 
@@ -27,6 +27,6 @@ def solana() -> Iterator[dict[str, SolanaNode]]:
     """Return the simulated Solana and surfpool, by the names `simulated` and `real`."""
     with ExitStack() as stack:
         yield {
-            "simulated": stack.enter_context(solana_nodes.simulated()),
+            "simulated": stack.enter_context(solana_nodes.run_simulator()),
             "real": stack.enter_context(solana_nodes.real()),
         }

@@ -27,7 +27,7 @@ def ready_line(process: subprocess.Popen[str]) -> Any:
     return json.loads(line)
 
 
-def posted(url: str, body: bytes) -> tuple[int, dict[str, Any]]:
+def post_json(url: str, body: bytes) -> tuple[int, dict[str, Any]]:
     """Return status and JSON of a POST."""
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     try:
@@ -52,14 +52,14 @@ def until_it_answers(url: str, method: str) -> None:
 
 
 @contextmanager
-def controlled(kind: str, url: str, secret: Path | None = None) -> Iterator[str]:
+def run_sidecar(kind: str, url: str, secret: Path | None = None) -> Iterator[str]:
     """Serve localnet's control address in front of a real node, and prepare that node."""
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        front = SidecarTarget(kind, bound.fileno(), url, secret)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        front = SidecarTarget(kind, listener.fileno(), url, secret)
         words = [sys.executable, "-m", "localnet.sidecar", *front.words()]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, pass_fds=[bound.fileno()]) as process:
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, pass_fds=[listener.fileno()]) as process:
             try:
                 ready_line(process)
-                yield "http://{}:{}/control".format(*bound.getsockname())
+                yield "http://{}:{}/control".format(*listener.getsockname())
             finally:
                 process.terminate()

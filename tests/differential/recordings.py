@@ -17,17 +17,17 @@ from tests.differential.comparison import Difference
 _FOLDER = Path(__file__).with_name("recorded")
 
 
-def recorded(name: str, measured: Sequence[Difference]) -> list[dict[str, Any]]:
+def update_recording(name: str, measured_differences: Sequence[Difference]) -> list[dict[str, Any]]:
     """Return the recording of a name, after writing what was measured when the environment asks for that."""
     file = _FOLDER / f"{name}.json"
     if os.environ.get("WELDPROOF_RECORD"):
-        told = [asdict(one) for one in measured]
-        file.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    found: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))
-    return found
+        new_rows = [asdict(one) for one in measured_differences]
+        file.write_text(json.dumps(new_rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    recorded_rows: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))
+    return recorded_rows
 
 
-def as_recorded(measured: Sequence[Difference]) -> list[dict[str, Any]]:
+def as_recorded(measured_differences: Sequence[Difference]) -> list[dict[str, Any]]:
     """Return what was measured in the form of a recording."""
-    told: list[dict[str, Any]] = json.loads(json.dumps([asdict(one) for one in measured]))
-    return told
+    rows: list[dict[str, Any]] = json.loads(json.dumps([asdict(one) for one in measured_differences]))
+    return rows

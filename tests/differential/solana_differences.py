@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tests.differential.comparison import Allowed
 
-ALLOWED = (
+ALLOWED_DIFFERENCES = (
     Allowed("introduction", "getVersion.surfnet-version", "Surfpool adds its own version to Agave's members."),
     Allowed(
         "introduction", "airdrop.error.*", "Surfpool has a code and words of its own for an airdrop below the rent."

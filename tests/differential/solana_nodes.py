@@ -45,7 +45,7 @@ from localnet.lanes.solana.lane import SLOT_MILLISECONDS, SURFPOOL, Solana
 from programs.node import node
 from tests import prepared
 from tests.differential.comparison import shape
-from tests.differential.processes import controlled, posted, ready_line, until_it_answers
+from tests.differential.processes import post_json, ready_line, run_sidecar, until_it_answers
 
 USDC = Pubkey.from_string(MINTS[0])
 SECONDS = 600.0
@@ -86,19 +86,19 @@ class SolanaNode:
 
     def steer(self, body: bytes) -> tuple[int, dict[str, Any]]:
         """Return status and body of a control call."""
-        return posted(self._control, body)
+        return post_json(self._control, body)
 
     def control(self, verb: str, **members: Any) -> dict[str, Any]:
         """Carry out a control verb that must do."""
-        status, told = self.steer(json.dumps({"verb": verb, **members}).encode())
-        assert (status, told["ok"]) == (200, True), told
-        return told
+        status, answer = self.steer(json.dumps({"verb": verb, **members}).encode())
+        assert (status, answer["ok"]) == (200, True), answer
+        return answer
 
     def key(self) -> Keypair:
         """Return a key of its own for each use, the same one on both nodes."""
         return Keypair.from_seed(next(self._numbers).to_bytes(32, "big"))
 
-    def funded(self, *, lamports: int = 10**9, usdc: int = 0) -> Keypair:
+    def fund_key(self, *, lamports: int = 10**9, usdc: int = 0) -> Keypair:
         """Return a key with lamports and USDC that are confirmed."""
         key = self.key()
         self.control("fund", address=str(key.pubkey()), amount=str(lamports))
@@ -110,7 +110,7 @@ class SolanaNode:
         """Return a blockhash that is good now."""
         return Hash.from_string(self.call("getLatestBlockhash", {"commitment": "confirmed"})["blockhash"])
 
-    def signed(
+    def sign_transaction(
         self,
         instructions: Sequence[Instruction],
         *signers: Keypair,
@@ -129,23 +129,23 @@ class SolanaNode:
         """Return a lookup table that can be used, and the signature of the transaction that made it."""
         key = payer.pubkey()
         slot = self.call("getSlot", {"commitment": "finalized"})
-        made, at = create_lookup_table(
+        creation, at = create_lookup_table(
             CreateLookupTableParams(authority_address=key, payer_address=key, recent_slot=slot)
         )
-        filled = extend_lookup_table(
+        extension = extend_lookup_table(
             ExtendLookupTableParams(
                 lookup_table_address=at, authority_address=key, payer_address=key, new_addresses=list(addresses)
             )
         )
-        sent = self.settled(self.signed([made, filled], payer))
-        return sent, AddressLookupTableAccount(at, list(addresses))
+        signature = self.settle_transaction(self.sign_transaction([creation, extension], payer))
+        return signature, AddressLookupTableAccount(at, list(addresses))
 
     def send(self, transaction: str, **options: Any) -> Any:
         """Return the whole answer to a transaction."""
         terms = {"encoding": "base64", "preflightCommitment": "confirmed", **options}
         return self.ask("sendTransaction", transaction, terms)
 
-    def settled(self, transaction: str, **options: Any) -> str:
+    def settle_transaction(self, transaction: str, **options: Any) -> str:
         """Send a transaction that the node takes, wait until it is final, and return its signature."""
         answer = self.send(transaction, **options)
         assert "error" not in answer, answer
@@ -189,9 +189,9 @@ def pay(payer: Pubkey, payee: Pubkey, amount: int, *references: Pubkey, decimals
         decimals=decimals,
         signers=[],
     )
-    paid = transfer_checked(terms)
-    named = [AccountMeta(one, is_signer=False, is_writable=False) for one in references]
-    return Instruction(paid.program_id, paid.data, [*paid.accounts, *named])
+    transfer = transfer_checked(terms)
+    references_named = [AccountMeta(one, is_signer=False, is_writable=False) for one in references]
+    return Instruction(transfer.program_id, transfer.data, [*transfer.accounts, *references_named])
 
 
 def make_account(payer: Pubkey, owner: Pubkey) -> Instruction:
@@ -204,7 +204,7 @@ def memo(text: str) -> Instruction:
     return Instruction(MEMO_PROGRAM_ID, text.encode(), [])
 
 
-def told(answer: Any) -> Any:
+def compared_part(answer: Any) -> Any:
     """Return what of an answer is compared: a result's shape, or an error's code, words and data's shape."""
     if not isinstance(answer, dict):
         return shape(answer)
@@ -214,16 +214,16 @@ def told(answer: Any) -> Any:
     return {"error": {"code": error.get("code"), "message": error.get("message"), "data": shape(error.get("data"))}}
 
 
-def taken(answer: Any) -> Any:
+def compared_outcome(answer: Any) -> Any:
     """Return an error as it is compared, or only that there is a result."""
-    return told(answer) if "error" in answer else {"result": "some"}
+    return compared_part(answer) if "error" in answer else {"result": "some"}
 
 
 @contextmanager
-def simulated() -> Iterator[SolanaNode]:
+def run_simulator() -> Iterator[SolanaNode]:
     """A simulator in a process of its own."""
     options = ["--port", "0", "--ws-port", "0", "--slot-seconds", str(SLOT_MILLISECONDS / 1000)]
-    with prepared.serving("sim.solana", *options) as ready:
+    with prepared.run_ready("sim.solana", *options) as ready:
         yield SolanaNode(ready["rpc"], ready["ws"], ready["rpc"] + "/control")
 
 
@@ -240,4 +240,4 @@ def real() -> Iterator[SolanaNode]:
         stack.callback(process.terminate)
         ready = ready_line(process)
         until_it_answers(ready["rpc"], "getHealth")
-        yield SolanaNode(ready["rpc"], ready["ws"], stack.enter_context(controlled("solana", ready["rpc"], bank)))
+        yield SolanaNode(ready["rpc"], ready["ws"], stack.enter_context(run_sidecar("solana", ready["rpc"], bank)))

@@ -15,8 +15,8 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
-from tests.differential.solana_cases import CONFIRMED, NOBODY, Case, held, lamports
-from tests.differential.solana_nodes import SECONDS, USDC, SolanaNode, make_account, pay, told
+from tests.differential.solana_cases import AT_CONFIRMED, NOBODY, Case, lamports, usdc_balance
+from tests.differential.solana_nodes import SECONDS, USDC, SolanaNode, compared_part, make_account, pay
 
 BY_SDK = ("replay", "bad signature", "unknown blockhash", "token overdraft")
 HISTORY = {"searchTransactionHistory": True}
@@ -32,56 +32,56 @@ def case(function: Case) -> Case:
 @case
 def refused_transactions(node: SolanaNode) -> dict[str, Any]:
     """Everything that is refused before it lands, by sending, by simulating, and by solana-py."""
-    payer, poor, to = node.funded(usdc=100), node.key(), Pubkey.from_string(NOBODY)
-    new, other = node.key().pubkey(), node.key().pubkey()
-    owner, good = payer.pubkey(), node.signed([lamports(payer, to, 890_880)], payer)
+    payer, poor, to = node.fund_key(usdc=100), node.key(), Pubkey.from_string(NOBODY)
+    new, stranger = node.key().pubkey(), node.key().pubkey()
+    owner, good = payer.pubkey(), node.sign_transaction([lamports(payer, to, 890_880)], payer)
     node.until(node.send(good)["result"], "confirmed")
-    paid, stale = make_account(owner, to), Hash.from_bytes(bytes([8]) * 32)
+    creation, stale = make_account(owner, to), Hash.from_bytes(bytes([8]) * 32)
     attempts: dict[str, Callable[[], str]] = {
         "replay": lambda: good,
         "one byte more": lambda: base64.b64encode(base64.b64decode(good) + b"\0").decode(),
         "cut off": lambda: base64.b64encode(base64.b64decode(good)[:-1]).decode(),
-        "bad signature": lambda: unsigned(node.signed([lamports(payer, to, 890_881)], payer)),
-        "unknown blockhash": lambda: node.signed([lamports(payer, to, 890_882)], payer, recent=stale),
-        "no account": lambda: node.signed([lamports(poor, to, 890_883)], poor),
-        "too much": lambda: node.signed([lamports(payer, to, 10**15)], payer),
-        "too little for rent": lambda: node.signed([lamports(payer, new, 5)], payer),
-        "token overdraft": lambda: node.signed([paid, pay(owner, to, 101)], payer),
-        "wrong decimals": lambda: node.signed([paid, pay(owner, to, 1, decimals=5)], payer),
-        "no token account": lambda: node.signed([pay(owner, other, 1)], payer),
+        "bad signature": lambda: spoil_signature(node.sign_transaction([lamports(payer, to, 890_881)], payer)),
+        "unknown blockhash": lambda: node.sign_transaction([lamports(payer, to, 890_882)], payer, recent=stale),
+        "no account": lambda: node.sign_transaction([lamports(poor, to, 890_883)], poor),
+        "too much": lambda: node.sign_transaction([lamports(payer, to, 10**15)], payer),
+        "too little for rent": lambda: node.sign_transaction([lamports(payer, new, 5)], payer),
+        "token overdraft": lambda: node.sign_transaction([creation, pay(owner, to, 101)], payer),
+        "wrong decimals": lambda: node.sign_transaction([creation, pay(owner, to, 1, decimals=5)], payer),
+        "no token account": lambda: node.sign_transaction([pay(owner, stranger, 1)], payer),
         "no base64": lambda: "!",
         "nothing": lambda: "",
         "no transaction": lambda: base64.b64encode(b"\1" * 40).decode(),
         "too long": lambda: base64.b64encode(b"\1" * 1300).decode(),
     }
     facts = {name: _refused_in_time(node, name, make) for name, make in attempts.items()}
-    facts["bad encoding"] = told(node.ask("sendTransaction", good, {"encoding": "morse"}))
-    facts["default encoding"] = told(node.ask("sendTransaction", "l0l0"))
+    facts["bad encoding"] = compared_part(node.ask("sendTransaction", good, {"encoding": "morse"}))
+    facts["default encoding"] = compared_part(node.ask("sendTransaction", "l0l0"))
     return facts
 
 
-def unsigned(transaction: str) -> str:
+def spoil_signature(transaction: str) -> str:
     """Return a transaction with an invalid signature."""
     message = VersionedTransaction.from_bytes(base64.b64decode(transaction)).message
-    damaged = VersionedTransaction.populate(message, [Signature.from_bytes(bytes([7]) * 64)])
-    return base64.b64encode(bytes(damaged)).decode()
+    damaged_transaction = VersionedTransaction.populate(message, [Signature.from_bytes(bytes([7]) * 64)])
+    return base64.b64encode(bytes(damaged_transaction)).decode()
 
 
 def _refused_in_time(node: SolanaNode, name: str, make: Callable[[], str]) -> dict[str, Any]:
     """Try a transaction right after it is made; again after a delay of the machine: it is valid for four seconds."""
     for _ in range(20):
-        facts = _refused(node, make(), by_sdk=name in BY_SDK)
+        facts = _collect_refusal(node, make(), by_sdk=name in BY_SDK)
         if name == "unknown blockhash" or "blockhashnotfound" not in str(facts).lower().replace(" ", ""):
             break
     return facts
 
 
-def _refused(node: SolanaNode, raw: str, *, by_sdk: bool) -> dict[str, Any]:
-    simulated = node.ask("simulateTransaction", raw, {"encoding": "base64", "sigVerify": True, **CONFIRMED})
-    value = simulated.get("result", {}).get("value", {})
+def _collect_refusal(node: SolanaNode, raw: str, *, by_sdk: bool) -> dict[str, Any]:
+    simulation = node.ask("simulateTransaction", raw, {"encoding": "base64", "sigVerify": True, **AT_CONFIRMED})
+    value = simulation.get("result", {}).get("value", {})
     facts = {
-        "sent": told(node.send(raw)),
-        "simulated": {"err": value.get("err")} if value else told(simulated),
+        "sent": compared_part(node.send(raw)),
+        "simulated": {"err": value.get("err")} if value else compared_part(simulation),
     }
     if by_sdk:
         facts["solana-py"] = node.attempt(lambda client: client.send_raw_transaction(base64.b64decode(raw)))
@@ -91,22 +91,24 @@ def _refused(node: SolanaNode, raw: str, *, by_sdk: bool) -> dict[str, Any]:
 @case
 def lapsed_blockhash(node: SolanaNode) -> dict[str, Any]:
     """A transaction that is sent after the last block height at which its blockhash is valid, after one in time."""
-    payer, to = node.funded(), Pubkey.from_string(NOBODY)
-    latest = node.call("getLatestBlockhash", CONFIRMED)
+    payer, to = node.fund_key(), Pubkey.from_string(NOBODY)
+    latest = node.call("getLatestBlockhash", AT_CONFIRMED)
     recent = Hash.from_string(latest["blockhash"])
-    early, late = (node.signed([lamports(payer, to, amount)], payer, recent=recent) for amount in (890_880, 890_881))
+    early, late = (
+        node.sign_transaction([lamports(payer, to, amount)], payer, recent=recent) for amount in (890_880, 890_881)
+    )
     node.until(node.send(early)["result"], "confirmed")
     ends = time.monotonic() + SECONDS
-    while node.call("getBlockHeight", CONFIRMED) <= latest["lastValidBlockHeight"]:
+    while node.call("getBlockHeight", AT_CONFIRMED) <= latest["lastValidBlockHeight"]:
         assert time.monotonic() < ends
         # The simulator's blockhashes are valid for a minute, as on a public network; its slots pass on command.
         if node.steer(b'{"verb": "advance", "blocks": 200}')[0] != HTTPStatus.OK:
             time.sleep(0.05)
-    sent = node.send(late)
+    signature = node.send(late)
     return {
-        "err": sent["error"]["data"]["err"],
-        "code": sent["error"]["code"],
-        "is valid": node.call("isBlockhashValid", str(recent), CONFIRMED),
+        "err": signature["error"]["data"]["err"],
+        "code": signature["error"]["code"],
+        "is valid": node.call("isBlockhashValid", str(recent), AT_CONFIRMED),
         "statuses": [one is not None for one in node.call("getSignatureStatuses", [_id(early), _id(late)], HISTORY)],
     }
 
@@ -118,7 +120,7 @@ def _id(transaction: str) -> str:
 @case
 def refused_tables(node: SolanaNode) -> dict[str, Any]:
     """Transactions whose lookup tables do not hold what they load: sent, sent without a preflight, and simulated."""
-    payer, to = node.funded(), Pubkey.from_string(NOBODY)
+    payer, to = node.fund_key(), Pubkey.from_string(NOBODY)
     _, whole = node.lookup_table(payer, [USDC])
     tables = {
         "missing": AddressLookupTableAccount(Pubkey.from_bytes(bytes([8]) * 32), [to]),
@@ -127,16 +129,16 @@ def refused_tables(node: SolanaNode) -> dict[str, Any]:
     }
     facts = {}
     for name, table in tables.items():
-        raw = node.signed([lamports(payer, to, 890_880)], payer, tables=[table])
+        raw = node.sign_transaction([lamports(payer, to, 890_880)], payer, tables=[table])
         facts[name] = {
-            "sent": told(node.send(raw)),
-            "sent without a preflight": told(node.send(raw, skipPreflight=True)),
-            "simulated": told(node.ask("simulateTransaction", raw, {"encoding": "base64", **CONFIRMED})),
+            "sent": compared_part(node.send(raw)),
+            "sent without a preflight": compared_part(node.send(raw, skipPreflight=True)),
+            "simulated": compared_part(node.ask("simulateTransaction", raw, {"encoding": "base64", **AT_CONFIRMED})),
         }
         assert all("error" in one for one in facts[name].values())
     # A table's address derives from a slot, and so is another one each time.
-    masked: dict[str, Any] = json.loads(json.dumps(facts).replace(str(whole.key), "the table"))
-    return masked
+    masked_facts: dict[str, Any] = json.loads(json.dumps(facts).replace(str(whole.key), "the table"))
+    return masked_facts
 
 
 @case
@@ -160,10 +162,14 @@ def protocol(node: SolanaNode) -> dict[str, Any]:
         answer = node.post(body)
         several = answer if isinstance(answer, list) else [answer]
         facts[name] = [
-            {"id": one.get("id"), "result": one.get("result"), "code": one.get("error", {}).get("code")}
-            if isinstance(one, dict)
-            else one
-            for one in several
+            {
+                "id": transaction.get("id"),
+                "result": transaction.get("result"),
+                "code": transaction.get("error", {}).get("code"),
+            }
+            if isinstance(transaction, dict)
+            else transaction
+            for transaction in several
         ]
     return facts
 
@@ -229,8 +235,8 @@ CONTROL_CALLS: dict[str, Any] = {
 def control_calls(node: SolanaNode) -> dict[str, Any]:
     """The control form of specification 9.1: what is refused is 400 with a reason, and what is done adds up."""
     facts: dict[str, Any] = {}
-    for name, wanted in CONTROL_CALLS.items():
-        status, body = node.steer(json.dumps(wanted).encode())
+    for name, wanted_status in CONTROL_CALLS.items():
+        status, body = node.steer(json.dumps(wanted_status).encode())
         assert (status, body["ok"]) in ((200, True), (400, False))
         assert body["ok"] or body["error"]
         facts[name] = status
@@ -238,4 +244,4 @@ def control_calls(node: SolanaNode) -> dict[str, Any]:
     for _ in range(2):
         node.control("fund", address=str(owner), amount="1000000")
         node.control("mint", address=str(owner), amount="3", asset=str(USDC))
-    return {**facts, "lamports": node.call("getBalance", str(owner), CONFIRMED), "held": held(node, owner)}
+    return {**facts, "lamports": node.call("getBalance", str(owner), AT_CONFIRMED), "held": usdc_balance(node, owner)}

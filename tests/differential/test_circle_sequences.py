@@ -14,7 +14,7 @@ from tests.differential.token_pair import (
     NOBODY,
     NOW,
     OPERATOR,
-    OTHER,
+    OTHER_PAYER,
     OWNER,
     PAYEE,
     PAYER,
@@ -22,13 +22,13 @@ from tests.differential.token_pair import (
     TOKEN,
     Pair,
     agree_on_state,
-    damaged,
+    list_damaged_signatures,
     use,
 )
 
-PEOPLE = st.sampled_from([PAYER.address, OTHER.address, PAYEE, OPERATOR, OWNER, NOBODY, TOKEN.address])
+PEOPLE = st.sampled_from([PAYER.address, OTHER_PAYER.address, PAYEE, OPERATOR, OWNER, NOBODY, TOKEN.address])
 AMOUNTS = st.sampled_from([0, 1, 2, 5, 10, 11, 2**255 - 1, 2**255, MOST])
-MINTED = st.sampled_from([0, 1, 5, 2**200])  # so much that Circle's limit of one minter is never met
+MINTED_AMOUNTS = st.sampled_from([0, 1, 5, 2**200])  # so much that Circle's limit of one minter is never met
 PLAIN = st.one_of(
     st.tuples(
         PEOPLE,
@@ -40,7 +40,9 @@ PLAIN = st.one_of(
         ),
         st.tuples(PEOPLE, AMOUNTS),
     ),
-    st.tuples(st.sampled_from([OPERATOR, STRANGER]), st.just("mint(address,uint256)"), st.tuples(PEOPLE, MINTED)),
+    st.tuples(
+        st.sampled_from([OPERATOR, STRANGER]), st.just("mint(address,uint256)"), st.tuples(PEOPLE, MINTED_AMOUNTS)
+    ),
     st.tuples(PEOPLE, st.just("transferFrom(address,address,uint256)"), st.tuples(PEOPLE, PEOPLE, AMOUNTS)),
     st.tuples(
         st.sampled_from([OPERATOR, STRANGER]),
@@ -51,14 +53,16 @@ PLAIN = st.one_of(
         st.sampled_from([OPERATOR, STRANGER]), st.sampled_from(["pause()", "unpause()", "unpause()"]), st.just(())
     ),
 )
-AUTHORIZED = st.fixed_dictionaries(
+AUTHORIZED_TERMS = st.fixed_dictionaries(
     {
         "name": st.sampled_from(sorted(KINDS)),
         "kind": st.sampled_from(["", "", "", *KINDS.values()]),
-        "key": st.sampled_from([PAYER, OTHER]),
+        "key": st.sampled_from([PAYER, OTHER_PAYER]),
         "whole": st.booleans(),
         "sender": st.sampled_from([PAYEE, STRANGER, PAYER.address]),
-        "fault": st.sampled_from(["", "", "", *damaged(Account.unsafe_sign_hash(b"\1" * 32, PAYER.key))]),
+        "fault": st.sampled_from(
+            ["", "", "", *list_damaged_signatures(Account.unsafe_sign_hash(b"\1" * 32, PAYER.key))]
+        ),
         "to": st.sampled_from([PAYEE, PAYEE, PAYER.address, NOBODY]),
         "value": st.sampled_from([0, 1, 5, 11, MOST]),
         "validAfter": st.sampled_from([0, 0, NOW - 1, NOW]),
@@ -73,21 +77,21 @@ def carry_out(pair: Pair, step: Any) -> None:
         sender, signature, arguments = step
         pair.call(sender, signature, *arguments)
         return
-    given = dict(step)
-    name, kind, key = given.pop("name"), given.pop("kind"), given.pop("key")
-    whole, sender, fault = given.pop("whole"), given.pop("sender"), given.pop("fault")
-    terms, _ = pair.signed(key, KINDS[name], **given)
-    _, signature = pair.signed(key, kind or KINDS[name], **given)
-    parts = damaged(signature)[fault][0] if fault else signature
+    members = dict(step)
+    name, kind, key = members.pop("name"), members.pop("kind"), members.pop("key")
+    whole, sender, fault = members.pop("whole"), members.pop("sender"), members.pop("fault")
+    terms, _ = pair.sign_terms(key, KINDS[name], **members)
+    _, signature = pair.sign_terms(key, kind or KINDS[name], **members)
+    parts = list_damaged_signatures(signature)[fault][0] if fault else signature
     use(pair, name, terms, parts, whole=whole, sender=sender)
 
 
 @settings(max_examples=120, deadline=None, derandomize=True)
-@given(steps=st.lists(st.one_of(PLAIN, PLAIN, AUTHORIZED), min_size=1, max_size=12))
+@given(steps=st.lists(st.one_of(PLAIN, PLAIN, AUTHORIZED_TERMS), min_size=1, max_size=12))
 def test_any_sequence_of_calls_goes_the_same_way(steps: list[Any]) -> None:
     """Whatever is done in whatever order: the same outcome of each step, and the same state at the end."""
     pair = Pair.make()
-    for owner, amount in ((PAYER.address, 10), (OTHER.address, 3)):
+    for owner, amount in ((PAYER.address, 10), (OTHER_PAYER.address, 3)):
         pair.call(OPERATOR, "mint(address,uint256)", owner, amount)
     for step in steps:
         carry_out(pair, step)

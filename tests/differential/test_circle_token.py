@@ -19,16 +19,16 @@ from tests.differential.token_pair import (
     MOST,
     NOW,
     OPERATOR,
-    OTHER,
+    OTHER_PAYER,
     PAYEE,
     PAYER,
     STRANGER,
     TOKEN,
     Pair,
     agree_on_state,
-    damaged,
     deployed_artefact,
-    joined,
+    join_signature,
+    list_damaged_signatures,
     reason,
     split,
     use,
@@ -47,43 +47,43 @@ BESIDE = {"initialize", "initialized", "operator"}
 @pytest.fixture(name="pair")
 def _pair() -> Pair:
     """Both tokens, with a payer who holds ten units."""
-    made = Pair.make()
-    assert made.call(OPERATOR, "mint(address,uint256)", PAYER.address, 10).ok
-    return made
+    token_pair = Pair.make()
+    assert token_pair.call(OPERATOR, "mint(address,uint256)", PAYER.address, 10).ok
+    return token_pair
 
 
 def functions(abi: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what a caller sees of each function: name and argument types, with result types and whether it writes."""
     return {
-        f"{one['name']}({','.join(part['type'] for part in one['inputs'])})": (
-            [part["type"] for part in one["outputs"]],
-            one["stateMutability"] in {"view", "pure"},
+        f"{entry['name']}({','.join(part['type'] for part in entry['inputs'])})": (
+            [part["type"] for part in entry["outputs"]],
+            entry["stateMutability"] in {"view", "pure"},
         )
-        for one in abi
-        if one["type"] == "function"
+        for entry in abi
+        if entry["type"] == "function"
     }
 
 
 def events(abi: list[dict[str, Any]]) -> dict[str, Any]:
     """Return each event's argument types and which of them are indexed."""
     return {
-        one["name"]: [(part["type"], part["indexed"]) for part in one["inputs"]]
-        for one in abi
-        if one["type"] == "event"
+        entry["name"]: [(part["type"], part["indexed"]) for part in entry["inputs"]]
+        for entry in abi
+        if entry["type"] == "event"
     }
 
 
 def test_the_interface_is_the_deployed_one_but_for_what_is_listed() -> None:
     """Same signatures, results and events; the two tables are exact, so that neither outlives its reason."""
     ours, theirs = functions(artefact()["abi"]), functions(deployed_artefact("v2/FiatTokenV2_2")["abi"])
-    lacking = {one.split("(")[0] for one in set(theirs) - set(ours)} - BESIDE
-    assert lacking == LEFT_OUT
+    missing_names = {one.split("(")[0] for one in set(theirs) - set(ours)} - BESIDE
+    assert missing_names == LEFT_OUT
     assert {one.split("(")[0] for one in set(ours) - set(theirs)} == BESIDE
     assert {name: ours[name] for name in set(ours) & set(theirs)} == {
         name: theirs[name] for name in set(ours) & set(theirs)
     }
-    named = events(deployed_artefact("v2/FiatTokenV2_2")["abi"])
-    assert events(artefact()["abi"]).items() <= named.items()
+    deployed_events = events(deployed_artefact("v2/FiatTokenV2_2")["abi"])
+    assert events(artefact()["abi"]).items() <= deployed_events.items()
 
 
 @pytest.mark.parametrize(
@@ -101,21 +101,21 @@ def test_constants_are_the_deployed_ones(pair: Pair, signature: str) -> None:
 
 def test_the_domain_separator_is_the_published_one(pair: Pair) -> None:
     """Of the real token at its real address on the real chain."""
-    told = pair.call(STRANGER, "DOMAIN_SEPARATOR()").output.hex()
-    assert told == "02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f"
+    separator = pair.call(STRANGER, "DOMAIN_SEPARATOR()").output.hex()
+    assert separator == "02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f"
 
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_an_authorization_is_used_once(pair: Pair, name: str, whole: bool) -> None:
     """By both overloads: events in the same order, the nonce used up for every other act as well."""
-    terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE)
-    done = use(pair, name, terms, signature, whole=whole, sender=PAYEE)
-    assert (done.ok, len(done.logs)) == (True, 1 if name == "cancelAuthorization" else 2)
-    for other, kind in KINDS.items():
-        again, signed = pair.signed(PAYER, kind, to=PAYEE)
-        refused = use(pair, other, again, signed, whole=whole, sender=PAYEE)
-        assert reason(refused) == "FiatTokenV2: authorization is used or canceled"
+    terms, signature = pair.sign_terms(PAYER, KINDS[name], to=PAYEE)
+    outcome = use(pair, name, terms, signature, whole=whole, sender=PAYEE)
+    assert (outcome.ok, len(outcome.logs)) == (True, 1 if name == "cancelAuthorization" else 2)
+    for other_name, kind in KINDS.items():
+        again, other_signature = pair.sign_terms(PAYER, kind, to=PAYEE)
+        refusal = use(pair, other_name, again, other_signature, whole=whole, sender=PAYEE)
+        assert reason(refusal) == "FiatTokenV2: authorization is used or canceled"
     agree_on_state(pair)
 
 
@@ -136,18 +136,18 @@ def test_the_window_and_the_balance_count(
     pair: Pair, name: str, changes: dict[str, Any], words: str, whole: bool
 ) -> None:
     """Bounds that equal the time are outside; more than is there does not move."""
-    terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE, **changes)
+    terms, signature = pair.sign_terms(PAYER, KINDS[name], to=PAYEE, **changes)
     assert reason(use(pair, name, terms, signature, whole=whole, sender=PAYEE)) == words
     agree_on_state(pair)
 
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("name", sorted(KINDS))
-@pytest.mark.parametrize("fault", sorted(damaged(Account.unsafe_sign_hash(b"\1" * 32, PAYER.key))))
+@pytest.mark.parametrize("fault", sorted(list_damaged_signatures(Account.unsafe_sign_hash(b"\1" * 32, PAYER.key))))
 def test_a_damaged_signature_is_refused(pair: Pair, name: str, fault: str, whole: bool) -> None:
     """In the same words by every act and overload."""
-    terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE)
-    parts, words = damaged(signature)[fault]
+    terms, signature = pair.sign_terms(PAYER, KINDS[name], to=PAYEE)
+    parts, words = list_damaged_signatures(signature)[fault]
     assert reason(use(pair, name, terms, parts, whole=whole, sender=PAYEE)).startswith(words)
     agree_on_state(pair)
 
@@ -156,10 +156,10 @@ def test_a_damaged_signature_is_refused(pair: Pair, name: str, fault: str, whole
 @pytest.mark.parametrize("length", [0, 1, 64, 66, 97])
 def test_a_signature_of_another_length_is_refused(pair: Pair, name: str, length: int) -> None:
     """Also the short form of 64 bytes."""
-    terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE)
-    proof = (joined(*split(signature)) + bytes(40))[:length]
-    refused = pair.call(PAYEE, f"{name}({ARGUMENTS[name]},bytes)", *terms, proof)
-    assert reason(refused) == "ECRecover: invalid signature length"
+    terms, signature = pair.sign_terms(PAYER, KINDS[name], to=PAYEE)
+    proof = (join_signature(*split(signature)) + bytes(40))[:length]
+    refusal = pair.call(PAYEE, f"{name}({ARGUMENTS[name]},bytes)", *terms, proof)
+    assert reason(refusal) == "ECRecover: invalid signature length"
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -167,11 +167,11 @@ def test_a_signature_of_another_length_is_refused(pair: Pair, name: str, length:
 @pytest.mark.parametrize("place", range(6))
 def test_a_changed_term_is_refused(pair: Pair, name: str, place: int, whole: bool) -> None:
     """Each of the six is signed."""
-    terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE, validAfter=5)
-    others = [OTHER.address, STRANGER, 6, 4, NOW + 2, b"\1" * 32]
-    terms[place] = others[place]
-    refused = use(pair, name, terms, signature, whole=whole, sender=terms[1])
-    assert reason(refused) == "FiatTokenV2: invalid signature"
+    terms, signature = pair.sign_terms(PAYER, KINDS[name], to=PAYEE, validAfter=5)
+    changed_terms = [OTHER_PAYER.address, STRANGER, 6, 4, NOW + 2, b"\1" * 32]
+    terms[place] = changed_terms[place]
+    refusal = use(pair, name, terms, signature, whole=whole, sender=terms[1])
+    assert reason(refusal) == "FiatTokenV2: invalid signature"
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -181,26 +181,26 @@ def test_one_kind_of_authorization_is_not_another(pair: Pair, whole: bool) -> No
         ("transferWithAuthorization", "ReceiveWithAuthorization"),
         ("receiveWithAuthorization", "TransferWithAuthorization"),
     ):
-        terms, signature = pair.signed(PAYER, wrong, to=PAYEE)
+        terms, signature = pair.sign_terms(PAYER, wrong, to=PAYEE)
         assert reason(use(pair, name, terms, signature, whole=whole, sender=PAYEE)) == "FiatTokenV2: invalid signature"
-    terms, signature = pair.signed(PAYER, "ReceiveWithAuthorization", to=PAYEE)
-    refused = use(pair, "receiveWithAuthorization", terms, signature, whole=whole)
-    assert reason(refused) == "FiatTokenV2: caller must be the payee"
+    terms, signature = pair.sign_terms(PAYER, "ReceiveWithAuthorization", to=PAYEE)
+    refusal = use(pair, "receiveWithAuthorization", terms, signature, whole=whole)
+    assert reason(refusal) == "FiatTokenV2: caller must be the payee"
 
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_pausing_and_the_black_list_come_first(pair: Pair, name: str, whole: bool) -> None:
     """Before the caller, the window and the signature are looked at; what a cancelled nonce needs is only no pause."""
-    terms, _ = pair.signed(PAYER, KINDS[name], to=PAYEE, validBefore=0)
+    terms, _ = pair.sign_terms(PAYER, KINDS[name], to=PAYEE, validBefore=0)
     parts = (27, bytes(32), bytes(32))
-    for listed in (PAYER.address, PAYEE, STRANGER):
-        assert pair.call(OPERATOR, "blacklist(address)", listed).ok
+    for listed_address in (PAYER.address, PAYEE, STRANGER):
+        assert pair.call(OPERATOR, "blacklist(address)", listed_address).ok
         reason(use(pair, name, terms, parts, whole=whole))
         assert pair.call(OPERATOR, "pause()").ok
         assert reason(use(pair, name, terms, parts, whole=whole)) == "Pausable: paused"
         assert pair.call(OPERATOR, "unpause()").ok
-        assert pair.call(OPERATOR, "unBlacklist(address)", listed).ok
+        assert pair.call(OPERATOR, "unBlacklist(address)", listed_address).ok
     reason(use(pair, name, terms, parts, whole=whole))
     agree_on_state(pair)
 
@@ -227,14 +227,14 @@ def test_everything_allowed_is_a_number_like_another(pair: Pair) -> None:
     """It shrinks with what is taken."""
     assert pair.call(PAYER.address, "approve(address,uint256)", STRANGER, MOST).ok
     assert pair.call(STRANGER, "transferFrom(address,address,uint256)", PAYER.address, PAYEE, 3).ok
-    left = pair.call(STRANGER, "allowance(address,address)", PAYER.address, STRANGER).output
-    assert int.from_bytes(left, "big") == MOST - 3
+    allowance = pair.call(STRANGER, "allowance(address,address)", PAYER.address, STRANGER).output
+    assert int.from_bytes(allowance, "big") == MOST - 3
 
 
 def test_the_token_itself_takes_no_dollars(pair: Pair) -> None:
     """It is on its own black list."""
-    refused = pair.call(PAYER.address, "transfer(address,uint256)", TOKEN.address, 1)
-    assert reason(refused) == "Blacklistable: account is blacklisted"
+    refusal = pair.call(PAYER.address, "transfer(address,uint256)", TOKEN.address, 1)
+    assert reason(refusal) == "Blacklistable: account is blacklisted"
 
 
 def test_offices_are_kept_in_the_same_words(pair: Pair) -> None:
@@ -247,12 +247,12 @@ def test_offices_are_kept_in_the_same_words(pair: Pair) -> None:
         "mint(address,uint256)": "FiatToken: caller is not a minter",
     }
     for signature, expected in words.items():
-        given: list[Any] = [PAYEE, 1][: 0 if "()" in signature else signature.count(",") + 1]
-        assert reason(pair.call(STRANGER, signature, *given)) == expected
+        arguments: list[Any] = [PAYEE, 1][: 0 if "()" in signature else signature.count(",") + 1]
+        assert reason(pair.call(STRANGER, signature, *arguments)) == expected
 
 
 @pytest.mark.parametrize(
-    ("code", "accepted"),
+    ("code", "is_accepted"),
     [
         ("631626ba7e60e01b5f5260205ff3", True),  # the ERC-1271 word
         ("631626ba7f60e01b5f5260205ff3", False),  # another word
@@ -267,32 +267,32 @@ def test_offices_are_kept_in_the_same_words(pair: Pair) -> None:
         ("60015f5560015f5260205ff3", False),  # tries to write
     ],
 )
-def test_a_contract_wallet_decides_about_its_signatures(pair: Pair, code: str, accepted: bool) -> None:
+def test_a_contract_wallet_decides_about_its_signatures(pair: Pair, code: str, is_accepted: bool) -> None:
     """ERC-1271, of any length and by both overloads, for every act."""
     wallet = to_checksum_address(b"\x77" * 20)
-    pair.both(lambda vm: vm.set_code(wallet, bytes.fromhex(code)))
+    pair.call_each(lambda vm: vm.set_code(wallet, bytes.fromhex(code)))
     assert pair.call(OPERATOR, "mint(address,uint256)", wallet, 10).ok
     for place, name in enumerate(KINDS):
         nonce = bytes([place]) * 32
         terms = [wallet, nonce] if name == "cancelAuthorization" else [wallet, PAYEE, 1, 0, NOW + 1, nonce]
         for proof in (b"", b"\1" * 65, b"\2" * 200):
-            done = pair.call(PAYEE, f"{name}({ARGUMENTS[name]},bytes)", *terms, proof)
-            assert done.ok or reason(done) in {
+            outcome = pair.call(PAYEE, f"{name}({ARGUMENTS[name]},bytes)", *terms, proof)
+            assert outcome.ok or reason(outcome) in {
                 "FiatTokenV2: invalid signature",
                 "FiatTokenV2: authorization is used or canceled",
             }
         used = pair.call(STRANGER, "authorizationState(address,bytes32)", wallet, nonce).output
-        assert accepted == bool(used[-1])
+        assert is_accepted == bool(used[-1])
         parts = (27, b"\3" * 32, b"\4" * 32)
         assert not use(pair, name, terms, parts, whole=False, sender=PAYEE).ok
 
 
 def test_the_one_difference_is_still_there(pair: Pair) -> None:
     """What fills up a reason's last word, of which only an overdrawn authorization shows anything."""
-    assert not pair.padded
-    terms, signature = pair.signed(PAYER, "TransferWithAuthorization", to=PAYEE, value=11)
+    assert not pair.has_padding
+    terms, signature = pair.sign_terms(PAYER, "TransferWithAuthorization", to=PAYEE, value=11)
     use(pair, "transferWithAuthorization", terms, signature, whole=True)
-    assert pair.padded
+    assert pair.has_padding
 
 
 def test_a_token_with_another_word_is_noticed(pair: Pair) -> None:

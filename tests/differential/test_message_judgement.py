@@ -31,7 +31,7 @@ EDITS = st.lists(
 )
 
 
-def edited(text: str, edits: list[tuple[str, float, float, str]]) -> str:
+def apply_edits(text: str, edits: list[tuple[str, float, float, str]]) -> str:
     """Return a text after a few edits, each at a place given as a fraction of its length."""
     for how, from_, to, letter in edits:
         start, end = sorted((int(from_ * len(text)), int(to * len(text))))
@@ -46,26 +46,30 @@ def edited(text: str, edits: list[tuple[str, float, float, str]]) -> str:
     return text
 
 
-def mutated(request: dict[str, Any], place: str, which: float, edits: list[tuple[str, float, float, str]]) -> Any:
+def mutate_request(
+    request: dict[str, Any], place: str, position: float, edits: list[tuple[str, float, float, str]]
+) -> Any:
     """Return a request edited in one place."""
     if place == "headers" and request["headers"]:
-        name = list(request["headers"])[int(which * (len(request["headers"]) - 1))]
+        name = list(request["headers"])[int(position * (len(request["headers"]) - 1))]
         value = request["headers"][name]
-        changed = edited(value, edits) if isinstance(value, str) else [edited(one, edits) for one in value]
-        return request | {"headers": request["headers"] | {name: changed}}
+        changed_value = (
+            apply_edits(value, edits) if isinstance(value, str) else [apply_edits(one, edits) for one in value]
+        )
+        return request | {"headers": request["headers"] | {name: changed_value}}
     if place in {"headers", "nothing"}:
         return request
-    return request | {place: edited(request.get(place) or "", edits)}
+    return request | {place: apply_edits(request.get(place) or "", edits)}
 
 
-SEEN: Counter[bool] = Counter()
+VERDICTS: Counter[bool] = Counter()
 
 
 @settings(max_examples=400, derandomize=True)
 @given(st.sampled_from(VECTORS), st.sampled_from(PLACES), st.floats(0, 1), EDITS)
-def judged_alike(vector: Any, place: str, which: float, edits: list[tuple[str, float, float, str]]) -> None:
+def judged_alike(vector: Any, place: str, position: float, edits: list[tuple[str, float, float, str]]) -> None:
     """Compare the two on one mutated message."""
-    request = mutated(json.loads(json.dumps(vector.request)), place, which, edits)
+    request = mutate_request(json.loads(json.dumps(vector.request)), place, position, edits)
     now = request.setdefault("now", NOW)
     try:
         asked = MessageVerifyRequest.model_validate(request)
@@ -75,7 +79,7 @@ def judged_alike(vector: Any, place: str, which: float, edits: list[tuple[str, f
     theirs = judgement.judge(
         verify_request.message_of(request), verify_request.key_of(request), verify_request.policy_of(request), now=now
     )
-    SEEN[ours["valid"]] += 1
+    VERDICTS[ours["valid"]] += 1
 
     assert ours["valid"] is theirs.is_valid, (ours["error_codes"], theirs.codes)
     if ours["valid"]:
@@ -86,10 +90,10 @@ def judged_alike(vector: Any, place: str, which: float, edits: list[tuple[str, f
 
 def test_mutated_messages_are_judged_alike() -> None:
     """Same verdict, and the same base where it is positive; among them messages of both kinds."""
-    SEEN.clear()
+    VERDICTS.clear()
     judged_alike()
 
-    assert min(SEEN[True], SEEN[False]) > 20
+    assert min(VERDICTS[True], VERDICTS[False]) > 20
 
 
 @pytest.mark.parametrize("change", [{"method": "PURGE"}, {"headers": {}}])
@@ -98,9 +102,12 @@ def test_the_comparison_can_fail(change: dict[str, Any]) -> None:
     vector = next(one for one in VECTORS if one.expected.valid and '"@method"' in str(one.request["headers"]))
     request = vector.request | {"now": NOW}
     ours = verify(MessageVerifyRequest.model_validate(request), now=NOW)
-    other = request | change
+    changed_request = request | change
     theirs = judgement.judge(
-        verify_request.message_of(other), verify_request.key_of(other), verify_request.policy_of(other), now=NOW
+        verify_request.message_of(changed_request),
+        verify_request.key_of(changed_request),
+        verify_request.policy_of(changed_request),
+        now=NOW,
     )
 
     assert (ours["valid"], theirs.is_valid) == (True, False)

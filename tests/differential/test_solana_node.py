@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.differential.comparison import Told, differences, outlived, unexplained
-from tests.differential.recordings import as_recorded, recorded
+from tests.differential.comparison import Told, differences, list_outlived, list_unexplained
+from tests.differential.recordings import as_recorded, update_recording
 from tests.differential.solana_cases import CASES as DEEDS
-from tests.differential.solana_differences import ALLOWED
+from tests.differential.solana_differences import ALLOWED_DIFFERENCES
 from tests.differential.solana_nodes import SolanaNode
 from tests.differential.solana_refusals import REFUSALS
 
@@ -15,32 +15,32 @@ CASES = {**DEEDS, **REFUSALS}
 
 
 @pytest.fixture(scope="module")
-def told(solana: dict[str, SolanaNode]) -> Told:
+def node_facts(solana: dict[str, SolanaNode]) -> Told:
     """Return every case's facts on each node."""
     return Told(CASES, solana)
 
 
 @pytest.mark.parametrize("kind", ["simulated", "real"])
 @pytest.mark.parametrize("case", sorted(CASES))
-def test_each_node_does_what_the_case_says(told: Told, case: str, kind: str) -> None:
+def test_each_node_does_what_the_case_says(node_facts: Told, case: str, kind: str) -> None:
     """What a case asserts holds on both."""
-    assert told.must_hold(kind, case)
+    assert node_facts.must_hold(kind, case)
 
 
 @pytest.mark.parametrize("case", sorted(CASES))
-def test_both_nodes_tell_the_same(told: Told, case: str) -> None:
+def test_both_nodes_tell_the_same(node_facts: Told, case: str) -> None:
     """Values, types, error codes and words, but for what the table allows."""
-    assert unexplained(told.of(case), ALLOWED) == []
+    assert list_unexplained(node_facts.of(case), ALLOWED_DIFFERENCES) == []
 
 
-def test_no_allowed_difference_has_gone(told: Told) -> None:
+def test_no_allowed_difference_has_gone(node_facts: Told) -> None:
     """A row whose difference does not occur any more has to go."""
-    assert outlived(told.measured, ALLOWED) == []
+    assert list_outlived(node_facts.measured, ALLOWED_DIFFERENCES) == []
 
 
-def test_the_recording_is_what_is_measured(told: Told) -> None:
+def test_the_recording_is_what_is_measured(node_facts: Told) -> None:
     """Both nodes' answers, difference by difference."""
-    assert recorded("solana", told.measured) == as_recorded(told.measured)
+    assert update_recording("solana", node_facts.measured) == as_recorded(node_facts.measured)
 
 
 def test_the_real_node_is_the_one_that_the_table_speaks_of(solana: dict[str, SolanaNode]) -> None:
@@ -49,13 +49,15 @@ def test_the_real_node_is_the_one_that_the_table_speaks_of(solana: dict[str, Sol
     assert versions == {"simulated": None, "real": "1.5.0"}
 
 
-def test_a_difference_would_be_noticed(told: Told) -> None:
+def test_a_difference_would_be_noticed(node_facts: Told) -> None:
     """The control: one changed value, one lost member and one changed type, each unexplained."""
-    real = told.must_hold("real", "payment")
-    changed = {
+    real = node_facts.must_hold("real", "payment")
+    changed_facts = {
         "fee": {**real, "fee": 5001},
         "level": {name: one for name, one in real.items() if name != "level"},
         "status.slot": {**real, "status": {**real["status"], "slot": "text"}},
     }
-    for path, other in changed.items():
-        assert [one.path for one in unexplained(differences("payment", other, real), ALLOWED)] == [path]
+    for path, changed_fact in changed_facts.items():
+        assert [
+            one.path for one in list_unexplained(differences("payment", changed_fact, real), ALLOWED_DIFFERENCES)
+        ] == [path]

@@ -31,7 +31,7 @@ TYPES = ("address", "address", "uint256", "uint256", "uint256", "bytes32")
 ARTIFACTS = Path("@offchainlabs", "stablecoin-evm", "artifacts", "hardhat", "contracts")
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-PAYER, OTHER = (Account.from_key(bytes([one]) * 32) for one in (0x11, 0x22))
+PAYER, OTHER_PAYER = (Account.from_key(bytes([one]) * 32) for one in (0x11, 0x22))
 PAYEE, STRANGER = (to_checksum_address(bytes([one]) * 20) for one in (0x0C, 0x0B))
 NOBODY = "0x" + "00" * 20
 ARGUMENTS = {
@@ -51,8 +51,8 @@ def deployed_artefact(path: str) -> dict[str, Any]:
     """Return one compiled contract of Circle's package, such as `v2/FiatTokenV2_2`."""
     folder = node_modules(Path(__file__).with_name("circle")) / ARTIFACTS
     name = path.rsplit("/", 1)[-1]
-    found: dict[str, Any] = json.loads((folder / f"{path}.sol" / f"{name}.json").read_text("utf-8"))
-    return found
+    artefact: dict[str, Any] = json.loads((folder / f"{path}.sol" / f"{name}.json").read_text("utf-8"))
+    return artefact
 
 
 def selector(signature: str) -> bytes:
@@ -86,9 +86,9 @@ def deployed_token() -> Vm:
     """Return an EVM with Circle's proxy and implementation, the same operator for every office."""
     vm = Vm(CHAIN)
     checker = bytes.fromhex(deployed_artefact("util/SignatureChecker")["bytecode"][2:])
-    linked = must(vm.execute(Message(OWNER, None, checker, nonce=0), BlockContext(0, 0))).created
-    assert linked is not None
-    code = _linked(deployed_artefact("v2/FiatTokenV2_2"), linked)
+    library_address = must(vm.execute(Message(OWNER, None, checker, nonce=0), BlockContext(0, 0))).created
+    assert library_address is not None
+    code = _link_library(deployed_artefact("v2/FiatTokenV2_2"), library_address)
     implementation = must(vm.execute(Message(OWNER, None, code, nonce=1), BlockContext(0, 0))).created
     assert implementation is not None
     proxy = bytes.fromhex(deployed_artefact("v1/FiatTokenProxy")["deployedBytecode"][2:])
@@ -109,7 +109,7 @@ def deployed_token() -> Vm:
     return vm
 
 
-def _linked(artefact: dict[str, Any], library: str) -> bytes:
+def _link_library(artefact: dict[str, Any], library: str) -> bytes:
     code = artefact["bytecode"][2:]
     for libraries in artefact["linkReferences"].values():
         for places in libraries.values():
@@ -119,7 +119,7 @@ def _linked(artefact: dict[str, Any], library: str) -> bytes:
     return bytes.fromhex(code)
 
 
-def said(outcome: Outcome) -> Any:
+def read_outcome(outcome: Outcome) -> Any:
     """Return what a call gave: of a reason its text and whole length, otherwise the bytes.
 
     A reason's last word is filled up with zeros by our compiler; Circle's older one leaves in it what was in memory,
@@ -144,28 +144,30 @@ class Pair:
     ours: Vm
     theirs: Vm
     time: int = NOW
-    padded: bool = False
+    has_padding: bool = False
 
     @classmethod
     def make(cls) -> Pair:
         """Return both, fresh."""
         return cls(our_token(), deployed_token())
 
-    def both(self, act: Callable[[Vm], Any]) -> tuple[Any, Any]:
+    def call_each(self, act: Callable[[Vm], Any]) -> tuple[Any, Any]:
         """Return what an act gives on each."""
         return act(self.ours), act(self.theirs)
 
     def call(self, sender: str, signature: str, *arguments: Any) -> Outcome:
         """Do a call on both, require that they agree in everything but gas, and return our outcome."""
         data = data_of(signature, *arguments)
-        ours, theirs = self.both(lambda vm: tell(vm, sender, TOKEN.address, data, time=self.time))
-        told = f"{signature} {arguments} by {sender}: Circle's says {theirs}, ours says {ours}"
-        self.padded |= said(ours) == said(theirs) and ours.output != theirs.output
-        assert (theirs.ok, theirs.halt, said(theirs)) == (ours.ok, ours.halt, said(ours)), told
-        assert theirs.logs == ours.logs, told
+        ours, theirs = self.call_each(lambda vm: tell(vm, sender, TOKEN.address, data, time=self.time))
+        difference_text = f"{signature} {arguments} by {sender}: Circle's says {theirs}, ours says {ours}"
+        self.has_padding |= read_outcome(ours) == read_outcome(theirs) and ours.output != theirs.output
+        assert (theirs.ok, theirs.halt, read_outcome(theirs)) == (ours.ok, ours.halt, read_outcome(ours)), (
+            difference_text
+        )
+        assert theirs.logs == ours.logs, difference_text
         return ours  # type: ignore[no-any-return]
 
-    def signed(self, key: LocalAccount, kind: str, **changes: Any) -> tuple[list[Any], Any]:
+    def sign_terms(self, key: LocalAccount, kind: str, **changes: Any) -> tuple[list[Any], Any]:
         """Return the terms of an authorization and its signature."""
         terms: dict[str, Any] = {"from": key.address, "to": OWNER, "value": 5, "validAfter": NOW - 1}
         terms |= {"validBefore": NOW + 1, "nonce": bytes(32), **changes}
@@ -189,7 +191,7 @@ def split(signature: Any) -> tuple[Any, ...]:
     return signature.v, signature.r.to_bytes(32, "big"), signature.s.to_bytes(32, "big")
 
 
-def joined(v: int, r: bytes, s: bytes) -> bytes:
+def join_signature(v: int, r: bytes, s: bytes) -> bytes:
     return r + s + bytes([v])
 
 
@@ -197,25 +199,25 @@ def use(pair: Pair, name: str, terms: list[Any], signature: Any, *, whole: bool,
     """Present an authorization by one of its overloads."""
     parts = split(signature) if isinstance(signature, SignedMessage) else signature
     if whole:
-        return pair.call(sender, f"{name}({ARGUMENTS[name]},bytes)", *terms, joined(*parts))
+        return pair.call(sender, f"{name}({ARGUMENTS[name]},bytes)", *terms, join_signature(*parts))
     return pair.call(sender, f"{name}({ARGUMENTS[name]},uint8,bytes32,bytes32)", *terms, *parts)
 
 
 def agree_on_state(pair: Pair) -> None:
     """Require the same balances, supply, allowances, lists and used nonces."""
-    people = (PAYER.address, OTHER.address, PAYEE, STRANGER, OPERATOR, OWNER, NOBODY)
-    for one in people:
-        pair.call(STRANGER, "balanceOf(address)", one)
-        pair.call(STRANGER, "isBlacklisted(address)", one)
-        pair.call(STRANGER, "allowance(address,address)", PAYER.address, one)
-    for payer in (PAYER.address, OTHER.address):
+    people = (PAYER.address, OTHER_PAYER.address, PAYEE, STRANGER, OPERATOR, OWNER, NOBODY)
+    for account in people:
+        pair.call(STRANGER, "balanceOf(address)", account)
+        pair.call(STRANGER, "isBlacklisted(address)", account)
+        pair.call(STRANGER, "allowance(address,address)", PAYER.address, account)
+    for payer in (PAYER.address, OTHER_PAYER.address):
         for nonce in range(3):
             pair.call(STRANGER, "authorizationState(address,bytes32)", payer, bytes([nonce]) * 32)
     for signature in ("totalSupply()", "paused()"):
         pair.call(STRANGER, signature)
 
 
-def damaged(signature: Any) -> dict[str, tuple[tuple[Any, ...], str]]:
+def list_damaged_signatures(signature: Any) -> dict[str, tuple[tuple[Any, ...], str]]:
     """Return invalid signatures, each with the token's words for it."""
     v, r, s = split(signature)
     twin = (ORDER - signature.s).to_bytes(32, "big")

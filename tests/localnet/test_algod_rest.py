@@ -8,14 +8,14 @@ from algosdk import mnemonic, transaction
 
 from localnet.lanes.algorand import rest
 from tests.conformance.lanes.test_full_broadcast_queue import ADDRESS, KEY, algod
-from tests.conformance.served import served
+from tests.conformance.served import serve
 
 
 @pytest.mark.parametrize("takes", [True, False])
 async def test_a_full_broadcast_queue_is_held_against_the_pool(takes: bool) -> None:
     """A node without a peer says that its queue is full of what it has taken, and puts that into a block."""
     funder = rest.Account.of(mnemonic.from_private_key(KEY))
-    with served(algod(takes=takes)) as node:
+    with serve(algod(takes=takes)) as node:
         async with aiohttp.ClientSession() as session:
             algorand = rest.Rest(session, node.url, "")
 

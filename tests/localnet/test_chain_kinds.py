@@ -6,23 +6,23 @@ import pytest
 
 from localnet.chains import describe_mixture, parse
 
-SIMULATED = {"algorand": "sim", "base": "sim", "solana": "sim"}
+ALL_SIMULATED = {"algorand": "sim", "base": "sim", "solana": "sim"}
 LANES = ("algorand", "base", "solana")
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "kinds"),
     [
-        ("sim", SIMULATED),
+        ("sim", ALL_SIMULATED),
         ("localnet", dict.fromkeys(LANES, "localnet")),
         ("localnet,algorand=sim", {**dict.fromkeys(LANES, "localnet"), "algorand": "sim"}),
-        ("base=localnet, sim", {**SIMULATED, "base": "localnet"}),
-        ("algorand=sim,base=sim,solana=localnet", {**SIMULATED, "solana": "localnet"}),
+        ("base=localnet, sim", {**ALL_SIMULATED, "base": "localnet"}),
+        ("algorand=sim,base=sim,solana=localnet", {**ALL_SIMULATED, "solana": "localnet"}),
     ],
 )
-def test_a_word_stands_for_every_lane_that_has_none_of_its_own(text: str, expected: dict[str, str]) -> None:
+def test_a_word_stands_for_every_lane_that_has_none_of_its_own(text: str, kinds: dict[str, str]) -> None:
     """A bare kind is for the lanes that are not named."""
-    assert expected == parse(text)
+    assert kinds == parse(text)
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def test_every_node_is_there_with_the_image_that_runs_it(compose: dict[str, Any]
     services = compose["services"]
     assert IMAGES.items() <= {name: one["image"] for name, one in services.items()}.items()
     assert {"8453", "84532"} == {
-        one["command"][one["command"].index("--chain-id") + 1]
-        for name, one in services.items()
+        service["command"][service["command"].index("--chain-id") + 1]
+        for name, service in services.items()
         if name.startswith("base")
     }
     assert services["solana"]["entrypoint"] == ["solana-test-validator"]
@@ -59,23 +59,23 @@ def test_every_node_is_there_with_the_image_that_runs_it(compose: dict[str, Any]
 
 def test_anvil_is_the_version_that_npm_is_pinned_to(compose: dict[str, Any]) -> None:
     """Containers and the npm package run one version."""
-    pinned = json.loads((FOLDER / "package.json").read_text())["dependencies"]["@foundry-rs/anvil-linux-amd64"]
-    assert f"ghcr.io/foundry-rs/foundry:v{pinned}" == compose["services"]["base"]["image"]
+    pinned_version = json.loads((FOLDER / "package.json").read_text())["dependencies"]["@foundry-rs/anvil-linux-amd64"]
+    assert f"ghcr.io/foundry-rs/foundry:v{pinned_version}" == compose["services"]["base"]["image"]
 
 
 def test_ports_are_the_usual_ones_and_of_this_machine_only(compose: dict[str, Any]) -> None:
     """Each address that a stack uses by default is served, and none to another machine."""
     ports = [port for one in compose["services"].values() for port in one.get("ports", ())]
     assert all(port.startswith("127.0.0.1:") for port in ports)
-    published = {int(port.split(":")[1]) for port in ports}
-    assert {port for name, port in PORTS.items() if name not in {*SURFACES, *ADDONS}} <= published
+    published_ports = {int(port.split(":")[1]) for port in ports}
+    assert {port for name, port in PORTS.items() if name not in {*SURFACES, *ADDONS}} <= published_ports
 
 
 def test_the_files_it_mounts_are_there_and_readable(compose: dict[str, Any]) -> None:
     """Every bound file is shipped beside it and is of its format."""
-    mounted = [volume for one in compose["services"].values() for volume in one.get("volumes", ())]
-    assert len(mounted) == 2
-    for volume in mounted:
+    volumes = [volume for one in compose["services"].values() for volume in one.get("volumes", ())]
+    assert len(volumes) == 2
+    for volume in volumes:
         text = (FOLDER / volume["source"]).read_text("utf-8")
-        told = json.loads(text) if volume["source"].endswith(".json") else yaml.safe_load(text)
-        assert told
+        content = json.loads(text) if volume["source"].endswith(".json") else yaml.safe_load(text)
+        assert content

@@ -19,7 +19,7 @@ ROWS = ("RAIL-PAY-01", "RAIL-PAY-02")
 
 def run(folder: Path, *words: str, environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Run rows against the reference and return their verdicts."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "conformance", "run", *ROWS, "--reference", "--lane", "algorand", "--seed", "1", *words],
         cwd=folder,
         env={**os.environ, **(environment or {})},
@@ -28,7 +28,7 @@ def run(folder: Path, *words: str, environment: Mapping[str, str] | None = None)
         timeout=900,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     return {event["id"]: event["verdict"] for event in read_log(folder / "report" / LOG) if event["event"] == "row"}
 
 
@@ -40,13 +40,13 @@ def test_a_node_that_was_idle_for_ten_minutes_is_brought_up_to_date_for_a_run(tm
         chain.control("fund", address=funder.address, amount=str(10**12))
         words = tmp_path / "funder"
         words.write_text(mnemonic.from_private_key(funder.key), "ascii")
-        named = {
+        addresses = {
             "ALGOD_URL": chain.algod,
             "ALGOD_TOKEN": chain.token,
             "INDEXER_URL": chain.indexer,
             "ALGOD_FUNDER_FILE": str(words),
         }
-        verdicts = run(tmp_path, "--chains", "localnet", environment=named)
+        verdicts = run(tmp_path, "--chains", "localnet", environment=addresses)
     finally:
         chain.stop()
     assert verdicts == dict.fromkeys(ROWS, "pass"), json.dumps(verdicts)

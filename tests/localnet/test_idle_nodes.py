@@ -93,7 +93,7 @@ class Keeper:
     async def prepare(self) -> None:
         """Nothing is to be prepared."""
 
-    def all(self) -> Mapping[str, Verb]:
+    def list_verbs(self) -> Mapping[str, Verb]:
         return {}
 
     async def keep_current(self) -> None:
@@ -113,24 +113,24 @@ async def test_the_clock_is_kept_current_during_a_run(capsys: pytest.CaptureFixt
     keeper.cancel()
     with suppress(asyncio.CancelledError):
         await keeper
-    said = capsys.readouterr().err.splitlines()
+    lines = capsys.readouterr().err.splitlines()
     assert isinstance(node, MayTrail)
-    assert said == [f"block clock: {fault}" for fault in ("away", "refused", "away")]
+    assert lines == [f"block clock: {fault}" for fault in ("away", "refused", "away")]
 
 
 async def test_the_simulator_in_devmode_is_caught_up_by_payments_of_nothing() -> None:
     """As many blocks as the idle time needs, and a node of another mode is left alone."""
     words = ("--algod-port", "0", "--indexer-port", "0", "--mode", "dev", "--idle-seconds", "600")
-    with prepared.serving("sim.algorand", *words) as ready:
+    with prepared.run_ready("sim.algorand", *words) as ready:
         client = AlgodClient(ready["token"], ready["algod"])
         address = account.generate_account()[1]
         async with aiohttp.ClientSession(trust_env=False) as session:
             clock = SimulatedDevMode(session, ready["algod"], ready["token"], f"{ready['algod']}/control", address)
             await clock.keep_current()
-            made: Any = await asyncio.to_thread(client.status)
+            node_status: Any = await asyncio.to_thread(client.status)
             await clock.keep_current()
             later: Any = await asyncio.to_thread(client.status)
-    assert made["last-round"] == later["last-round"] == 24
+    assert node_status["last-round"] == later["last-round"] == 24
 
 
 async def test_the_stack_keeps_the_simulator_current_in_devmode_alone(tmp_path: Path) -> None:

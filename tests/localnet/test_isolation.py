@@ -31,13 +31,14 @@ async def test_a_process_apart_answers_and_reaches_nobody() -> None:
     words = await isolation.command_prefix()
     if not words:
         pytest.skip("this machine allows no network namespaces")
-    with socket.create_server(("127.0.0.1", 0)) as given, socket.create_server(("127.0.0.1", 0)) as outside:
-        given.set_inheritable(True)
+    with socket.create_server(("127.0.0.1", 0)) as inherited_socket, socket.create_server(("127.0.0.1", 0)) as outside:
+        inherited_socket.set_inheritable(True)
         port = outside.getsockname()[1]
         process = await asyncio.create_subprocess_exec(
-            *(*words, sys.executable, "-c", PROGRAM, str(given.fileno()), str(port)), pass_fds=[given.fileno()]
+            *(*words, sys.executable, "-c", PROGRAM, str(inherited_socket.fileno()), str(port)),
+            pass_fds=[inherited_socket.fileno()],
         )
-        reader, writer = await asyncio.open_connection(*given.getsockname())
+        reader, writer = await asyncio.open_connection(*inherited_socket.getsockname())
         assert await reader.read() != b"reached"
         writer.close()
         assert await process.wait() == 0

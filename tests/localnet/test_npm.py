@@ -33,11 +33,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COUNT", str(tmp_path / "count"))
     monkeypatch.setenv("WELDPROOF_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("WELDPROOF_PROGRAMS", raising=False)
-    made = tmp_path / "package"
-    made.mkdir()
-    (made / "package.json").write_text("{}")
-    (made / "package-lock.json").write_text('{"lockfileVersion": 3}')
-    return made
+    package_folder = tmp_path / "package"
+    package_folder.mkdir()
+    (package_folder / "package.json").write_text("{}")
+    (package_folder / "package-lock.json").write_text('{"lockfileVersion": 3}')
+    return package_folder
 
 
 def calls(folder: Path) -> int:
@@ -48,10 +48,10 @@ def test_processes_at_once_install_once(package: Path, tmp_path: Path) -> None:
     """The second process waits for the first and installs nothing."""
     code = f"import pathlib; from localnet import npm; print(npm.node_modules(pathlib.Path({str(package)!r})))"
     runs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    told = {run.communicate(timeout=600)[0].strip() for run in runs}
+    outputs = {run.communicate(timeout=600)[0].strip() for run in runs}
     assert [run.returncode for run in runs] == [0, 0, 0, 0]
-    assert len(told) == 1
-    assert (Path(told.pop()) / "thing").is_dir()
+    assert len(outputs) == 1
+    assert (Path(outputs.pop()) / "thing").is_dir()
     assert calls(tmp_path) == 1
 
 
@@ -70,9 +70,9 @@ def test_a_failed_installation_is_told_and_tried_again(
 ) -> None:
     """Npm's own words and the line to try are reported, and an incomplete installation never counts as one."""
     monkeypatch.setenv("FAIL", "1")
-    with pytest.raises(Missing, match="registry is gone") as told:
+    with pytest.raises(Missing, match="registry is gone") as error:
         npm.node_modules(package)
-    assert "npm ci --ignore-scripts" in told.value.remedy
+    assert "npm ci --ignore-scripts" in error.value.remedy
     monkeypatch.delenv("FAIL")
     assert (npm.node_modules(package) / "thing").is_dir()
     assert calls(tmp_path) == 2
@@ -86,16 +86,16 @@ def test_a_machine_without_npm_is_told_what_to_install(
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(Missing, match=r"no Node\.js 20\.19 or newer with npm") as told:
+    with pytest.raises(Missing, match=r"no Node\.js 20\.19 or newer with npm") as error:
         npm.node_modules(package)
-    assert "apt install nodejs npm" in told.value.remedy
+    assert "apt install nodejs npm" in error.value.remedy
 
 
 def test_the_lock_file_names_the_public_registry_and_digests_only() -> None:
     """Every package is pinned by digest and comes from registry.npmjs.org."""
-    locked = json.loads((npm.NODES / "package-lock.json").read_text())["packages"]
-    packages = {name: one for name, one in locked.items() if name}
+    packages_locked = json.loads((npm.NODES / "package-lock.json").read_text())["packages"]
+    packages = {name: one for name, one in packages_locked.items() if name}
     assert len(packages) == 2
-    for one in packages.values():
-        assert one["resolved"].startswith("https://registry.npmjs.org/")
-        assert one["integrity"].startswith("sha512-")
+    for package in packages.values():
+        assert package["resolved"].startswith("https://registry.npmjs.org/")
+        assert package["integrity"].startswith("sha512-")

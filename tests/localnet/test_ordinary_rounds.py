@@ -29,7 +29,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     """A node with ordinary rounds, as an operator's own node is named to the launcher."""
     folder = tmp_path_factory.mktemp("node")
     words = ["--algod-port", "0", "--indexer-port", "0", "--mode", "rounds", "--block-seconds", ROUND_SECONDS]
-    with prepared.serving("sim.algorand", *words) as ready:
+    with prepared.run_ready("sim.algorand", *words) as ready:
         key, address = account.generate_account()
         (folder / "funder").write_text(mnemonic.from_private_key(key) + "\n")
         (folder / "token").write_text(ready["token"])
@@ -61,7 +61,7 @@ def test_a_payment_in_the_pool_buys_nothing(
     """The row passes, and a rail that takes a pending payment for paid fails it."""
     words = ["--chains", "localnet", "--lane", "algorand", "--report", "json"]
     words += ["--mutant", mutant] if mutant else []
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "conformance", "run", "RAIL-PAY-07", *words],
         cwd=tmp_path,
         env=environment,
@@ -70,7 +70,7 @@ def test_a_payment_in_the_pool_buys_nothing(
         timeout=600,
         check=False,
     )
-    assert done.returncode == code, done.stdout + done.stderr
+    assert result.returncode == code, result.stdout + result.stderr
     verdicts = {
         event["id"]: event["verdict"] for event in read_log(tmp_path / "report" / LOG) if event["event"] == "row"
     }

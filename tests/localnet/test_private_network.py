@@ -101,11 +101,15 @@ def environment(tmp_path: Path, key: str) -> dict[str, str]:
         path = folder / name
         path.write_text(f"#!{sys.executable}\n{text}")
         path.chmod(0o755)
-    kept = {
+    kept_variables = {
         name: value for name, value in os.environ.items() if not name.startswith(("ALGOD_", "INDEXER_", "ALGORAND_"))
     }
-    given = {"TEST_KEY": key, "TEST_ADDRESS": str(account.address_from_private_key(key)), "TEST_ROOT": str(ROOT)}
-    return {**kept, **given, "PATH": f"{folder}:{os.environ['PATH']}"}
+    test_variables = {
+        "TEST_KEY": key,
+        "TEST_ADDRESS": str(account.address_from_private_key(key)),
+        "TEST_ROOT": str(ROOT),
+    }
+    return {**kept_variables, **test_variables, "PATH": f"{folder}:{os.environ['PATH']}"}
 
 
 def localnet(folder: Path, environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
@@ -122,10 +126,10 @@ def test_a_network_is_made_started_and_ended(
 ) -> None:
     """The account of the network funds payers in a USDC of its own; key files are their owner's; no process is left."""
     environment["ALGORAND_MODE"] = mode
-    started = localnet(tmp_path, environment, "start", "algorand", "--port-base", "0", "--json")
-    assert started.returncode == 0, started.stderr
-    running: dict[str, Any] = json.loads(started.stdout)
-    assert (set(running["urls"]), set(running["processes"])) == ({"algod"}, {"algod", "the control sidecar"})
+    start = localnet(tmp_path, environment, "start", "algorand", "--port-base", "0", "--json")
+    assert start.returncode == 0, start.stderr
+    network: dict[str, Any] = json.loads(start.stdout)
+    assert (set(network["urls"]), set(network["processes"])) == ({"algod"}, {"algod", "the control sidecar"})
     nodes = tmp_path / "nodes"
     genesis = json.loads((nodes / "algorand_network" / "Node" / "made.json").read_text())
     assert genesis["DevMode"] is is_dev
@@ -137,10 +141,10 @@ def test_a_network_is_made_started_and_ended(
     assert int(asset) not in {31566704, 10458941}
 
     fresh = account.generate_account()[1]
-    refused = localnet(tmp_path, environment, "fund", "algorand", fresh, "1")
-    assert refused.returncode == 1
-    assert f"has not opted in to asset {asset}" in refused.stderr
-    assert "{" not in refused.stderr
+    refusal = localnet(tmp_path, environment, "fund", "algorand", fresh, "1")
+    assert refusal.returncode == 1
+    assert f"has not opted in to asset {asset}" in refusal.stderr
+    assert "{" not in refusal.stderr
     assert localnet(tmp_path, environment, "fund", "algorand", fresh, "1000000", "--coin").returncode == 0
 
     for name in ("algod_sidecar", "algorand_funder.mnemonic"):
@@ -148,12 +152,12 @@ def test_a_network_is_made_started_and_ended(
     for log in (nodes / "logs").iterdir():
         assert words not in log.read_text("utf-8", "replace")
     assert localnet(tmp_path, environment, "stop").returncode == 0
-    assert all(Process(**one).gone_within(60) for one in running["processes"].values())
+    assert all(Process(**one).gone_within(60) for one in network["processes"].values())
 
 
 def test_doctor_names_the_programs(tmp_path: Path, environment: dict[str, str]) -> None:
     """Doctor says what a start would run and in which mode, and starts nothing."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "localnet", "doctor", "--json"],
         cwd=tmp_path,
         env={**environment, "ALGORAND_MODE": "rounds"},
@@ -162,9 +166,9 @@ def test_doctor_names_the_programs(tmp_path: Path, environment: dict[str, str]) 
         timeout=600,
         check=False,
     )
-    (found,) = [one for one in json.loads(done.stdout) if one["chain"] == "algorand"]
-    assert found["ready"] is True
-    assert "goal, mode rounds" in found["how"]
+    (finding,) = [one for one in json.loads(result.stdout) if one["chain"] == "algorand"]
+    assert finding["ready"] is True
+    assert "goal, mode rounds" in finding["how"]
     assert not (tmp_path / "nodes").exists()
 
 
@@ -172,9 +176,9 @@ def test_a_program_that_fails_is_named(tmp_path: Path, environment: dict[str, st
     """What a program wrote to its standard error is in the message, and nothing is left running."""
     (tmp_path / "programs" / "goal").write_text("#!/bin/sh\necho no disk space >&2\nexit 1\n")
     began = time.monotonic()
-    started = localnet(tmp_path, environment, "start", "algorand", "--port-base", "0")
-    assert started.returncode == 4
-    assert "goal network create failed: no disk space" in started.stderr
+    start = localnet(tmp_path, environment, "start", "algorand", "--port-base", "0")
+    assert start.returncode == 4
+    assert "goal network create failed: no disk space" in start.stderr
     assert time.monotonic() < began + 120
 
 

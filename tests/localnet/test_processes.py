@@ -29,18 +29,18 @@ async def test_what_a_child_started_ends_with_it(tmp_path: Path) -> None:
 
 async def test_a_child_that_is_not_ready_is_told_with_its_last_words(tmp_path: Path) -> None:
     """A child that ends before its ready line, and a child with a malformed ready line."""
-    for words, told in (("echo no such thing >&2", "no such thing"), ("echo 7", "7")):
+    for words, last_words in (("echo no such thing >&2", "no such thing"), ("echo 7", "7")):
         child = await Child.start_program("it", ["sh", "-c", words], log=tmp_path / "it.log")
-        with pytest.raises(ChildFault, match=told):
+        with pytest.raises(ChildFault, match=last_words):
             await child.ready_line()
         await child.stop()
 
 
 def test_a_later_process_of_the_same_number_is_another_one() -> None:
     """The noted process had another start time, so it is gone; the new process of that number is not killed."""
-    here = Process.of(os.getpid())
-    earlier = replace(here, started=here.started - 1)
-    assert here.runs
+    own_process = Process.of(os.getpid())
+    earlier = replace(own_process, started=own_process.started - 1)
+    assert own_process.runs
     assert not earlier.runs
     assert earlier.gone_within(0)
     earlier.kill_group()

@@ -59,12 +59,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def nodes(folder: Path) -> Iterator[dict[str, Any]]:
-    started = localnet(folder, "start", "base", "solana", "--port-base", "0", "--json")
-    assert started.returncode == 0, started.stderr
-    told: dict[str, Any] = json.loads(started.stdout)
-    yield told
+    start = localnet(folder, "start", "base", "solana", "--port-base", "0", "--json")
+    assert start.returncode == 0, start.stderr
+    ready: dict[str, Any] = json.loads(start.stdout)
+    yield ready
     assert localnet(folder, "stop").returncode == 0
-    for process in (told["holder"], *told["processes"].values()):
+    for process in (ready["holder"], *ready["processes"].values()):
         assert not Process(**process).runs
     assert not (folder / "nodes" / "localnet.json").exists()
 
@@ -81,17 +81,17 @@ def head(nodes: dict[str, Any]) -> dict[str, Any]:
 
 
 def tokens(nodes: dict[str, Any], holder: str) -> int:
-    asked = {"to": USDC, "data": call_data("balanceOf(address)", holder)}
-    return int(rpc(nodes["urls"]["base"], "eth_call", asked, "latest"), 16)
+    query = {"to": USDC, "data": call_data("balanceOf(address)", holder)}
+    return int(rpc(nodes["urls"]["base"], "eth_call", query, "latest"), 16)
 
 
 def test_status_asks_the_nodes(folder: Path, nodes: dict[str, Any]) -> None:
     """Each node tells its newest block, and blocks come by themselves."""
 
     def heads() -> dict[str, int]:
-        done = localnet(folder, "status", "--json")
-        assert done.returncode == 0, done.stdout
-        return dict(json.loads(done.stdout)["nodes"])
+        result = localnet(folder, "status", "--json")
+        assert result.returncode == 0, result.stdout
+        return dict(json.loads(result.stdout)["nodes"])
 
     before = heads()
     assert set(before) == {"base", "base_sepolia", "solana"} == set(nodes["control"])
@@ -111,12 +111,12 @@ def test_nodes_are_not_started_twice(folder: Path, nodes: dict[str, Any]) -> Non
 
 def test_both_base_networks_have_their_token(nodes: dict[str, Any]) -> None:
     """The EIP-712 domain of each network is the one of its real token (P-NW-03)."""
-    known = "0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f"
-    asked = {"to": USDC, "data": "0x3644e515"}
-    assert known == rpc(nodes["urls"]["base"], "eth_call", asked, "latest")
+    separator = "0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f"
+    query = {"to": USDC, "data": "0x3644e515"}
+    assert separator == rpc(nodes["urls"]["base"], "eth_call", query, "latest")
     sepolia = nodes["urls"]["base_sepolia"]
     assert rpc(sepolia, "eth_chainId") == hex(84532)
-    assert rpc(sepolia, "eth_call", {"to": TOKENS[84532][0], "data": "0x3644e515"}, "latest") not in {known, "0x"}
+    assert rpc(sepolia, "eth_call", {"to": TOKENS[84532][0], "data": "0x3644e515"}, "latest") not in {separator, "0x"}
 
 
 def test_fund_gives_on_both_chains(folder: Path, nodes: dict[str, Any]) -> None:
@@ -127,22 +127,22 @@ def test_fund_gives_on_both_chains(folder: Path, nodes: dict[str, Any]) -> None:
     assert before + 1_250_000 == tokens(nodes, SOMEBODY)
     assert localnet(folder, "fund", "solana", str(owner), "7", "--coin").returncode == 1, "below the rent of an account"
     assert localnet(folder, "fund", "solana", str(owner), "2000000", "--coin").returncode == 0
-    held = rpc(nodes["urls"]["solana"], "getBalance", str(owner), {"commitment": "confirmed"})
-    assert held["value"] == 2_000_000
-    refused = localnet(folder, "fund", "base", "nobody", "1")
-    assert refused.returncode == 1
-    assert "address" in refused.stderr
+    balance = rpc(nodes["urls"]["solana"], "getBalance", str(owner), {"commitment": "confirmed"})
+    assert balance["value"] == 2_000_000
+    refusal = localnet(folder, "fund", "base", "nobody", "1")
+    assert refusal.returncode == 1
+    assert "address" in refusal.stderr
     assert localnet(folder, "fund", "algorand", "X", "1").returncode == 3
 
 
 def test_a_node_lists_exactly_the_verbs_that_it_has(nodes: dict[str, Any]) -> None:
     """GET /control names the verbs of specification 9.1 that the node does not lack, and no fault."""
-    lacking = {"base": {"lag", "fault"}, "solana": TABLE - {"fund", "mint"}}
-    for chain, absent in lacking.items():
-        status, listed = ask(nodes["control"][chain])
+    missing_verbs = {"base": {"lag", "fault"}, "solana": TABLE - {"fund", "mint"}}
+    for chain, absent in missing_verbs.items():
+        status, verbs = ask(nodes["control"][chain])
         assert status == 200
-        assert set(listed["verbs"]) == TABLE - absent
-        assert listed["faults"] == []
+        assert set(verbs["verbs"]) == TABLE - absent
+        assert verbs["faults"] == []
         for verb in absent:
             status, answer = ask(nodes["control"][chain], {"verb": verb, "blocks": 1, "seconds": 1, "depth": 1})
             assert (status, answer["ok"]) == (400, False)
@@ -184,8 +184,8 @@ def test_anvil_advances_by_blocks_and_by_time(nodes: dict[str, Any]) -> None:
     steer(nodes, "base", "advance", blocks=40)
     assert int(head(nodes)["number"], 16) >= int(before["number"], 16) + 40
     steer(nodes, "base", "advance", seconds=3_000)
-    moved = int(head(nodes)["timestamp"], 16) - time.time()
-    assert moved == pytest.approx(3_000, abs=60)
+    seconds_ahead = int(head(nodes)["timestamp"], 16) - time.time()
+    assert seconds_ahead == pytest.approx(3_000, abs=60)
     steer(nodes, "base", "block_time_offset", seconds=4_000)
     assert int(head(nodes)["timestamp"], 16) - time.time() == pytest.approx(4_000, abs=60)
     status, answer = ask(nodes["control"]["base"], {"verb": "block_time_offset", "seconds": 3_999})
@@ -197,11 +197,11 @@ def test_a_reorganisation_drops_transactions(nodes: dict[str, Any]) -> None:
     """After `reorg` the transaction has no receipt and moved nothing."""
     before = tokens(nodes, SOMEBODY)
     steer(nodes, "base", "advance", blocks=300)  # room below the transaction, for blocks come by themselves meanwhile
-    given = steer(nodes, "base", "mint", address=SOMEBODY, amount="5")["tx_id"]
-    receipt = rpc(nodes["urls"]["base"], "eth_getTransactionReceipt", given)
+    tx_id = steer(nodes, "base", "mint", address=SOMEBODY, amount="5")["tx_id"]
+    receipt = rpc(nodes["urls"]["base"], "eth_getTransactionReceipt", tx_id)
     assert receipt["status"] == "0x1"
     steer(nodes, "base", "reorg", depth=int(head(nodes)["number"], 16) - int(receipt["blockNumber"], 16) + 200)
-    assert rpc(nodes["urls"]["base"], "eth_getTransactionReceipt", given) is None
+    assert rpc(nodes["urls"]["base"], "eth_getTransactionReceipt", tx_id) is None
     assert tokens(nodes, SOMEBODY) == before
     steer(nodes, "base", "mint", address=SOMEBODY, amount="5")
     assert tokens(nodes, SOMEBODY) == before + 5
@@ -210,12 +210,12 @@ def test_a_reorganisation_drops_transactions(nodes: dict[str, Any]) -> None:
 def test_a_snapshot_can_be_restored_again_and_again(nodes: dict[str, Any]) -> None:
     """`restore` returns to the snapshot each time, and a later snapshot is gone after it."""
     before = tokens(nodes, SOMEBODY)
-    kept = steer(nodes, "base", "snapshot")["id"]
+    snapshot_id = steer(nodes, "base", "snapshot")["id"]
     for _ in range(2):
         steer(nodes, "base", "mint", address=SOMEBODY, amount="9")
         later = steer(nodes, "base", "snapshot")["id"]
         assert tokens(nodes, SOMEBODY) == before + 9
-        steer(nodes, "base", "restore", id=kept)
+        steer(nodes, "base", "restore", id=snapshot_id)
         assert tokens(nodes, SOMEBODY) == before
         assert ask(nodes["control"]["base"], {"verb": "restore", "id": later})[0] == 400
 
@@ -224,14 +224,14 @@ def test_solana_mints_both_tokens_and_is_final_soon(nodes: dict[str, Any]) -> No
     """A minted token stands in the owner's associated account, and is final soon (P-NW-05)."""
     url, owner = nodes["urls"]["solana"], Keypair().pubkey()
     for mint in MINTS:
-        given = steer(nodes, "solana", "mint", address=str(owner), amount="1234", asset=mint)["tx_id"]
-        started = time.monotonic()
-        while rpc(url, "getSignatureStatuses", [given])["value"][0]["confirmationStatus"] != "finalized":
-            assert time.monotonic() < started + PATIENCE
+        tx_id = steer(nodes, "solana", "mint", address=str(owner), amount="1234", asset=mint)["tx_id"]
+        start = time.monotonic()
+        while rpc(url, "getSignatureStatuses", [tx_id])["value"][0]["confirmationStatus"] != "finalized":
+            assert time.monotonic() < start + PATIENCE
             time.sleep(0.05)
         place = str(get_associated_token_address(owner, Pubkey.from_string(mint)))
-        held = rpc(url, "getTokenAccountBalance", place, {"commitment": "confirmed"})
-        assert held["value"]["amount"] == "1234"
+        balance = rpc(url, "getTokenAccountBalance", place, {"commitment": "confirmed"})
+        assert balance["value"]["amount"] == "1234"
     status, answer = ask(
         nodes["control"]["solana"], {"verb": "mint", "address": str(owner), "amount": "1", "asset": str(owner)}
     )
@@ -257,14 +257,14 @@ def test_what_the_bank_cannot_give_is_refused(nodes: dict[str, Any], body: Any) 
 
 def test_nodes_whose_holder_was_killed_can_be_stopped(tmp_path: Path) -> None:
     """`stop` finds what a holder left that could not clean up, and ends it."""
-    started = localnet(tmp_path, "start", "base", "--port-base", "0", "--json")
-    assert started.returncode == 0, started.stderr
-    told = json.loads(started.stdout)
-    os.kill(told["holder"]["pid"], signal.SIGKILL)
-    left = [Process(**one) for one in told["processes"].values()]
-    assert all(one.runs for one in left)
+    start = localnet(tmp_path, "start", "base", "--port-base", "0", "--json")
+    assert start.returncode == 0, start.stderr
+    ready = json.loads(start.stdout)
+    os.kill(ready["holder"]["pid"], signal.SIGKILL)
+    processes = [Process(**one) for one in ready["processes"].values()]
+    assert all(one.runs for one in processes)
     assert localnet(tmp_path, "stop").returncode == 0
-    assert all(one.gone_within(PATIENCE) for one in left)
+    assert all(one.gone_within(PATIENCE) for one in processes)
     assert localnet(tmp_path, "status").returncode == 3
 
 

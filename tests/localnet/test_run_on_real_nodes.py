@@ -18,7 +18,7 @@ def test_one_lane_alone_starts_one_node_and_documents_what_it_lacks(tmp_path: Pa
     """On surfpool payments are judged, and what needs its block times moved is documented, with the reason."""
     words = ["--chains", "localnet", "--lane", "solana", "--report", "json", "--seed", "3"]
     rows = ["RAIL-PAY-03", "RAIL-PAY-08", "RAIL-WELD-08", *sorted(LACKING_ON_SOLANA)]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "conformance", "run", *rows, *words],
         cwd=tmp_path,
         capture_output=True,
@@ -26,8 +26,8 @@ def test_one_lane_alone_starts_one_node_and_documents_what_it_lacks(tmp_path: Pa
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "on real nodes" in done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "on real nodes" in result.stderr
     events = read_log(tmp_path / "report" / LOG)
     verdicts = {event["id"]: event for event in events if event["event"] == "row"}
     assert {row: "documented" if row in LACKING_ON_SOLANA else "pass" for row in rows} == {

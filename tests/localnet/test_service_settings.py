@@ -52,9 +52,9 @@ def test_addresses_of_nodes_are_settings(name: str) -> None:
 )
 def test_an_unknown_setting_is_refused_with_the_nearest_name(name: str, near: str) -> None:
     """Usage, before anything is started."""
-    said = CliRunner().invoke(main, ["up", "--setting", f"{name}=bar"])
-    assert said.exit_code == 2
-    assert f"no service takes a setting {name}; nearest is {near}" in said.output
+    result = CliRunner().invoke(main, ["up", "--setting", f"{name}=bar"])
+    assert result.exit_code == 2
+    assert f"no service takes a setting {name}; nearest is {near}" in result.output
 
 
 def test_settings_in_the_environment_are_told() -> None:

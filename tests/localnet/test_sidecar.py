@@ -33,14 +33,14 @@ class Node:
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[int]:
+async def serve_sidecar() -> AsyncIterator[int]:
     """Yield the port of a sidecar's front."""
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        async with serve(bound.dup().detach(), Node()):
-            yield bound.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with serve(listener.dup().detach(), Node()):
+            yield listener.getsockname()[1]
 
 
-async def asked(port: int, raw: bytes) -> bytes:
+async def send_bytes(port: int, raw: bytes) -> bytes:
     """Send bytes and return all that comes until the connection ends."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
@@ -53,14 +53,14 @@ async def asked(port: int, raw: bytes) -> bytes:
 
 async def test_it_tells_its_verbs_and_carries_them_out() -> None:
     """The form of specification 9.1."""
-    async with served() as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
-        told = await (await http.get("/control")).json()
-        done = await (await http.post("/control", json={"verb": "say", "word": "yes"})).json()
-        refused = await http.post("/control", data=b"{")
-        assert (refused.status, (await refused.json())["ok"]) == (400, False)
+    async with serve_sidecar() as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
+        verbs = await (await http.get("/control")).json()
+        verb_answer = await (await http.post("/control", json={"verb": "say", "word": "yes"})).json()
+        refusal = await http.post("/control", data=b"{")
+        assert (refusal.status, (await refusal.json())["ok"]) == (400, False)
 
-    assert told == {"verbs": {"say": "Say a word."}, "faults": []}
-    assert done == {"ok": True, "said": "yes"}
+    assert verbs == {"verbs": {"say": "Say a word."}, "faults": []}
+    assert verb_answer == {"ok": True, "said": "yes"}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ async def test_it_tells_its_verbs_and_carries_them_out() -> None:
 )
 async def test_it_speaks_plain_http_alone(raw: bytes, status: bytes) -> None:
     """One answer, whatever else was asked for."""
-    async with served() as port:
-        told = await asked(port, raw)
+    async with serve_sidecar() as port:
+        answer = await send_bytes(port, raw)
 
-    assert (told.split(b" ")[1], told.count(b"HTTP/1.")) == (status, 1), told
+    assert (answer.split(b" ")[1], answer.count(b"HTTP/1.")) == (status, 1), answer

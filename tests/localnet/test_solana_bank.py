@@ -21,13 +21,13 @@ class Busy(Rpc):
     """A node on a busy machine: so many transactions reach it after their blockhash has lapsed."""
 
     late = 0
-    submitted = 0
+    submission_count = 0
 
     async def ask(self, method: str, *params: Any) -> Any:
         """Return the result of a call; see `Rpc.ask`."""
         if method == "sendTransaction":
-            self.submitted += 1
-            if self.submitted <= self.late:
+            self.submission_count += 1
+            if self.submission_count <= self.late:
                 verb = {"verb": "advance", "blocks": 500}
                 async with self._session.post(f"{self.url}/control", json=verb) as answer:
                     assert answer.status == 200
@@ -38,7 +38,7 @@ class Busy(Rpc):
 def node() -> Iterator[str]:
     """A simulated node whose blockhashes are good for 400 slots; its address."""
     options = ["--port", "0", "--ws-port", "0", "--slot-seconds", "0.05", "--blockhash-seconds", "20"]
-    with prepared.serving("sim.solana", *options) as ready:
+    with prepared.run_ready("sim.solana", *options) as ready:
         yield str(ready["rpc"])
 
 
@@ -49,11 +49,11 @@ async def test_a_transaction_that_came_too_late_is_signed_again(node: str) -> No
         verbs, receiver = SolanaVerbs(rpc, Keypair()), str(Keypair().pubkey())
         await verbs.prepare()
         rpc.late = 2
-        made = await verbs.fund({"address": receiver, "amount": "1000000"})
-        assert rpc.submitted == 3
-        found = await rpc.ask("getBalance", receiver, {"commitment": "confirmed"})
-        assert found["value"] == 1_000_000
-        assert (await rpc.ask("getSignatureStatuses", [made["tx_id"]]))["value"][0]["err"] is None
+        fund_answer = await verbs.fund({"address": receiver, "amount": "1000000"})
+        assert rpc.submission_count == 3
+        balance = await rpc.ask("getBalance", receiver, {"commitment": "confirmed"})
+        assert balance["value"] == 1_000_000
+        assert (await rpc.ask("getSignatureStatuses", [fund_answer["tx_id"]]))["value"][0]["err"] is None
 
 
 async def test_a_node_that_is_always_too_late_is_given_up(node: str) -> None:
@@ -65,4 +65,4 @@ async def test_a_node_that_is_always_too_late_is_given_up(node: str) -> None:
         rpc.late = 100
         with pytest.raises(NodeFault, match="Blockhash not found"):
             await verbs.fund({"address": str(Keypair().pubkey()), "amount": "1000000"})
-        assert rpc.submitted == 5
+        assert rpc.submission_count == 5

@@ -41,20 +41,20 @@ class Shop:
         """Make a link of 8.41 USDC and return what its payer is asked for."""
         tenant, network = self.profile.tenants["first"], NETWORKS[lane]
         body = {"amount": 8.41, "currency": "USD", "label": "Order", "preferred_network": network}
-        told = {"Authorization": f"Bearer {tenant.key.read()}", "X-Tenant-Id": tenant.id}
-        made = await self.call("POST", "/v1/payment-links", body, **told)
-        return CheckoutRequest(USDC[network], tenant.payout[network], AMOUNT, f"weldproof:{made['token']}")
+        headers = {"Authorization": f"Bearer {tenant.key.read()}", "X-Tenant-Id": tenant.id}
+        link = await self.call("POST", "/v1/payment-links", body, **headers)
+        return CheckoutRequest(USDC[network], tenant.payout[network], AMOUNT, f"weldproof:{link['token']}")
 
-    async def listed(self, state: str, tx_id: str) -> dict[str, Any]:
+    async def wait_until_listed(self, state: str, tx_id: str) -> dict[str, Any]:
         """Wait until a transaction is listed in a state."""
         key = Path(self.ready["admin_key_file"]).read_text("ascii").strip()
         path = f"/internal/tenants/{self.profile.tenants['first'].id}/payments?state={state}"
         deadline = time.monotonic() + LISTED_SECONDS
         while time.monotonic() < deadline:
-            found = (await self.call("GET", path, Authorization=f"Bearer {key}"))["payments"]
-            for one in found:
-                if one["tx_id"].lower() == tx_id.lower():
-                    return dict(one)
+            payments = (await self.call("GET", path, Authorization=f"Bearer {key}"))["payments"]
+            for payment in payments:
+                if payment["tx_id"].lower() == tx_id.lower():
+                    return dict(payment)
             await asyncio.sleep(0.2)
         raise AssertionError(f"{tx_id} is not listed as {state}")
 
@@ -66,10 +66,10 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         yield Shop(ready, load(Path(ready["profile"])))
 
 
-async def way_of(payer: CheckoutPayer, bill: CheckoutRequest, what: str) -> str:
+async def way_of(payer: CheckoutPayer, bill: CheckoutRequest, way_name: str) -> str:
     """Pay a bill in one of the ways that pay another asset, and return the transaction."""
     ways = {one.name: one for one in await payer.list_other_assets(bill)}
-    return await ways[what].pay(bill)
+    return await ways[way_name].pay(bill)
 
 
 LOOK_ALIKE = {
@@ -88,15 +88,15 @@ async def test_what_pays_no_link_is_listed(shop: Shop, lane: str) -> None:
         way = "calldata" if lane == "base" else None
         more = (await shop.bill(lane)).with_changes(amount=AMOUNT + 1_590_000)
         surplus = await payer.settle(more)
-        two, other = await shop.bill(lane), await shop.bill(lane)
-        unclear = await payer.settle(two.with_changes(memo=f"{two.memo} {other.memo}"), way)
+        two, other_bill = await shop.bill(lane), await shop.bill(lane)
+        unclear = await payer.settle(two.with_changes(memo=f"{two.memo} {other_bill.memo}"), way)
         fake = await way_of(payer, await shop.bill(lane), LOOK_ALIKE[lane])
-        found = await shop.listed("surplus", surplus)
-        assert (found["reason"], found["amount"], found["surplus"]) == ("surplus", "10000000", "1590000")
-        found = await shop.listed("ambiguous", unclear)
-        assert (found["reason"], found["token"]) == ("ambiguous_memo", two.memo.partition(":")[2])
-        found = await shop.listed("other_asset", fake)
-        assert found["reason"] == "wrong_asset"
-        assert found["asset_id"].lower() != USDC[NETWORKS[lane]].lower()
+        payment = await shop.wait_until_listed("surplus", surplus)
+        assert (payment["reason"], payment["amount"], payment["surplus"]) == ("surplus", "10000000", "1590000")
+        payment = await shop.wait_until_listed("ambiguous", unclear)
+        assert (payment["reason"], payment["token"]) == ("ambiguous_memo", two.memo.partition(":")[2])
+        payment = await shop.wait_until_listed("other_asset", fake)
+        assert payment["reason"] == "wrong_asset"
+        assert payment["asset_id"].lower() != USDC[NETWORKS[lane]].lower()
     finally:
         await below.close()

@@ -60,17 +60,17 @@ def start(
     words, log = ["up", *form, "--port-base", "0", "--data-dir", "stack", *options], folder / "up.log"
     process: prepared.Prepared | subprocess.Popen[bytes]
     with os.fdopen(reading, encoding="utf-8") as stdout:
-        with os.fdopen(writing, "wb") as said, log.open("wb") as stderr:
+        with os.fdopen(writing, "wb") as ready_pipe, log.open("wb") as stderr:
             if anew:
                 command = [sys.executable, "-m", "localnet", *words]
-                process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=stderr)
+                process = subprocess.Popen(command, cwd=folder, stdout=ready_pipe, stderr=stderr)
             else:
                 process = prepared.start(
                     "localnet",
                     *words,
                     env={**os.environ, **(environment or {})},
                     cwd=folder,
-                    stdout=said,
+                    stdout=ready_pipe,
                     stderr=stderr,
                 )
         stack = Started(process, stdout, log)
@@ -156,13 +156,13 @@ def test_chains_alone_come_up_beside_a_server_of_somebodys_own(tmp_path: Path) -
         assert Path(ready["clock_file"]).read_text("ascii").strip() == "0"
         assert not (tmp_path / "weldproof.toml").exists()
         assert int(Path(ready["settler_key_file"]).read_text("ascii"), 16)
-        asked = urllib.request.Request(f"{ready['algod']}/v2/accounts/{ready['payout_second_algorand']}")
-        asked.add_header("X-Algo-API-Token", Path(ready["algod_token_file"]).read_text("ascii").strip())
-        with urllib.request.urlopen(asked, timeout=600) as answer:
+        account_request = urllib.request.Request(f"{ready['algod']}/v2/accounts/{ready['payout_second_algorand']}")
+        account_request.add_header("X-Algo-API-Token", Path(ready["algod_token_file"]).read_text("ascii").strip())
+        with urllib.request.urlopen(account_request, timeout=600) as answer:
             assert {one["asset-id"] for one in json.loads(answer.read())["assets"]} >= {10458941, 31566704}
         chains = {urlsplit(ready[name]).port for name in ("algod", "indexer", "base", "base_sepolia", "solana")}
-        bound = _listening([int(pid) for pid in (stack.process.pid, *dict(ready["pids"]).values())])
-        assert bound == chains | {urlsplit(ready["solana_ws"]).port}
+        bound_ports = _list_ports([int(pid) for pid in (stack.process.pid, *dict(ready["pids"]).values())])
+        assert bound_ports == chains | {urlsplit(ready["solana_ws"]).port}
         assert stack.end() == 0
 
 
@@ -176,17 +176,21 @@ def test_the_lines_for_a_server_of_somebodys_own_are_whole(tmp_path: Path) -> No
         lines = [one.replace("\\\n", "").partition("\n")[0] for one in "".join(said).split("weldproof init URL ")[1:]]
         assert len(lines) == 2
         for line in lines:
-            given = dict(zip(words := line.split(), words[1:], strict=False))
-            assert listens(given["--base-rpc"])
-            assert Path(given["--clock"]).read_text("ascii").strip() == "0"
+            options = dict(zip(words := line.split(), words[1:], strict=False))
+            assert listens(options["--base-rpc"])
+            assert Path(options["--clock"]).read_text("ascii").strip() == "0"
         assert stack.end() == 0
 
 
-def _listening(pids: list[int]) -> set[int]:
+def _list_ports(pids: list[int]) -> set[int]:
     """Return the TCP ports at which processes listen, or would be heard."""
-    owned = {str(one.readlink()) for pid in pids for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()}
+    socket_names = {
+        str(one.readlink()) for pid in pids for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()
+    }
     lines = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
-    return {int(one[1].rpartition(":")[2], 16) for one in lines if one[3] == "0A" and f"socket:[{one[9]}]" in owned}
+    return {
+        int(one[1].rpartition(":")[2], 16) for one in lines if one[3] == "0A" and f"socket:[{one[9]}]" in socket_names
+    }
 
 
 def test_the_gateway_takes_receipts_of_the_rail_beside_it(tmp_path: Path) -> None:
@@ -198,9 +202,9 @@ def test_the_gateway_takes_receipts_of_the_rail_beside_it(tmp_path: Path) -> Non
         ready = ready_line(stack)
         key = KeyFile(tmp_path / "stack" / "rail" / "signing_key.pem", WpClock(), 365)().active
         body = json.dumps({"jws": sign_compact(CLAIMS, key)}).encode()
-        asked = urllib.request.Request(ready["gateway"] + "/v1/receipt/verify", body)
-        asked.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(asked, timeout=600) as answer:
+        verify_request = urllib.request.Request(ready["gateway"] + "/v1/receipt/verify", body)
+        verify_request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(verify_request, timeout=600) as answer:
             report = json.loads(answer.read())
         assert (report["verified"], report["key_source"], report["kid"]) == (True, "platform", key.public.kid)
         assert "--setting WP_SERVICE_WORD=" in (tmp_path / "up.log").read_text()
@@ -233,13 +237,13 @@ def test_secrets_are_in_files_of_their_owner_and_in_no_argument(tmp_path: Path) 
 
 def test_a_taken_port_is_named(tmp_path: Path) -> None:
     """The launcher says which port is taken and what to do, and ends with 4."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as taken_port:
+        port = taken_port.getsockname()[1]
         words = [sys.executable, "-m", "localnet", "up", "--port-base", str(port), "--data-dir", "stack"]
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 4
-    assert f"port {port}" in done.stderr
-    assert "--port-base" in done.stderr
+        result = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600)
+    assert result.returncode == 4
+    assert f"port {port}" in result.stderr
+    assert "--port-base" in result.stderr
 
 
 def test_a_stack_of_one_lane_starts_that_chain_alone(tmp_path: Path) -> None:
@@ -283,12 +287,14 @@ def test_a_stack_that_starts_again_keeps_its_webhook_destinations(tmp_path: Path
     for _ in range(2):
         with start(tmp_path, "--lane", "algorand", "--surface", "gateway") as stack:
             ready = ready_line(stack)
-            told = target.load(tmp_path / "weldproof.toml").webhook.destinations
-            starts.append({name: (one.url, one.secret.read(), one.tenant, one.events) for name, one in told.items()})
-            for name, one in told.items():
-                assert ready[f"webhook_{name}"] == one.url
-                assert Path(ready[f"webhook_{name}_secret_file"]) == one.secret.file
-                assert one.secret.read() not in json.dumps(ready)
+            destinations = target.load(tmp_path / "weldproof.toml").webhook.destinations
+            starts.append(
+                {name: (one.url, one.secret.read(), one.tenant, one.events) for name, one in destinations.items()}
+            )
+            for name, destination in destinations.items():
+                assert ready[f"webhook_{name}"] == destination.url
+                assert Path(ready[f"webhook_{name}_secret_file"]) == destination.secret.file
+                assert destination.secret.read() not in json.dumps(ready)
             assert stack.end() == 0
     first, again = starts
     assert first == again

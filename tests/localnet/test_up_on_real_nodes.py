@@ -18,7 +18,7 @@ import pytest
 
 from conformance import target
 from localnet.state import Process
-from tests.conformance.served import served
+from tests.conformance.served import serve
 from tests.stack import running_stack
 
 UP = [sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0", "--data-dir", "stack"]
@@ -28,13 +28,13 @@ def without_algod(folder: Path) -> dict[str, str]:
     """Return an environment in which no Algorand node can be found."""
     empty = folder / "no-programs"
     empty.mkdir(exist_ok=True)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ALGOD_", "INDEXER_"))}
-    return {**kept, "PATH": str(empty)}
+    kept_variables = {name: value for name, value in os.environ.items() if not name.startswith(("ALGOD_", "INDEXER_"))}
+    return {**kept_variables, "PATH": str(empty)}
 
 
 def test_a_missing_node_is_named_and_not_replaced(tmp_path: Path) -> None:
     """Without an Algorand node `--chains localnet` ends with 3, and says what is missing and what to write instead."""
-    done = subprocess.run(
+    result = subprocess.run(
         [*UP, "--chains", "localnet"],
         cwd=tmp_path,
         env=without_algod(tmp_path),
@@ -43,10 +43,10 @@ def test_a_missing_node_is_named_and_not_replaced(tmp_path: Path) -> None:
         timeout=600,
         check=False,
     )
-    assert done.returncode == 3
-    assert done.stdout == ""
+    assert result.returncode == 3
+    assert result.stdout == ""
     for word in ("Algorand", "ALGOD_URL", "algokit", "--chains localnet,algorand=sim"):
-        assert word in done.stderr
+        assert word in result.stderr
 
 
 @pytest.fixture
@@ -59,9 +59,9 @@ def funder(tmp_path: Path) -> Path:
     return path
 
 
-def refused(folder: Path, **settings: str) -> str:
+def start_refused(folder: Path, **settings: str) -> str:
     """Start a stack that must end with 3 for what its environment names, and return what it printed."""
-    done = subprocess.run(
+    result = subprocess.run(
         [*UP, "--chains", "localnet", "--lane", "algorand"],
         cwd=folder,
         env={**without_algod(folder), **settings},
@@ -70,25 +70,25 @@ def refused(folder: Path, **settings: str) -> str:
         timeout=600,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (3, ""), done.stderr
-    return done.stderr
+    assert (result.returncode, result.stdout) == (3, ""), result.stderr
+    return result.stderr
 
 
 def test_an_algod_that_does_not_answer_is_named(tmp_path: Path, funder: Path) -> None:
     """An address at which nothing listens is reported, and no simulator takes its place."""
-    said = refused(tmp_path, ALGOD_URL="http://127.0.0.1:9", ALGOD_FUNDER_FILE=str(funder))
-    assert "no algod answers at http://127.0.0.1:9" in said
-    assert "or or" not in said
+    error_text = start_refused(tmp_path, ALGOD_URL="http://127.0.0.1:9", ALGOD_FUNDER_FILE=str(funder))
+    assert "no algod answers at http://127.0.0.1:9" in error_text
+    assert "or or" not in error_text
 
 
 def test_a_funder_without_words_is_named(tmp_path: Path) -> None:
     """A missing file, and one without a mnemonic, are two refusals that name the setting; no key is printed."""
     words = tmp_path / "words"
-    missing = refused(tmp_path, ALGOD_URL="http://127.0.0.1:9", ALGOD_FUNDER_FILE=str(words))
+    error_text = start_refused(tmp_path, ALGOD_URL="http://127.0.0.1:9", ALGOD_FUNDER_FILE=str(words))
     words.write_text("abandon " * 24 + "secretish\n")
-    wrong = refused(tmp_path, ALGOD_URL="http://127.0.0.1:9", ALGOD_FUNDER_FILE=str(words))
-    unset = refused(tmp_path, ALGOD_URL="http://127.0.0.1:9")
-    assert all("ALGOD_FUNDER_FILE" in said for said in (missing, wrong, unset))
+    wrong = start_refused(tmp_path, ALGOD_URL="http://127.0.0.1:9", ALGOD_FUNDER_FILE=str(words))
+    unset = start_refused(tmp_path, ALGOD_URL="http://127.0.0.1:9")
+    assert all("ALGOD_FUNDER_FILE" in said for said in (error_text, wrong, unset))
     assert "secretish" not in wrong
 
 
@@ -97,49 +97,49 @@ PARAMS = "/v2/transactions/params"
 
 
 @pytest.mark.parametrize(
-    ("genesis_hash", "named"),
+    ("genesis_hash", "named_setting"),
     [
         ("wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=", "is of Algorand's main network, whose money is real"),
         ("SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=", "is of Algorand's public TestNet"),
     ],
 )
 def test_nothing_is_created_or_funded_on_public_networks(
-    tmp_path: Path, funder: Path, genesis_hash: str, named: str
+    tmp_path: Path, funder: Path, genesis_hash: str, named_setting: str
 ) -> None:
     """A forwarded port makes such a node local, and the sidecar's verbs would give real money away."""
     params = {**PRIVATE, "genesis-hash": genesis_hash}
-    with served(lambda _, path, *__: (200, params if path == PARAMS else {})) as node:
-        said = refused(tmp_path, ALGOD_URL=node.url, ALGOD_FUNDER_FILE=str(funder))
-    assert named in said
+    with serve(lambda _, path, *__: (200, params if path == PARAMS else {})) as node:
+        error_text = start_refused(tmp_path, ALGOD_URL=node.url, ALGOD_FUNDER_FILE=str(funder))
+    assert named_setting in error_text
     assert {path for _, path in node.calls} == {PARAMS}
 
 
 def test_a_funder_without_algos_is_named(tmp_path: Path, funder: Path) -> None:
     """What it holds is asked before anything is sent, and how much it needs is printed."""
-    with served(lambda _, path, *__: (200, PRIVATE if path == PARAMS else {"amount": 7})) as node:
-        said = refused(tmp_path, ALGOD_URL=node.url, ALGOD_FUNDER_FILE=str(funder))
-    assert "holds 7 microAlgos" in said
-    assert "10000000 microAlgos" in said
+    with serve(lambda _, path, *__: (200, PRIVATE if path == PARAMS else {"amount": 7})) as node:
+        error_text = start_refused(tmp_path, ALGOD_URL=node.url, ALGOD_FUNDER_FILE=str(funder))
+    assert "holds 7 microAlgos" in error_text
+    assert "10000000 microAlgos" in error_text
 
 
 def test_a_token_that_algod_refuses_is_named(tmp_path: Path, funder: Path) -> None:
     """A wrong token is reported with the settings that give it."""
-    with served(lambda *_: (401, {"message": "Invalid API Token"})) as node:
-        said = refused(tmp_path, ALGOD_URL=node.url, ALGOD_FUNDER_FILE=str(funder), ALGOD_TOKEN="wrong")
-    assert "refuses the token" in said
-    assert "ALGOD_TOKEN_FILE" in said
+    with serve(lambda *_: (401, {"message": "Invalid API Token"})) as node:
+        error_text = start_refused(tmp_path, ALGOD_URL=node.url, ALGOD_FUNDER_FILE=str(funder), ALGOD_TOKEN="wrong")
+    assert "refuses the token" in error_text
+    assert "ALGOD_TOKEN_FILE" in error_text
 
 
 def test_an_indexer_that_is_given_is_asked(tmp_path: Path, funder: Path) -> None:
     """An indexer that does not answer, or is not one, is refused: a dead one would be found when a search needs it."""
-    held = {"amount": 10**12, "created-assets": []}
-    given = {"ALGOD_FUNDER_FILE": str(funder), "INDEXER_URL": "http://127.0.0.1:9"}
-    with served(lambda _, path, *__: (200, PRIVATE if path == PARAMS else held)) as node:
-        dead = refused(tmp_path, ALGOD_URL=node.url, **given)
-        other = refused(tmp_path, ALGOD_URL=node.url, **given | {"INDEXER_URL": node.url})
+    account = {"amount": 10**12, "created-assets": []}
+    settings_given = {"ALGOD_FUNDER_FILE": str(funder), "INDEXER_URL": "http://127.0.0.1:9"}
+    with serve(lambda _, path, *__: (200, PRIVATE if path == PARAMS else account)) as node:
+        dead = start_refused(tmp_path, ALGOD_URL=node.url, **settings_given)
+        error_text = start_refused(tmp_path, ALGOD_URL=node.url, **settings_given | {"INDEXER_URL": node.url})
     assert "no indexer answers at http://127.0.0.1:9" in dead
-    assert "is not an indexer" in other
-    assert all("unset INDEXER_URL" in said for said in (dead, other))
+    assert "is not an indexer" in error_text
+    assert all("unset INDEXER_URL" in said for said in (dead, error_text))
 
 
 @pytest.mark.slow
@@ -170,21 +170,21 @@ def test_ctrl_c_while_nodes_start_leaves_nothing(tmp_path: Path) -> None:
     words = [*UP, "--chains", "localnet,algorand=sim", "--no-working-profile"]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as stack:
         log = tmp_path / "stack" / "logs" / "surfpool.log"
-        started: list[Process] = []
+        processes: list[Process] = []
         ends = time.monotonic() + 600
-        while not (log.exists() and started):  # the log is there a moment before the first process
+        while not (log.exists() and processes):  # the log is there a moment before the first process
             assert time.monotonic() < ends
-            started = [Process.of(pid) for pid in _children(stack.pid)]
+            processes = [Process.of(pid) for pid in _children(stack.pid)]
             time.sleep(0.01)
         stack.send_signal(signal.SIGINT)
         out, err = stack.communicate(timeout=600)
     assert (stack.returncode, out) == (0, b""), err
-    assert started
-    assert not any(one.runs for one in started)
+    assert processes
+    assert not any(one.runs for one in processes)
 
 
 def _children(pid: int) -> list[int]:
-    found = []
+    child_pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
@@ -192,8 +192,8 @@ def _children(pid: int) -> list[int]:
             except OSError:
                 continue
             if int(fields[1]) == pid:
-                found.append(int(entry.name))
-    return found
+                child_pids.append(int(entry.name))
+    return child_pids
 
 
 @pytest.mark.slow
@@ -211,17 +211,17 @@ def test_a_lane_runs_on_an_algod_of_the_operators(tmp_path: Path, funder: Path) 
             "ALGOD_FUNDER_FILE": str(funder),
         }
         rows = ("RAIL-PAY-02", "RAIL-PAY-09", "GW-CHK-03")
-        created = [_run_on(tmp_path, environment, words, "--lane", "algorand", *rows)]
+        runs = [_run_on(tmp_path, environment, words, "--lane", "algorand", *rows)]
         # Beside main networks one tenant has a live key, which does not reach the local network.
         beside = ("--chains", "localnet,base=sim", "--lane", "base", "GW-CHK-13")
-        created.append(_run_on(tmp_path, environment, words, "--lane", "algorand", *beside))
-        assert created[0] == created[1]
-        assert created[0] not in {"31566704", "10458941"}
+        runs.append(_run_on(tmp_path, environment, words, "--lane", "algorand", *beside))
+        assert runs[0] == runs[1]
+        assert runs[0] not in {"31566704", "10458941"}
 
 
 def _run_on(folder: Path, environment: dict[str, str], words: str, *options: str) -> str:
     """Run rows on the operator's node, and return the id of the USDC that was paid in."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "conformance", "run", "--chains", "localnet", "--report", "json", "-v", *options],
         cwd=folder,
         env={**without_algod(folder), "PATH": os.environ["PATH"], **environment},
@@ -230,13 +230,13 @@ def _run_on(folder: Path, environment: dict[str, str], words: str, *options: str
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "on real nodes" in done.stderr
-    assert urlsplit(environment["ALGOD_URL"]).netloc in done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "on real nodes" in result.stderr
+    assert urlsplit(environment["ALGOD_URL"]).netloc in result.stdout
     log = gzip.decompress((folder / "report" / "events.ndjson.gz").read_bytes()).decode()
     assert words not in log
-    assets = re.findall(r"^ *chains\.algorand\.asset = ([0-9]+)$", done.stdout, re.MULTILINE)
-    assert len(assets) == 1, done.stdout
+    assets = re.findall(r"^ *chains\.algorand\.asset = ([0-9]+)$", result.stdout, re.MULTILINE)
+    assert len(assets) == 1, result.stdout
     return str(assets[0])
 
 
@@ -251,20 +251,20 @@ def _control(url: str, verb: str, **members: str) -> None:
 @pytest.mark.parametrize("text", ["localnet,algorand", "mainnet"])
 def test_kinds_that_are_none_are_a_usage_fault(tmp_path: Path, text: str) -> None:
     """A word that is no kind of chain ends with 2 before anything starts."""
-    done = subprocess.run(
+    result = subprocess.run(
         [*UP, "--chains", text], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
     )
-    assert done.returncode == 2
-    assert "localnet" in done.stderr
+    assert result.returncode == 2
+    assert "localnet" in result.stderr
 
 
 # An answer to GET /health in the form of the indexer's API description.
 HEALTH = {"db-available": True, "is-migrating": False, "message": "12", "round": 12, "version": "3.8.0"}
 
 
-def examined(folder: Path, **settings: str) -> dict[str, Any]:
+def run_doctor(folder: Path, **settings: str) -> dict[str, Any]:
     """Return what doctor finds of Algorand."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "localnet", "doctor", "--json"],
         cwd=folder,
         env={**without_algod(folder), **settings},
@@ -273,29 +273,29 @@ def examined(folder: Path, **settings: str) -> dict[str, Any]:
         timeout=600,
         check=False,
     )
-    found: dict[str, Any] = next(one for one in json.loads(done.stdout) if one["chain"] == "algorand")
-    assert done.returncode == 3 or found["ready"]
-    return found
+    finding: dict[str, Any] = next(one for one in json.loads(result.stdout) if one["chain"] == "algorand")
+    assert result.returncode == 3 or finding["ready"]
+    return finding
 
 
 def test_doctor_asks_the_operators_node(tmp_path: Path, funder: Path) -> None:
     """Doctor is ready only where a start would be: it names network, round and indexer, or what is wrong."""
-    held = {"amount": 10**12, "created-assets": []}
+    account = {"amount": 10**12, "created-assets": []}
     settings = {"ALGOD_FUNDER_FILE": str(funder)}
     with (
-        served(lambda _, path, *__: (200, PRIVATE if path == PARAMS else held)) as node,
-        served(lambda *_: (200, HEALTH)) as indexer,
+        serve(lambda _, path, *__: (200, PRIVATE if path == PARAMS else account)) as node,
+        serve(lambda *_: (200, HEALTH)) as indexer,
     ):
-        alone = examined(tmp_path, ALGOD_URL=node.url, **settings)
-        both = examined(tmp_path, ALGOD_URL=node.url, INDEXER_URL=indexer.url, **settings)
-        dead = examined(tmp_path, ALGOD_URL=node.url, INDEXER_URL="http://127.0.0.1:9", **settings)
-        poor = examined(tmp_path, ALGOD_URL=node.url)
-    away = examined(tmp_path, ALGOD_URL="http://127.0.0.1:9", **settings)
-    assert (alone["ready"], both["ready"]) == (True, True)
+        alone = run_doctor(tmp_path, ALGOD_URL=node.url, **settings)
+        both_nodes = run_doctor(tmp_path, ALGOD_URL=node.url, INDEXER_URL=indexer.url, **settings)
+        dead = run_doctor(tmp_path, ALGOD_URL=node.url, INDEXER_URL="http://127.0.0.1:9", **settings)
+        poor = run_doctor(tmp_path, ALGOD_URL=node.url)
+    away = run_doctor(tmp_path, ALGOD_URL="http://127.0.0.1:9", **settings)
+    assert (alone["ready"], both_nodes["ready"]) == (True, True)
     assert "network weldproof-v1, round 12, USDC is created at the start, no indexer" in alone["how"]
-    assert f"indexer {indexer.url}" in both["how"]
+    assert f"indexer {indexer.url}" in both_nodes["how"]
     assert {path for _, path in indexer.calls} == {"/health"}
-    for found, named in ((dead, "INDEXER_URL"), (poor, "ALGOD_FUNDER_FILE"), (away, "start it")):
-        assert found["ready"] is False
-        assert named in found["remedy"]
+    for finding, named_setting in ((dead, "INDEXER_URL"), (poor, "ALGOD_FUNDER_FILE"), (away, "start it")):
+        assert finding["ready"] is False
+        assert named_setting in finding["remedy"]
     assert "or or" not in away["remedy"]

@@ -28,42 +28,42 @@ def file_of(script: str) -> Path:
     return FOLDER / f"{Path(script).stem}.txt"
 
 
-def pinned(script: str) -> str:
+def pin_requirements(script: str) -> str:
     """Return the requirements of an example: a package and its version a line, by name."""
-    found: dict[str, str] = {}
-    for name in _imported(EXAMPLES / script):
-        _add(Requirement(_EXTRAS.get(name, name)), found)
-    return "".join(f"{name}=={version}\n" for name, version in sorted(found.items()))
+    versions: dict[str, str] = {}
+    for name in _list_imports(EXAMPLES / script):
+        _add(Requirement(_EXTRAS.get(name, name)), versions)
+    return "".join(f"{name}=={version}\n" for name, version in sorted(versions.items()))
 
 
-def _imported(script: Path) -> Iterator[str]:
+def _list_imports(script: Path) -> Iterator[str]:
     """Yield the distributions that a script imports from."""
     homes = packages_distributions()
     for node in ast.walk(ast.parse(script.read_text("utf-8"))):
         names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names:
-            yield _spelled(homes[name][0])
+            yield _normalise_name(homes[name][0])
 
 
-def _add(wanted: Requirement, found: dict[str, str]) -> None:
-    name = _spelled(wanted.name)
+def _add(requirement: Requirement, versions: dict[str, str]) -> None:
+    name = _normalise_name(requirement.name)
     home = distribution(name)
-    if name in found and not wanted.extras:
+    if name in versions and not requirement.extras:
         return
-    found[name] = home.version
+    versions[name] = home.version
     for text in home.requires or ():
         inner = Requirement(text)
-        extras = [{"extra": extra} for extra in ("", *wanted.extras)]
+        extras = [{"extra": extra} for extra in ("", *requirement.extras)]
         if inner.marker is None or any(inner.marker.evaluate(one) for one in extras):
-            _add(inner, found)
+            _add(inner, versions)
 
 
-def _spelled(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for one in SCRIPTS:
-        file_of(one).write_text(pinned(one), "ascii")
+        file_of(one).write_text(pin_requirements(one), "ascii")

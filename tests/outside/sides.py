@@ -18,7 +18,7 @@ from web3 import Web3
 
 from tests.algorand_signing import opt_in
 
-GIVEN = 1_000_000
+FUNDED_AMOUNT = 1_000_000
 BALANCE_OF = {
     "type": "function",
     "name": "balanceOf",
@@ -45,7 +45,7 @@ class Side(Protocol):
         """Return what an address holds, in atomic units of USDC."""
 
 
-def asked(url: str, document: object) -> Any:
+def post_json(url: str, document: object) -> Any:
     """Return what a JSON POST is answered."""
     request = urllib.request.Request(url, json.dumps(document).encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=600) as answer:
@@ -70,12 +70,12 @@ class BaseSide:
 
     def control(self, verb: str, **members: object) -> None:
         """Carry out a control verb."""
-        assert asked(f"{self.url}/control", {"verb": verb, **members})["ok"]
+        assert post_json(f"{self.url}/control", {"verb": verb, **members})["ok"]
 
     def new_account(self) -> LocalAccount:
         """Return a fresh account with a dollar."""
         fresh: LocalAccount = Account.create()
-        self.control("mint", address=fresh.address, amount=str(GIVEN))
+        self.control("mint", address=fresh.address, amount=str(FUNDED_AMOUNT))
         return fresh
 
     def new_payer(self, key_file: Path) -> str:
@@ -107,17 +107,17 @@ class SolanaSide:
         """Write a key as solana-keygen does; the account gets coin for fees too."""
         fresh = Keypair()
         key_file.write_text(fresh.to_json(), "ascii")
-        for verb, amount in (("fund", 1_000_000_000), ("mint", GIVEN)):
-            given = {"verb": verb, "address": str(fresh.pubkey()), "amount": str(amount)}
-            assert asked(f"{self.url}/control", given)["ok"]
+        for verb, amount in (("fund", 1_000_000_000), ("mint", FUNDED_AMOUNT)):
+            verb_members = {"verb": verb, "address": str(fresh.pubkey()), "amount": str(amount)}
+            assert post_json(f"{self.url}/control", verb_members)["ok"]
         return str(fresh.pubkey())
 
     def dollars(self, address: str) -> int:
         """Ask for the associated token account."""
-        held = get_associated_token_address(Pubkey.from_string(address), Pubkey.from_string(self.usdc))
-        parameters = [str(held), {"commitment": "confirmed"}]
+        token_account = get_associated_token_address(Pubkey.from_string(address), Pubkey.from_string(self.usdc))
+        parameters = [str(token_account), {"commitment": "confirmed"}]
         call = {"jsonrpc": "2.0", "id": 1, "method": "getTokenAccountBalance", "params": parameters}
-        return int(asked(self.url, call)["result"]["value"]["amount"])
+        return int(post_json(self.url, call)["result"]["value"]["amount"])
 
 
 class AlgorandSide:
@@ -138,7 +138,7 @@ class AlgorandSide:
 
     def control(self, verb: str, **members: object) -> None:
         """Carry out a control verb."""
-        assert asked(f"{self.url}/control", {"verb": verb, **members})["ok"]
+        assert post_json(f"{self.url}/control", {"verb": verb, **members})["ok"]
 
     def new_payer(self, key_file: Path) -> str:
         """Write a key in base64, seed and public key; the account gets coin for fees too."""
@@ -146,10 +146,10 @@ class AlgorandSide:
         key_file.write_text(key, "ascii")
         self.control("fund", address=address, amount="10000000")
         opt_in(self.algod, key, self.usdc)
-        self.control("mint", address=address, amount=str(GIVEN))
+        self.control("mint", address=address, amount=str(FUNDED_AMOUNT))
         return str(address)
 
     def dollars(self, address: str) -> int:
         """Ask for the holding."""
-        held: Any = self.algod.account_asset_info(address, self.usdc)
-        return int(held["asset-holding"]["amount"])
+        asset_info: Any = self.algod.account_asset_info(address, self.usdc)
+        return int(asset_info["asset-holding"]["amount"])

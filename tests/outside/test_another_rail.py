@@ -31,13 +31,13 @@ ROWS = ("RAIL-PAY-01", "RAIL-PAY-02", "RAIL-WELD-01", "RAIL-WELD-02", "RAIL-WELD
 def another_rail(stack: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a rail on the same chains with its own port, word, prices, payees, keys and PostgreSQL."""
     folder = tmp_path_factory.mktemp("another")
-    with private_cluster() as dsn, socket.create_server(("127.0.0.1", 0)) as listening:
-        address = f"http://localhost:{listening.getsockname()[1]}"
+    with private_cluster() as dsn, socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"http://localhost:{listener.getsockname()[1]}"
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("WP_")},
             **_payees(stack, folder),
             "WP_MODE": "test",
-            "WP_RAIL_FD": str(listening.fileno()),
+            "WP_RAIL_FD": str(listener.fileno()),
             "WP_RAIL_PUBLIC_URL": address,
             "WP_RAIL_DATA_DIR": str(folder / "rail"),
             "WP_RAIL_DB": dsn,
@@ -50,7 +50,7 @@ def another_rail(stack: Mapping[str, str], tmp_path_factory: pytest.TempPathFact
             "WP_NODE_BASE_MAINNET": stack["base"],
             "WP_NODE_SOLANA_MAINNET": stack["solana"],
         }
-        with _process(environment, listening):
+        with _process(environment, listener):
             _wait(f"{address}/health")
             yield address
 
@@ -107,11 +107,11 @@ def _control(url: str, verb: str, address: str, amount: int) -> None:
 
 
 @contextmanager
-def _process(environment: Mapping[str, str], listening: socket.socket) -> Iterator[None]:
-    handed = [listening.fileno()]
-    written = sys.__stderr__
-    assert written is not None
-    process = prepared.start("reference.rail", env=environment, pass_fds=handed, stdout=written, stderr=written)
+def _process(environment: Mapping[str, str], listener: socket.socket) -> Iterator[None]:
+    passed_fds = [listener.fileno()]
+    output = sys.__stderr__
+    assert output is not None
+    process = prepared.start("reference.rail", env=environment, pass_fds=passed_fds, stdout=output, stderr=output)
     try:
         yield
     finally:
@@ -129,5 +129,5 @@ def _wait(url: str) -> None:
 
 
 def _weldproof(folder: Path, *words: str) -> None:
-    done = prepared.run("conformance", *words, env=os.environ, cwd=folder, timeout=600)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    result = prepared.run("conformance", *words, env=os.environ, cwd=folder, timeout=600)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from x402.http.utils import decode_payment_required_header
 
 from tests import prepared
-from tests.conformance.wrong_targets import answering, standing
+from tests.conformance.wrong_targets import answer_all, serve_connections
 
 SERVER = Path(__file__).parent / "x402" / "stock_server.py"
 PATIENT = ("--seconds", "300", "--timeout", "60")
@@ -39,10 +39,10 @@ def shop() -> Iterator[str]:
             process.kill()
 
 
-def looked(url: str) -> tuple[int, dict[str, Any]]:
+def run_check(url: str) -> tuple[int, dict[str, Any]]:
     """Return the exit code of a look and its JSON."""
-    done = prepared.run("conformance", "check", url, "--json", *PATIENT, env=os.environ, timeout=600)
-    return done.returncode, json.loads(done.stdout)
+    result = prepared.run("conformance", "check", url, "--json", *PATIENT, env=os.environ, timeout=600)
+    return result.returncode, json.loads(result.stdout)
 
 
 def verdicts(document: Mapping[str, Any]) -> dict[str, str]:
@@ -60,11 +60,11 @@ def test_the_stock_server_keeps_the_standard(shop: str) -> None:
 
     It charges for GET alone: Flask answers HEAD by the same handler, which so runs without a payment (X402-29).
     """
-    code, document = looked(shop)
+    code, document = run_check(shop)
     assert code == 0, document["grade"]
-    rest = {name: one for name, one in verdicts(document).items() if one != "pass"}
-    assert rest.keys() == {"X402-16", "X402-18", "X402-21", "X402-29"}
-    assert rest["X402-29"] == "warn"
+    other_verdicts = {name: one for name, one in verdicts(document).items() if one != "pass"}
+    assert other_verdicts.keys() == {"X402-16", "X402-18", "X402-21", "X402-29"}
+    assert other_verdicts["X402-29"] == "warn"
     assert document["x402"]["kind"].endswith("offers of exact on Base Sepolia (no weld)")
     assert "RAIL-WELD-01" in document["not_applicable"][0]["rows"]
 
@@ -101,14 +101,14 @@ def test_a_copy_with_one_fault_fails(name: str, shop: str) -> None:
     terms = json.loads(base64.b64decode(header_of(shop)))
     header = base64.b64encode(json.dumps(change(terms)).encode()).decode()
     assert _is_read(header) is readable
-    code, found = _copied(header)
-    assert (code, found[rule]) == (1, "fail"), found
+    code, row_verdicts = _check_copy(header)
+    assert (code, row_verdicts[rule]) == (1, "fail"), row_verdicts
 
 
 def test_a_copy_without_fault_passes(shop: str) -> None:
     """The control of the others: the same way, nothing changed."""
-    code, found = _copied(header_of(shop))
-    assert (code, "fail" in found.values()) == (0, False), found
+    code, row_verdicts = _check_copy(header_of(shop))
+    assert (code, "fail" in row_verdicts.values()) == (0, False), row_verdicts
 
 
 @pytest.mark.parametrize("form", ["plain JSON", "base64url", "no padding", "no header"])
@@ -123,13 +123,13 @@ def test_a_header_that_is_not_base64_of_json_fails(form: str, shop: str) -> None
         "no header": None,
     }[form]
     assert made is None or form != "base64url" or set(made) & set("-_")
-    code, found = _copied(made)
-    assert (code, found["X402-02" if form == "no header" else "X402-03"]) == (1, "fail"), found
+    code, row_verdicts = _check_copy(made)
+    assert (code, row_verdicts["X402-02" if form == "no header" else "X402-03"]) == (1, "fail"), row_verdicts
 
 
 def test_our_own_rail_is_more_than_that(stack: dict[str, str]) -> None:
     """It keeps the standard and has a weld; its own requirements are judged, and a price for the rest is named."""
-    code, document = looked(stack["rail"])
+    code, document = run_check(stack["rail"])
     assert code == 0, document["grade"]
     assert document["x402"]["welded"] is True
     assert {one["verdict"] for one in document["requirements"]} == {"pass"}
@@ -138,12 +138,12 @@ def test_our_own_rail_is_more_than_that(stack: dict[str, str]) -> None:
     assert document["not_applicable"] == []
 
 
-def _copied(header: str | None) -> tuple[int, dict[str, str]]:
+def _check_copy(header: str | None) -> tuple[int, dict[str, str]]:
     fields = (
         ["Cache-Control: no-store"] if header is None else ["Cache-Control: no-store", f"PAYMENT-REQUIRED: {header}"]
     )
-    with standing(answering("402 Payment Required", b"{}", *fields)) as place:
-        code, document = looked(f"http://{place}/weather")
+    with serve_connections(answer_all("402 Payment Required", b"{}", *fields)) as place:
+        code, document = run_check(f"http://{place}/weather")
     return code, verdicts(document)
 
 

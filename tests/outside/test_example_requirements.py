@@ -6,13 +6,15 @@ import json
 
 import pytest
 
-from tests.outside.example_requirements import EXAMPLES, FOLDER, SCRIPTS, file_of, pinned
+from tests.outside.example_requirements import EXAMPLES, FOLDER, SCRIPTS, file_of, pin_requirements
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_what_a_script_needs_is_pinned(script: str) -> None:
     """Its file has every package that it needs, in the version that it is tested with, and no other."""
-    assert file_of(script).read_text("ascii") == pinned(script), "python -m tests.outside.example_requirements"
+    assert file_of(script).read_text("ascii") == pin_requirements(script), (
+        "python -m tests.outside.example_requirements"
+    )
 
 
 def test_every_script_of_python_has_its_file() -> None:
@@ -28,8 +30,8 @@ def test_every_script_of_python_has_its_file() -> None:
 @pytest.mark.parametrize("folder", ["", "verifiers"])
 def test_what_a_script_of_node_needs_is_pinned(folder: str) -> None:
     """The versions stand in package.json, and with their hashes in package-lock.json."""
-    wanted = json.loads((EXAMPLES / folder / "package.json").read_text("utf-8"))["dependencies"]
-    locked = json.loads((EXAMPLES / folder / "package-lock.json").read_text("utf-8"))["packages"]
-    assert wanted
-    for name, version in wanted.items():
-        assert locked[f"node_modules/{name}"]["version"] == version
+    dependencies = json.loads((EXAMPLES / folder / "package.json").read_text("utf-8"))["dependencies"]
+    packages_locked = json.loads((EXAMPLES / folder / "package-lock.json").read_text("utf-8"))["packages"]
+    assert dependencies
+    for name, version in dependencies.items():
+        assert packages_locked[f"node_modules/{name}"]["version"] == version

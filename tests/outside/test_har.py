@@ -22,15 +22,15 @@ from localnet.npm import node_modules
 from programs.node import node
 from tests.conformance.report.run_builder import RunBuilder
 
-HERE = Path(__file__).parent / "har"
+FOLDER = Path(__file__).parent / "har"
 SECRETS = ("czNjcmV0LXByb29m", "key-0123456789", "tok-0123456789")
 
 
 def opinion(value: object) -> Any:
     """Return what har-validator finds wrong with an archive, None where nothing is."""
-    words = [str(node().path), str(HERE / "opinion.mjs"), str(node_modules(HERE))]
-    done = subprocess.run(words, input=json.dumps(value), capture_output=True, text=True, timeout=600, check=True)
-    return json.loads(done.stdout)
+    words = [str(node().path), str(FOLDER / "opinion.mjs"), str(node_modules(FOLDER))]
+    result = subprocess.run(words, input=json.dumps(value), capture_output=True, text=True, timeout=600, check=True)
+    return json.loads(result.stdout)
 
 
 class Echo:
@@ -39,11 +39,11 @@ class Echo:
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
-        seen = {"Location": url, "Content-Type": "application/json", "X-Seen": f"{method} {dict(headers)}"}
-        return 303, CIMultiDictProxy(CIMultiDict(seen)), body or b"{}"
+        response_headers = {"Location": url, "Content-Type": "application/json", "X-Seen": f"{method} {dict(headers)}"}
+        return 303, CIMultiDictProxy(CIMultiDict(response_headers)), body or b"{}"
 
 
-async def recorded() -> EventLog:
+async def record_run() -> EventLog:
     """Return the log of a run through the recording client, with secrets in every place a request has."""
     run = RunBuilder(["RAIL-402-01"])
     client = Client(Echo(), run.log, "a_check", Names(), Counter())
@@ -59,7 +59,7 @@ async def recorded() -> EventLog:
 
 async def test_secrets_stay_names() -> None:
     """Neither what was sent nor what a target sent back has a secret in the archive."""
-    value = archive((await recorded()).events)
+    value = archive((await record_run()).events)
     (entry,) = value["log"]["entries"]
     text = json.dumps(value)
     assert [secret for secret in SECRETS if secret in text] == []
@@ -106,7 +106,7 @@ async def test_the_command_writes_the_archive_of_a_run(tmp_path: Path) -> None:
     """To standard output or a file, all of it or one check's; a check that is not there is a usage fault."""
     folder = tmp_path / "report"
     log = EventLog(folder / LOG)
-    for event in (await recorded()).events:
+    for event in (await record_run()).events:
         log.add(**event)
     log.close()
     runner = CliRunner()
@@ -114,7 +114,7 @@ async def test_the_command_writes_the_archive_of_a_run(tmp_path: Path) -> None:
     assert shown == archive(log.events)
     runner.invoke(command, ["har", str(folder), "--check", "a_check", "-o", str(tmp_path / "run.har")])
     assert json.loads((tmp_path / "run.har").read_bytes()) == shown
-    refused = runner.invoke(command, ["har", str(folder), "--check", "no_such"])
-    assert (refused.exit_code, "no exchange of this run" in refused.output) == (2, True)
+    refusal = runner.invoke(command, ["har", str(folder), "--check", "no_such"])
+    assert (refusal.exit_code, "no exchange of this run" in refusal.output) == (2, True)
     (tmp_path / "empty").mkdir()
     assert runner.invoke(command, ["har", str(tmp_path / "empty")]).exit_code == 2

@@ -37,7 +37,7 @@ class Example:
 
     script: str
     lane: str
-    unwelded: Edits
+    unwelded_edits: Edits
     other_request: Edits
 
     @property
@@ -137,7 +137,7 @@ def payer(example: Example, stack: dict[str, str], tmp_path: Path) -> Payer:
     return Payer(example, stack, tmp_path)
 
 
-def verified(stack: dict[str, str], receipt: str) -> Any:
+def verify_receipt(stack: dict[str, str], receipt: str) -> Any:
     key = jwt.PyJWKClient(stack["rail"] + "/.well-known/jwks.json").get_signing_key_from_jwt(receipt)
     return jwt.decode(receipt, key.key, algorithms=["EdDSA"])
 
@@ -146,26 +146,34 @@ def verified(stack: dict[str, str], receipt: str) -> Any:
 def test_the_sdk_pays_and_the_receipt_verifies(payer: Payer, stack: dict[str, str]) -> None:
     """The script ends well, prints what the published key signed, and exactly the price has changed hands."""
     mine, theirs = payer.holdings()
-    ended = payer.run()
-    assert ended.returncode == 0, ended.stderr
-    printed = json.loads(ended.stdout)
-    claims = verified(stack, printed["payable_receipt"])
-    assert printed["claims"] == claims
+    run = payer.run()
+    assert run.returncode == 0, run.stderr
+    output = json.loads(run.stdout)
+    claims = verify_receipt(stack, output["payable_receipt"])
+    assert output["claims"] == claims
     assert (claims["service_id"], claims["amount_microunits"]) == ("compliance-receipt", str(PRICE))
     assert (claims["network"], claims["pay_to"]) == (payer.side.network, payer.side.payee)
     assert payer.holdings() == (mine - PRICE, theirs + PRICE)
 
 
-def crashing(example: Example, moment: str) -> Edits:
+def edit_to_crash(example: Example, moment: str) -> Edits:
     """Return the edit that kills a script at a moment: its payment is kept and not sent, or sent and not presented."""
     if example.script.endswith(".mjs"):
-        kill, kept, presenting = ' process.kill(process.pid, "SIGKILL");', "  await keep(payment);", "  let reason;"
+        kill, keep_line, presenting_line = (
+            ' process.kill(process.pid, "SIGKILL");',
+            "  await keep(payment);",
+            "  let reason;",
+        )
     else:
         # The Solana script has a second such line, further in, for a payment that it signs again.
         indent = 12 * " " if example.script == "pay_with_solana_py.py" else 8 * " "
-        kept, presenting = f"\n{indent}keep(payment)\n", "json.dumps(proof).encode()).decode()}"
+        keep_line, presenting_line = f"\n{indent}keep(payment)\n", "json.dumps(proof).encode()).decode()}"
         kill = "; os.kill(os.getpid(), 9)"
-    return ((kept, kept.rstrip() + kill + "\n"),) if moment == "kept" else ((presenting, presenting + kill),)
+    return (
+        ((keep_line, keep_line.rstrip() + kill + "\n"),)
+        if moment == "kept"
+        else ((presenting_line, presenting_line + kill),)
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,17 +197,17 @@ def test_the_script_that_is_killed_pays_once(payer: Payer, stack: dict[str, str]
 def pays_once_though_killed(payer: Payer, stack: dict[str, str], moment: str) -> None:
     """Kill a script, let it get a 404, and hold that its third run pays no second time and gets the one receipt."""
     mine, theirs = payer.holdings()
-    killed = payer.run(crashing(payer.example, moment))
-    assert killed.returncode == -9, killed.stderr
+    crashed_run = payer.run(edit_to_crash(payer.example, moment))
+    assert crashed_run.returncode == -9, crashed_run.stderr
     proof = payer.folder / "payment.json"
     assert proof.stat().st_mode & 0o777 == 0o600
-    lost = payer.run((("/v1/compliance/receipt", "/v1/nothing-is-here"),))
-    assert lost.returncode == 1
-    assert "404" in lost.stderr
-    assert "the payment is kept in payment.json" in lost.stderr
-    ended = payer.run()
-    assert ended.returncode == 0, ended.stderr
-    verified(stack, json.loads(ended.stdout)["payable_receipt"])
+    lost_run = payer.run((("/v1/compliance/receipt", "/v1/nothing-is-here"),))
+    assert lost_run.returncode == 1
+    assert "404" in lost_run.stderr
+    assert "the payment is kept in payment.json" in lost_run.stderr
+    last_run = payer.run()
+    assert last_run.returncode == 0, last_run.stderr
+    verify_receipt(stack, json.loads(last_run.stdout)["payable_receipt"])
     assert payer.holdings() == (mine - PRICE, theirs + PRICE)
     assert not proof.exists()
 
@@ -224,10 +232,10 @@ LATE: dict[str, Edits] = {
 def test_a_script_whose_blockhash_lapses_signs_again_and_pays_once(payer: Payer, stack: dict[str, str]) -> None:
     """The chain outlives two blockhashes before the node gets the transactions; the third one pays."""
     mine, theirs = payer.holdings()
-    ended = payer.run(LATE[payer.example.script])
-    assert ended.returncode == 0, ended.stderr
-    assert len(set(re.findall(r"paying by (\w+)", ended.stderr))) == 3
-    verified(stack, json.loads(ended.stdout)["payable_receipt"])
+    run = payer.run(LATE[payer.example.script])
+    assert run.returncode == 0, run.stderr
+    assert len(set(re.findall(r"paying by (\w+)", run.stderr))) == 3
+    verify_receipt(stack, json.loads(run.stdout)["payable_receipt"])
     assert payer.holdings() == (mine - PRICE, theirs + PRICE)
 
 
@@ -236,12 +244,12 @@ def test_a_script_whose_blockhash_lapses_signs_again_and_pays_once(payer: Payer,
 def test_without_the_weld_the_sdk_buys_nothing(payer: Payer) -> None:
     """The control: the reference left out, or a nonce of the payer's own, is refused; Base moves no money for it."""
     mine, theirs = payer.holdings()
-    ended = payer.run(payer.example.unwelded)
-    assert ended.returncode == 1
-    assert "not served: 402 weld_mismatch" in ended.stderr
-    assert ended.stdout == ""
-    lost = PRICE if payer.example.moves_money_unwelded else 0
-    assert payer.holdings() == (mine - lost, theirs + lost)
+    run = payer.run(payer.example.unwelded_edits)
+    assert run.returncode == 1
+    assert "not served: 402 weld_mismatch" in run.stderr
+    assert run.stdout == ""
+    lost_amount = PRICE if payer.example.moves_money_unwelded else 0
+    assert payer.holdings() == (mine - lost_amount, theirs + lost_amount)
 
 
 @pytest.mark.parametrize(
@@ -272,13 +280,13 @@ def stops(payer: Payer, guard: str) -> None:
     """Run a script against a challenge that its guard is for, and hold that it says so and pays nothing."""
     edits = {"other_request": payer.example.other_request, "few_seconds_left": FEW_SECONDS_LEFT, "dear": DEAR}
     before = payer.holdings()
-    ended = payer.run(edits[guard])
-    assert ended.returncode == 1
-    assert GUARDS[guard] in ended.stderr
+    run = payer.run(edits[guard])
+    assert run.returncode == 1
+    assert GUARDS[guard] in run.stderr
     assert payer.holdings() == before
 
 
-def imported(script: Path) -> set[str]:
+def list_imports(script: Path) -> set[str]:
     """Return the modules and packages that a script imports."""
     text = script.read_text("utf-8")
     if script.suffix == ".mjs":
@@ -291,7 +299,7 @@ def imported(script: Path) -> set[str]:
 @every_example
 def test_the_script_imports_nothing_of_this_project(example: Example) -> None:
     """Only packages of the registries and the language's own are imported."""
-    names = imported(EXAMPLES / example.script)
+    names = list_imports(EXAMPLES / example.script)
     assert len(names) > 4
     assert not {name for name in names if name.startswith(".") or name.split(".")[0] in PROJECT}
 
@@ -315,7 +323,7 @@ def test_an_account_is_opted_in_by_the_example(stack: dict[str, str], tmp_path: 
         side.control("mint", address=address, amount="7")
     words = [sys.executable, str(EXAMPLES / "opt_in_with_algosdk.py")]
     environment = {"PATH": os.environ["PATH"], "KEY_FILE": str(tmp_path / "key"), **side.environment}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600, check=False)
-    assert (done.returncode, done.stdout) == (0, f"{address} may hold asset {side.usdc}\n"), done.stderr
+    result = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert (result.returncode, result.stdout) == (0, f"{address} may hold asset {side.usdc}\n"), result.stderr
     side.control("mint", address=address, amount="7")
     assert side.dollars(address) == 7

@@ -34,14 +34,14 @@ def rows_of(*prefixes: str) -> set[str]:
 def test_the_first_rows_pass(tmp_path: Path) -> None:
     """Verdict, base, demo signature, trust set, audit chain and posture of the second implementation are right."""
     with servers({}, SOURCE, tmp_path) as profile:
-        found = verdicts(profile, *FIRST)
-    assert found == dict.fromkeys(FIRST, "pass")
+        row_verdicts = verdicts(profile, *FIRST)
+    assert row_verdicts == dict.fromkeys(FIRST, "pass")
 
 
 @pytest.mark.slow
 def test_every_row_is_judged_as_it_should_be(tmp_path: Path) -> None:
     """All rows of agent and control plane pass but those that say why they do not."""
     with servers({}, SOURCE, tmp_path) as profile:
-        found = verdicts(profile, "AGENT", "CP")
-    assert rows_of("AGENT", "CP") <= set(found)
-    assert {row: verdict for row, verdict in found.items() if verdict != "pass"} == OTHERWISE
+        row_verdicts = verdicts(profile, "AGENT", "CP")
+    assert rows_of("AGENT", "CP") <= set(row_verdicts)
+    assert {row: verdict for row, verdict in row_verdicts.items() if verdict != "pass"} == OTHERWISE

@@ -42,12 +42,12 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str
 def test_every_row_of_a_rail_passes(chain: Mapping[str, str], tmp_path: Path) -> None:
     """Every row passes, X-OAS-01 among them, but those of lanes and of an option that it lacks."""
     with second_rail.rail(chain, second_rail.SOURCE, tmp_path / "rail") as profile:
-        found = verdicts(profile, "RAIL", "X-OAS-01")
-    assert {row for row, verdict in found.items() if verdict == "not_applicable"} == OF_OTHER_LANES | NOT_CLAIMED
-    judged = found.keys() - OF_OTHER_LANES - NOT_CLAIMED
-    assert {row: verdict for row, verdict in found.items() if row in judged and verdict != "pass"} == {}
-    assert "X-OAS-01" in judged
-    assert len(judged) >= 90
+        row_verdicts = verdicts(profile, "RAIL", "X-OAS-01")
+    assert {row for row, verdict in row_verdicts.items() if verdict == "not_applicable"} == OF_OTHER_LANES | NOT_CLAIMED
+    judged_rows = row_verdicts.keys() - OF_OTHER_LANES - NOT_CLAIMED
+    assert {row: verdict for row, verdict in row_verdicts.items() if row in judged_rows and verdict != "pass"} == {}
+    assert "X-OAS-01" in judged_rows
+    assert len(judged_rows) >= 90
 
 
 def test_a_killed_rail_charges_once(chain: Mapping[str, str], tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_killed_rail_charges_once(chain: Mapping[str, str], tmp_path: Path) ->
     with second_rail.rail(chain, second_rail.SOURCE, folder) as profile:
         status, challenge, _ = _call(profile, BODY)
         assert status == 402
-        proof = _paid(chain, challenge["accepts"][0], tmp_path / "payer.key")
+        proof = _pay_entry(chain, challenge["accepts"][0], tmp_path / "payer.key")
         status, first, _ = _call(profile, BODY, proof)
         assert status == 200
     with second_rail.rail(chain, second_rail.SOURCE, folder) as profile:
@@ -72,9 +72,9 @@ def test_a_killed_rail_charges_once(chain: Mapping[str, str], tmp_path: Path) ->
     with second_rail.rail(chain, second_rail.SOURCE, folder) as profile:
         status, anew, headers = _call(profile, BODY, proof)
         assert (status, headers["Idempotent-Replayed"]) == (200, None)
-        assert _settled(anew) == _settled(first)
-        status, stored, headers = _call(profile, BODY, proof)
-        assert (status, stored, headers["Idempotent-Replayed"]) == (200, anew, "true")
+        assert _payment_of(anew) == _payment_of(first)
+        status, stored_status, headers = _call(profile, BODY, proof)
+        assert (status, stored_status, headers["Idempotent-Replayed"]) == (200, anew, "true")
 
 
 def test_one_process_has_a_ledger(chain: Mapping[str, str], tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def _call(
             return refused.code, json.load(refused), refused.headers
 
 
-def _paid(chain: Mapping[str, str], entry: Mapping[str, Any], key_file: Path) -> dict[str, str]:
+def _pay_entry(chain: Mapping[str, str], entry: Mapping[str, Any], key_file: Path) -> dict[str, str]:
     """Pay an entry of `accepts` as its binding says and return the proof."""
     side = AlgorandSide(dict(chain))
     address = side.new_payer(key_file)
@@ -118,7 +118,7 @@ def _paid(chain: Mapping[str, str], entry: Mapping[str, Any], key_file: Path) ->
     }
 
 
-def _settled(answer: Mapping[str, Any]) -> str:
+def _payment_of(answer: Mapping[str, Any]) -> str:
     """Return the settled payment that a receipt is about."""
     claims = answer["payable_receipt"].split(".")[1]
     return str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["settled_payment_ref"])

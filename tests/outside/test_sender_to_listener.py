@@ -23,12 +23,14 @@ BODY = '{"id":"evt_1","type":"payment.confirmed","data":{"tenant_label":"Käse"}
 
 
 @asynccontextmanager
-async def listening(told: list[ArrivalReport], arrived: list[Arrival], *, fail_first: int = 0) -> AsyncIterator[str]:
+async def run_listener(
+    reports: list[ArrivalReport], arrivals: list[Arrival], *, fail_first: int = 0
+) -> AsyncIterator[str]:
     """Run a listener that expects what the sender's word and the profile say, and yield its URL."""
-    listener = Listener(Terms("X-Acme-Signature", (SECRET,)), told.append, fail_first=fail_first)
+    listener = Listener(Terms("X-Acme-Signature", (SECRET,)), reports.append, fail_first=fail_first)
 
     async def plan(arrival: Arrival) -> Reply:
-        arrived.append(arrival)
+        arrivals.append(arrival)
         return await listener.plan(arrival)
 
     async with Receiver(plan, keep=0) as receiver:
@@ -38,7 +40,7 @@ async def listening(told: list[ArrivalReport], arrived: list[Arrival], *, fail_f
 
 
 @asynccontextmanager
-async def sending(*, with_v2: bool = False) -> AsyncIterator[Sender]:
+async def run_sender(*, with_v2: bool = False) -> AsyncIterator[Sender]:
     """Yield the reference's sender on the system's clock."""
     check = AddressCheck(allow_loopback=True)
     async with open_session(WORD, check) as session:
@@ -48,13 +50,13 @@ async def sending(*, with_v2: bool = False) -> AsyncIterator[Sender]:
 @pytest.mark.parametrize("with_v2", [False, True])
 async def test_what_one_signs_the_other_verifies(with_v2: bool) -> None:
     """A delivery is accepted and reported once; the next attempt is a repeat; v2 next to v1 is right and harmless."""
-    told: list[ArrivalReport] = []
-    arrived: list[Arrival] = []
-    async with listening(told, arrived) as url, sending(with_v2=with_v2) as sender:
+    reports: list[ArrivalReport] = []
+    arrivals: list[Arrival] = []
+    async with run_listener(reports, arrivals) as url, run_sender(with_v2=with_v2) as sender:
         outcomes = [(await sender.send(url, SECRET, BODY)).outcome for _ in range(2)]
     assert outcomes == [Outcome.DELIVERED, Outcome.DELIVERED]
-    assert [one.outcome for one in told] == ["delivered", "repeated"]
-    (value,) = arrived[0].values("X-Acme-Signature")
+    assert [one.outcome for one in reports] == ["delivered", "repeated"]
+    (value,) = arrivals[0].values("X-Acme-Signature")
     header = webhook_signature.read(value)
     assert header.faults == ()
     fits = webhook_signature.verify_v2(header, [SECRET], "Acme", "{t}.{body}", BODY)
@@ -63,17 +65,17 @@ async def test_what_one_signs_the_other_verifies(with_v2: bool) -> None:
 
 async def test_another_secret_is_a_failed_attempt() -> None:
     """The listener refuses, the sender will try again."""
-    told: list[ArrivalReport] = []
-    async with listening(told, []) as url, sending() as sender:
-        sent = await sender.send(url, SECRET + "x", BODY)
-    assert (sent.status, [one.reason for one in told]) == (400, ["signature_wrong"])
-    assert sent.outcome is not Outcome.DELIVERED
+    reports: list[ArrivalReport] = []
+    async with run_listener(reports, []) as url, run_sender() as sender:
+        delivery = await sender.send(url, SECRET + "x", BODY)
+    assert (delivery.status, [one.reason for one in reports]) == (400, ["signature_wrong"])
+    assert delivery.outcome is not Outcome.DELIVERED
 
 
 async def test_a_failed_delivery_is_taken_when_it_comes_again() -> None:
     """The listener fails the first on demand; the second attempt is the first that has an effect."""
-    told: list[ArrivalReport] = []
-    async with listening(told, [], fail_first=1) as url, sending() as sender:
+    reports: list[ArrivalReport] = []
+    async with run_listener(reports, [], fail_first=1) as url, run_sender() as sender:
         statuses = [(await sender.send(url, SECRET, BODY)).status for _ in range(3)]
     assert statuses == [500, 200, 200]
-    assert [one.outcome for one in told] == ["failed", "delivered", "repeated"]
+    assert [one.outcome for one in reports] == ["failed", "delivered", "repeated"]

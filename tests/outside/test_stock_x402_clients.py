@@ -29,10 +29,10 @@ from spl.token.instructions import get_associated_token_address
 
 from localnet.npm import node_modules
 from programs.node import node
-from tests.outside.sides import GIVEN, AlgorandSide, SolanaSide, asked
+from tests.outside.sides import FUNDED_AMOUNT, AlgorandSide, SolanaSide, post_json
 from tests.outside.x402.environment import python_of_client
 
-HERE = Path(__file__).parent / "x402"
+FOLDER = Path(__file__).parent / "x402"
 PATH = "/pay/v1/compliance/receipt"
 BODY = {"recipient_address": "screen-allow", "network": "base_mainnet"}
 PRICE = 50_000
@@ -65,32 +65,32 @@ class Lane:
         self.signer, self.buyer, self.welder, self.astray, self.other = (self._account() for _ in range(5))
         self.before = self.holdings()
         offers, calls = self._offers(), self._calls()[: None if hooks else 1]
-        said = self._said({"key": self.signer.key, "offers": list(offers.values()), "calls": calls})
-        self.made = dict(zip(offers, said["offers"], strict=True))
-        self.bought, *self.hooked = said["calls"]
+        answers = self._ask_client({"key": self.signer.key, "offers": list(offers.values()), "calls": calls})
+        self.made = dict(zip(offers, answers["offers"], strict=True))
+        self.bought, *self.hooked = answers["calls"]
         self.after = self.holdings()
 
     def entry_of(self, offer: Offer) -> dict[str, Any]:
         """Return this lane's entry of a 402."""
-        found: dict[str, Any]
-        (found,) = (one for one in offer["accepts"] if one["network"] == self.side.network)
-        return found
+        entry: dict[str, Any]
+        (entry,) = (one for one in offer["accepts"] if one["network"] == self.side.network)
+        return entry
 
     def _offers(self) -> dict[str, Offer]:
         """Return 402s: the rail's own, some that must not be paid, and two that ask for something else."""
-        sponsored = {**self.entry["extra"], "feePayer": self.other.address}
+        sponsored_extra = {**self.entry["extra"], "feePayer": self.other.address}
         return {
             "right": self.offer,
             "another network": {**self.offer, "accepts": [one for one in self.offer["accepts"] if one != self.entry]},
-            "another scheme": self._changed(scheme="upto"),
-            "another asset": self._changed(asset="1"),
-            "above a dollar": self._changed(amount="1000001"),
-            "no atomic units": self._changed(amount="0.05 USDC"),
-            "another payee": self._changed(payTo=self.other.address),
-            "another fee payer": self._changed(extra=sponsored),
+            "another scheme": self._change_offer(scheme="upto"),
+            "another asset": self._change_offer(asset="1"),
+            "above a dollar": self._change_offer(amount="1000001"),
+            "no atomic units": self._change_offer(amount="0.05 USDC"),
+            "another payee": self._change_offer(payTo=self.other.address),
+            "another fee payer": self._change_offer(extra=sponsored_extra),
         }
 
-    def _changed(self, **members: object) -> Offer:
+    def _change_offer(self, **members: object) -> Offer:
         return {**self.offer, "accepts": [{**self.entry, **members}]}
 
     def _calls(self) -> list[dict[str, Any]]:
@@ -103,13 +103,13 @@ class Lane:
             {"key": self.astray.key, "weld": wrong},
         ]
 
-    def _said(self, question: dict[str, Any]) -> dict[str, list[Any]]:
+    def _ask_client(self, question: dict[str, Any]) -> dict[str, list[Any]]:
         where = {"url": self.side.url, "token": self.side.environment.get("ALGOD_TOKEN", "")}
         line = json.dumps({"lane": self.name, "node": where, "url": self.url, "body": BODY, **question})
-        done = subprocess.run(self._words, input=line, capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode == 0, done.stderr
-        said: dict[str, list[Any]] = json.loads(done.stdout)
-        return said
+        result = subprocess.run(self._words, input=line, capture_output=True, text=True, timeout=600, check=False)
+        assert result.returncode == 0, result.stderr
+        answers: dict[str, list[Any]] = json.loads(result.stdout)
+        return answers
 
     def _account(self) -> Account:
         self._accounts += 1
@@ -128,7 +128,7 @@ class Lane:
         mint = Pubkey.from_string(self.entry["asset"])
         return str(get_associated_token_address(Pubkey.from_string(payee), mint))
 
-    def answered(self, header: str, payment: object) -> tuple[int, str]:
+    def present_payment(self, header: str, payment: object) -> tuple[int, str]:
         """Return status and code of the rail's answer to a payment."""
         value = base64.b64encode(json.dumps(payment).encode()).decode()
         answer = httpx.post(self.url, json=BODY, headers={header: value}, timeout=600)
@@ -138,7 +138,7 @@ class Lane:
 
 def of_npm() -> list[str]:
     """Return the words that start npm's clients."""
-    return [str(node().path), str(HERE / "stock.mjs"), str(node_modules(HERE).parent)]
+    return [str(node().path), str(FOLDER / "stock.mjs"), str(node_modules(FOLDER).parent)]
 
 
 @pytest.fixture(scope="module")
@@ -153,32 +153,34 @@ def solana(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> L
 
 @pytest.fixture(scope="module")
 def solana_of_pypi(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Lane:
-    words = [str(python_of_client()), str(HERE / "stock_svm.py")]
+    words = [str(python_of_client()), str(FOLDER / "stock_svm.py")]
     return Lane("solana", words, stack, tmp_path_factory.mktemp("solana"), hooks=False)
 
 
 @pytest.fixture(params=["algorand", "solana", "solana_of_pypi"])
 def lane(request: pytest.FixtureRequest) -> Lane:
-    found: Lane = request.getfixturevalue(request.param)
-    return found
+    bought_lane: Lane = request.getfixturevalue(request.param)
+    return bought_lane
 
 
 @pytest.fixture(params=["algorand", "solana"])
-def hooked(request: pytest.FixtureRequest) -> Lane:
-    found: Lane = request.getfixturevalue(request.param)
-    return found
+def hooked_lane(request: pytest.FixtureRequest) -> Lane:
+    bought_lane: Lane = request.getfixturevalue(request.param)
+    return bought_lane
 
 
-def transferred(lane: Lane, payload: dict[str, Any]) -> tuple[str, str, int, str]:
+def read_transfer(lane: Lane, payload: dict[str, Any]) -> tuple[str, str, int, str]:
     """Return what a payload's transaction would do: payer, asset, amount, receiver (on Solana the token account)."""
     if lane.name == "algorand":
-        sent = encoding.msgpack_decode(payload["paymentGroup"][payload["paymentIndex"]]).transaction
-        assert isinstance(sent, transaction.AssetTransferTxn)
-        return sent.sender, str(sent.index), sent.amount, sent.receiver
+        transfer = encoding.msgpack_decode(payload["paymentGroup"][payload["paymentIndex"]]).transaction
+        assert isinstance(transfer, transaction.AssetTransferTxn)
+        return transfer.sender, str(transfer.index), transfer.amount, transfer.receiver
     message = solana_transaction(payload).message
-    (one,) = (each for each in message.instructions if each.data[0] == TRANSFER_CHECKED and len(each.accounts) == 4)
-    _, mint, destination, authority = (str(message.account_keys[at]) for at in one.accounts)
-    return authority, mint, int.from_bytes(one.data[1:9], "little"), destination
+    (instruction,) = (
+        each for each in message.instructions if each.data[0] == TRANSFER_CHECKED and len(each.accounts) == 4
+    )
+    _, mint, destination, authority = (str(message.account_keys[at]) for at in instruction.accounts)
+    return authority, mint, int.from_bytes(instruction.data[1:9], "little"), destination
 
 
 def solana_transaction(payload: dict[str, Any]) -> VersionedTransaction:
@@ -187,18 +189,21 @@ def solana_transaction(payload: dict[str, Any]) -> VersionedTransaction:
 
 def test_the_stock_client_signs_what_is_asked_and_is_not_served(lane: Lane) -> None:
     """It finds its lane in the 402 and signs price, asset and payee; neither header takes it, and nothing moves."""
-    unpaid, paid = lane.bought
+    unpaid, paid_call = lane.bought
     assert (unpaid["status"], unpaid["body"]["error"], unpaid["signature"]) == (402, "payment_required", None)
-    assert (paid["status"], paid["body"]["error"], paid["proof"]) == (402, "payment_not_welded", None)
-    payload = json.loads(base64.b64decode(paid["signature"]))
-    accepted, entry = payload["accepted"], lane.entry_of(unpaid["body"])
-    assert (payload["x402Version"], accepted) == (2, {name: entry[name] for name in entry if name in accepted})
-    assert set(entry) - set(accepted) <= {"maxAmountRequired"}
-    expected = (lane.buyer.address, lane.entry["asset"], PRICE, lane.received_at(lane.entry["payTo"]))
-    assert transferred(lane, payload["payload"]) == expected
+    assert (paid_call["status"], paid_call["body"]["error"], paid_call["proof"]) == (402, "payment_not_welded", None)
+    payload = json.loads(base64.b64decode(paid_call["signature"]))
+    accepted_entry, entry = payload["accepted"], lane.entry_of(unpaid["body"])
+    assert (payload["x402Version"], accepted_entry) == (
+        2,
+        {name: entry[name] for name in entry if name in accepted_entry},
+    )
+    assert set(entry) - set(accepted_entry) <= {"maxAmountRequired"}
+    expected_transfer = (lane.buyer.address, lane.entry["asset"], PRICE, lane.received_at(lane.entry["payTo"]))
+    assert read_transfer(lane, payload["payload"]) == expected_transfer
     for header in ("PAYMENT-SIGNATURE", "X-PAYMENT"):
-        assert lane.answered(header, payload) == (402, "payment_not_welded")
-    assert lane.side.dollars(lane.buyer.address) == GIVEN
+        assert lane.present_payment(header, payload) == (402, "payment_not_welded")
+    assert lane.side.dollars(lane.buyer.address) == FUNDED_AMOUNT
 
 
 @pytest.mark.parametrize(
@@ -219,80 +224,82 @@ def test_it_stops_at_what_it_must_not_pay(lane: Lane, offer: str, reason: str) -
 
 def test_it_signs_for_whom_it_is_told(lane: Lane) -> None:
     """The control of what is read from its transactions: another payee is another receiver."""
-    *_, found = transferred(lane, lane.made["another payee"]["made"]["payload"])
-    assert found == lane.received_at(lane.other.address)
+    *_, payee = read_transfer(lane, lane.made["another payee"]["made"]["payload"])
+    assert payee == lane.received_at(lane.other.address)
 
 
-def test_with_a_hook_that_welds_it_is_served(hooked: Lane) -> None:
+def test_with_a_hook_that_welds_it_is_served(hooked_lane: Lane) -> None:
     """A hook that pays the weld is enough, and pays the price once."""
-    unpaid, served = hooked.hooked[0]
-    assert (unpaid["status"], served["status"], served["signature"]) == (402, 200, None)
-    assert served["body"]["result"]["verdict"] == "ALLOW"
-    assert served["body"]["payable_receipt"].count(".") == 2
-    assert hooked.side.dollars(hooked.welder.address) == GIVEN - PRICE
+    unpaid, served_call = hooked_lane.hooked[0]
+    assert (unpaid["status"], served_call["status"], served_call["signature"]) == (402, 200, None)
+    assert served_call["body"]["result"]["verdict"] == "ALLOW"
+    assert served_call["body"]["payable_receipt"].count(".") == 2
+    assert hooked_lane.side.dollars(hooked_lane.welder.address) == FUNDED_AMOUNT - PRICE
 
 
-def test_with_a_hook_that_welds_to_another_challenge_it_is_not(hooked: Lane) -> None:
+def test_with_a_hook_that_welds_to_another_challenge_it_is_not(hooked_lane: Lane) -> None:
     """The control: the money arrives, and neither the hook's proof nor what the client then signs is served."""
-    answers = [(one["status"], one["body"].get("error")) for one in hooked.hooked[1]]
+    answers = [(one["status"], one["body"].get("error")) for one in hooked_lane.hooked[1]]
     assert answers == [(402, "payment_required"), (402, "weld_mismatch"), (402, "payment_not_welded")]
-    payee, signer, buyer, welder, astray = (now - then for now, then in zip(hooked.after, hooked.before, strict=True))
+    payee, signer, buyer, welder, astray = (
+        now - then for now, then in zip(hooked_lane.after, hooked_lane.before, strict=True)
+    )
     assert (payee, signer, buyer, welder, astray) == (2 * PRICE, 0, 0, -PRICE, -PRICE)
 
 
 def test_what_it_signs_on_algorand_is_money_that_does_not_count(algorand: Lane) -> None:
     """The control of the balances: the node takes the signed group, unchanged; the rail serves no call for it."""
-    made, side = algorand.made["right"]["made"], algorand.side
+    payment, side = algorand.made["right"]["made"], algorand.side
     assert isinstance(side, AlgorandSide)
-    (signed,) = (encoding.msgpack_decode(one) for one in made["payload"]["paymentGroup"])
-    signed.transaction.amount += 1
+    (signed_transaction,) = (encoding.msgpack_decode(one) for one in payment["payload"]["paymentGroup"])
+    signed_transaction.transaction.amount += 1
     with pytest.raises(AlgodHTTPError, match="At least one signature didn't pass verification"):
-        side.algod.send_transaction(signed)
-    signed.transaction.amount -= 1
-    tx_id = side.algod.send_transaction(signed)
+        side.algod.send_transaction(signed_transaction)
+    signed_transaction.transaction.amount -= 1
+    tx_id = side.algod.send_transaction(signed_transaction)
     transaction.wait_for_confirmation(side.algod, tx_id, 10)
-    assert side.dollars(algorand.signer.address) == GIVEN - PRICE
-    proof = {"tx_id": tx_id, "payment_reference": made["accepted"]["extra"]["payment_reference"]}
-    assert algorand.answered("X-PAYMENT", proof) == (402, "weld_mismatch")
+    assert side.dollars(algorand.signer.address) == FUNDED_AMOUNT - PRICE
+    proof = {"tx_id": tx_id, "payment_reference": payment["accepted"]["extra"]["payment_reference"]}
+    assert algorand.present_payment("X-PAYMENT", proof) == (402, "weld_mismatch")
 
 
 def test_what_it_signs_on_solana_nobody_can_send(solana: Lane) -> None:
     """The rail's fee payer has no key: the node refuses the transaction, with any signature in that place."""
-    signed = solana_transaction(solana.made["right"]["made"]["payload"])
-    assert str(signed.message.account_keys[0]) == solana.entry["extra"]["feePayer"]
-    for whole in (signed, sponsored(signed, Keypair())):
-        assert "signature" in sent(solana, whole)["error"]["message"]
+    signed_transaction = solana_transaction(solana.made["right"]["made"]["payload"])
+    assert str(signed_transaction.message.account_keys[0]) == solana.entry["extra"]["feePayer"]
+    for whole in (signed_transaction, sign_as_sponsor(signed_transaction, Keypair())):
+        assert "signature" in send_transaction(solana, whole)["error"]["message"]
 
 
 def test_with_a_fee_payer_that_signs_it_is_money_that_does_not_count(solana: Lane) -> None:
     """The control of that: with a fee payer of its own it moves money; the rail serves no call for it."""
-    made = solana.made["another fee payer"]["made"]
-    signed = solana_transaction(made["payload"])
-    tx_id = sent(solana, sponsored(signed, Keypair.from_json(solana.other.key)))["result"]
-    finalized(solana, tx_id)
-    assert solana.side.dollars(solana.signer.address) == GIVEN - PRICE
-    proof = {"tx_id": tx_id, "payment_reference": made["accepted"]["extra"]["payment_reference"]}
-    assert solana.answered("X-PAYMENT", proof) == (402, "weld_mismatch")
+    payment = solana.made["another fee payer"]["made"]
+    signed_transaction = solana_transaction(payment["payload"])
+    tx_id = send_transaction(solana, sign_as_sponsor(signed_transaction, Keypair.from_json(solana.other.key)))["result"]
+    wait_until_final(solana, tx_id)
+    assert solana.side.dollars(solana.signer.address) == FUNDED_AMOUNT - PRICE
+    proof = {"tx_id": tx_id, "payment_reference": payment["accepted"]["extra"]["payment_reference"]}
+    assert solana.present_payment("X-PAYMENT", proof) == (402, "weld_mismatch")
 
 
-def sponsored(signed: VersionedTransaction, sponsor: Keypair) -> VersionedTransaction:
+def sign_as_sponsor(transaction: VersionedTransaction, sponsor: Keypair) -> VersionedTransaction:
     """Return a transaction with the sponsor's signature in its fee payer's place."""
-    signature = sponsor.sign_message(to_bytes_versioned(signed.message))
-    return VersionedTransaction.populate(signed.message, [signature, *signed.signatures[1:]])
+    signature = sponsor.sign_message(to_bytes_versioned(transaction.message))
+    return VersionedTransaction.populate(transaction.message, [signature, *transaction.signatures[1:]])
 
 
-def sent(lane: Lane, whole: VersionedTransaction) -> Any:
+def send_transaction(lane: Lane, whole: VersionedTransaction) -> Any:
     """Return a Solana node's answer to a transaction."""
     wire = base64.b64encode(bytes(whole)).decode()
     parameters = [wire, {"encoding": "base64"}]
-    return asked(lane.side.url, {"jsonrpc": "2.0", "id": 1, "method": "sendTransaction", "params": parameters})
+    return post_json(lane.side.url, {"jsonrpc": "2.0", "id": 1, "method": "sendTransaction", "params": parameters})
 
 
-def finalized(lane: Lane, tx_id: str) -> None:
+def wait_until_final(lane: Lane, tx_id: str) -> None:
     """Wait until a Solana transaction is final."""
     call = {"jsonrpc": "2.0", "id": 1, "method": "getSignatureStatuses", "params": [[tx_id]]}
     while True:
-        (status,) = asked(lane.side.url, call)["result"]["value"]
+        (status,) = post_json(lane.side.url, call)["result"]["value"]
         if status is not None and status["confirmationStatus"] == "finalized":
             return
         time.sleep(0.1)
@@ -300,8 +307,8 @@ def finalized(lane: Lane, tx_id: str) -> None:
 
 def test_every_package_is_pinned() -> None:
     """It comes from registry.npmjs.org with a hash."""
-    lock = json.loads((HERE / "package-lock.json").read_text("utf-8"))
-    for place, one in lock["packages"].items():
+    lock = json.loads((FOLDER / "package-lock.json").read_text("utf-8"))
+    for place, entry in lock["packages"].items():
         if place:
-            assert one["resolved"].startswith("https://registry.npmjs.org/"), place
-            assert one["integrity"].startswith("sha512-"), place
+            assert entry["resolved"].startswith("https://registry.npmjs.org/"), place
+            assert entry["integrity"].startswith("sha512-"), place

@@ -59,7 +59,7 @@ class Wallet:
 
     def pay(self, entry: dict[str, Any], note: bytes) -> str:
         """Pay an entry with a note and return the confirmed transaction's id."""
-        sent = transaction.AssetTransferTxn(
+        transfer = transaction.AssetTransferTxn(
             self.address,
             self.algod.suggested_params(),
             entry["payTo"],
@@ -67,7 +67,7 @@ class Wallet:
             int(entry["asset"]),
             note=note,
         )
-        tx_id: str = self.algod.send_transaction(signed_by(self.key, sent))
+        tx_id: str = self.algod.send_transaction(signed_by(self.key, transfer))
         transaction.wait_for_confirmation(self.algod, tx_id, 10)
         return tx_id
 
@@ -119,9 +119,11 @@ def test_the_algorand_sdk_pays_and_pyjwt_verifies_the_receipt(stack: dict[str, s
     assert claims["service_id"] == "compliance-receipt"
     assert claims["response_hash"] == answer["response_hash"]
     head, _, signature = answer["payable_receipt"].split(".")
-    other = base64.urlsafe_b64encode(json.dumps({**claims, "amount_microunits": "1"}).encode()).decode().rstrip("=")
+    forged_segment = (
+        base64.urlsafe_b64encode(json.dumps({**claims, "amount_microunits": "1"}).encode()).decode().rstrip("=")
+    )
     with pytest.raises(jwt.InvalidSignatureError):
-        jwt.decode(f"{head}.{other}.{signature}", key.key, algorithms=["EdDSA"])
+        jwt.decode(f"{head}.{forged_segment}.{signature}", key.key, algorithms=["EdDSA"])
 
 
 def test_the_sdk_without_the_weld_buys_nothing(stack: dict[str, str], wallet: Wallet) -> None:
@@ -137,8 +139,8 @@ def test_the_sdk_without_the_weld_buys_nothing(stack: dict[str, str], wallet: Wa
 def test_the_node_refuses_what_an_algorand_node_refuses(wallet: Wallet) -> None:
     """The control for the chain: a transaction that was changed after signing does not verify."""
     params = wallet.algod.suggested_params()
-    made = transaction.PaymentTxn(wallet.address, params, wallet.address, 1)
-    signed = signed_by(wallet.key, made)
-    made.amt = 2
+    payment = transaction.PaymentTxn(wallet.address, params, wallet.address, 1)
+    signed_payment = signed_by(wallet.key, payment)
+    payment.amt = 2
     with pytest.raises(AlgodHTTPError, match="At least one signature didn't pass verification"):
-        wallet.algod.send_transaction(signed)
+        wallet.algod.send_transaction(signed_payment)

@@ -21,7 +21,7 @@ import pytest
 
 from localnet.npm import node_modules
 from programs.node import node
-from tests.conformance.wrong_targets import routing, standing
+from tests.conformance.wrong_targets import routing, serve_connections
 from tests.outside.validators.environment import programs_of_validators
 
 AGENTCASH = Path(__file__).parent / "agentcash"
@@ -35,10 +35,10 @@ PRICES = {
 def opinion(origin: str, bodies: list[Any]) -> dict[str, Any]:
     """Return what AgentCash says of an origin, its paid endpoints, and further 402 bodies."""
     words = [str(node().path), str(AGENTCASH / "opinion.mjs"), str(node_modules(AGENTCASH).parent)]
-    asked = json.dumps({"origin": origin, "paths": list(PRICES), "bodies": bodies})
-    done = subprocess.run(words, input=asked, capture_output=True, text=True, timeout=600, check=True)
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said
+    question = json.dumps({"origin": origin, "paths": list(PRICES), "bodies": bodies})
+    result = subprocess.run(words, input=question, capture_output=True, text=True, timeout=600, check=True)
+    findings: dict[str, Any] = json.loads(result.stdout)
+    return findings
 
 
 def errors(warnings: list[dict[str, Any]]) -> list[str]:
@@ -53,23 +53,23 @@ def test_agentcash_finds_no_error(stack: dict[str, str]) -> None:
     del without_output["extensions"]["bazaar"]["schema"]["properties"]["output"]
     del without_price["accepts"][0]["amount"]
 
-    said = opinion(stack["rail"], [right, without_output, without_price])
+    findings = opinion(stack["rail"], [right, without_output, without_price])
 
-    assert sorted(said["origin"]["paid"]) == sorted(
+    assert sorted(findings["origin"]["paid"]) == sorted(
         f"{method} {path} {price}" for path, price in PRICES.items() for method in ("GET", "POST")
     )
-    assert errors(said["origin"]["warnings"]) == []
+    assert errors(findings["origin"]["warnings"]) == []
     for path in PRICES:
-        found = said["endpoints"][path]
-        assert (sorted(found["probed"]), errors(found["warnings"])) == (["GET", "POST"], []), path
-    whole, *broken = [errors(one) for one in said["bodies"]]
+        endpoint = findings["endpoints"][path]
+        assert (sorted(endpoint["probed"]), errors(endpoint["warnings"])) == (["GET", "POST"], []), path
+    whole, *broken = [errors(one) for one in findings["bodies"]]
     assert whole == []
     assert broken[0] == ["SCHEMA_OUTPUT_MISSING"]
     assert "COINBASE_SCHEMA_INVALID" in broken[1]
 
 
 # What is spoiled in a 402, and the check of x402-conformance that finds it.
-SPOILED = {
+SPOILED_OFFERS = {
     "no header": "P2",
     "no resource": "P3",
     "no entry": "P3",
@@ -81,7 +81,7 @@ SPOILED = {
 }
 
 
-def spoiled(right: dict[str, Any], how: str) -> dict[str, Any]:
+def spoil_offer(right: dict[str, Any], how: str) -> dict[str, Any]:
     """Return a 402's object with one thing changed."""
     document = copy.deepcopy(right)
     entries = {one["network"].partition(":")[0]: one for one in document["accepts"]}
@@ -104,7 +104,7 @@ def spoiled(right: dict[str, Any], how: str) -> dict[str, Any]:
 
 
 @contextmanager
-def answering(answers: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+def serve_offers(answers: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     """Serve a 402 with its fields at each path, 200 elsewhere, and yield the address."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -131,9 +131,9 @@ def answering(answers: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
 def by_x402_conformance(urls: list[str]) -> list[dict[str, Any]]:
     """Return what x402-conformance finds at each address: its checks, by number, and whether they pass."""
     words = [str(programs_of_validators() / "x402conf"), "resource", *urls]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=True)
-    found = json.loads(done.stdout)["results"]
-    return [{one["check"].partition(" ")[0]: one["pass"] for one in each["checks"]} for each in found]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=600, check=True)
+    results = json.loads(result.stdout)["results"]
+    return [{one["check"].partition(" ")[0]: one["pass"] for one in each["checks"]} for each in results]
 
 
 def in_base64(document: object) -> str:
@@ -143,25 +143,27 @@ def in_base64(document: object) -> str:
 def test_x402_conformance_finds_no_error(stack: dict[str, str]) -> None:
     """All its checks pass on each paid call; each thing spoiled in a 402 fails one, and a free answer the first."""
     right = json.loads(base64.b64decode(httpx.get(stack["rail"] + next(iter(PRICES))).headers["PAYMENT-REQUIRED"]))
-    answers = {f"/{at}": {"PAYMENT-REQUIRED": in_base64(spoiled(right, how))} for at, how in enumerate(SPOILED)}
+    answers = {
+        f"/{at}": {"PAYMENT-REQUIRED": in_base64(spoil_offer(right, how))} for at, how in enumerate(SPOILED_OFFERS)
+    }
     answers["/0"] = {}
-    with answering({**answers, "/right": {"PAYMENT-REQUIRED": in_base64(right)}}) as place:
+    with serve_offers({**answers, "/right": {"PAYMENT-REQUIRED": in_base64(right)}}) as place:
         urls = [*(stack["rail"] + path for path in PRICES), f"{place}/right", f"{place}/free"]
-        *paid, free = by_x402_conformance(urls)
+        *paid_results, free = by_x402_conformance(urls)
         broken = by_x402_conformance([place + path for path in answers])
     every = {f"P{number}": True for number in range(1, 8)}
-    assert paid == [every] * (len(PRICES) + 1)
+    assert paid_results == [every] * (len(PRICES) + 1)
     assert free == {"P1": False}
-    failed = [[name for name, passes in one.items() if not passes] for one in broken]
-    assert failed == [[name] for name in SPOILED.values()]
+    failed_checks = [[name for name, passes in one.items() if not passes] for one in broken]
+    assert failed_checks == [[name] for name in SPOILED_OFFERS.values()]
 
 
 def by_x402_inspect(value: str) -> tuple[str, list[str]]:
     """Return as what x402-inspect takes a header's value, and the places of the errors that it finds."""
     words = [str(programs_of_validators() / "x402-inspect"), "--json"]
-    done = subprocess.run(words, input=value, capture_output=True, text=True, timeout=600, check=False)
-    said = json.loads(done.stdout)
-    return said["kind"], [one["path"] for one in said["findings"] if one["level"] == "error"]
+    result = subprocess.run(words, input=value, capture_output=True, text=True, timeout=600, check=False)
+    inspection = json.loads(result.stdout)
+    return inspection["kind"], [one["path"] for one in inspection["findings"] if one["level"] == "error"]
 
 
 @pytest.mark.parametrize(
@@ -170,8 +172,8 @@ def by_x402_inspect(value: str) -> tuple[str, list[str]]:
 )
 def test_x402_inspect_finds_no_error(stack: dict[str, str], header: str, kind: str, member: str) -> None:
     """Neither in a challenge nor in the answer to a refused payment; without a member it finds an error."""
-    refused = httpx.get(stack["rail"] + next(iter(PRICES)), headers={"PAYMENT-SIGNATURE": in_base64({})})
-    value = refused.headers[header]
+    refusal = httpx.get(stack["rail"] + next(iter(PRICES)), headers={"PAYMENT-SIGNATURE": in_base64({})})
+    value = refusal.headers[header]
     document = json.loads(base64.b64decode(value))
     assert by_x402_inspect(value) == (kind, [])
     del document[member]
@@ -181,9 +183,9 @@ def test_x402_inspect_finds_no_error(stack: dict[str, str], header: str, kind: s
 def by_a2a_lint(agent: str) -> tuple[int, list[str]]:
     """Return how a2a-lint ends that reads an agent's card and sends it a message, and the places of its errors."""
     words = [str(programs_of_validators() / "a2a-lint"), agent, "--live", "--strict", "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
-    findings = json.loads(done.stdout)["findings"]
-    return done.returncode, [one["field"] for one in findings if one["level"] == "error"]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+    findings = json.loads(result.stdout)["findings"]
+    return result.returncode, [one["field"] for one in findings if one["level"] == "error"]
 
 
 def test_a2a_lint_finds_no_error(stack: dict[str, str]) -> None:
@@ -192,8 +194,8 @@ def test_a2a_lint_finds_no_error(stack: dict[str, str]) -> None:
     path = "/.well-known/agent-card.json"
     card = httpx.get(stack["rail"] + path).json()
     without = {name: value for name, value in card.items() if name != "version"}
-    with standing(routing({("GET", path): (200, without)})) as place:
+    with serve_connections(routing({("GET", path): (200, without)})) as place:
         assert by_a2a_lint(f"http://{place}") == (1, ["version"])
     elsewhere = {**card, "url": stack["rail"] + "/nowhere"}
-    with standing(routing({("GET", path): (200, elsewhere)})) as place:
+    with serve_connections(routing({("GET", path): (200, elsewhere)})) as place:
         assert by_a2a_lint(f"http://{place}") == (1, ["(live)"])

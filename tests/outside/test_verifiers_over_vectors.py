@@ -32,7 +32,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, .
     }
 
 
-def told(*words: str) -> tuple[int, dict[str, Any]]:
+def run_vectors(*words: str) -> tuple[int, dict[str, Any]]:
     result = CliRunner().invoke(main, ["vectors", "run", "--json", "--seed", "1", *words])
     assert result.stdout, result.stderr
     return result.exit_code, json.loads(result.stdout)
@@ -41,37 +41,37 @@ def told(*words: str) -> tuple[int, dict[str, Any]]:
 @pytest.mark.parametrize("name", ["pyjwt", "jose"])
 def test_each_disagreement_is_explained(name: str, commands: dict[str, tuple[str, ...]]) -> None:
     """By the profile, too, which decides much; the whole package, no crash, no hang, no nonsense, no rotten entry."""
-    code, found = told("--profile", "--explained", str(EXAMPLES / f"{name}.toml"), "--", *commands[name])
-    assert [one for one in found["results"] if one["counts"]] == []
-    assert (found["rotten"], found["remarks"], code) == ([], [], 0)
-    assert len(found["results"]) == len(package().vectors)
-    results = {one["result"] for one in found["results"]}
+    code, report = run_vectors("--profile", "--explained", str(EXAMPLES / f"{name}.toml"), "--", *commands[name])
+    assert [one for one in report["results"] if one["counts"]] == []
+    assert (report["rotten"], report["remarks"], code) == ([], [], 0)
+    assert len(report["results"]) == len(package().vectors)
+    results = {one["result"] for one in report["results"]}
     assert results <= {"agree", "accepts", "refuses", "unsupported"}
-    judged = [one for one in found["results"] if one["result"] != "unsupported"]
-    assert {one["family"] for one in judged} == {"receipts"}
-    assert sum(one["result"] == "agree" for one in judged) > len(judged) / 2
+    judged_vectors = [one for one in report["results"] if one["result"] != "unsupported"]
+    assert {one["family"] for one in judged_vectors} == {"receipts"}
+    assert sum(one["result"] == "agree" for one in judged_vectors) > len(judged_vectors) / 2
 
 
 @pytest.mark.parametrize("name", ["pyjwt", "jose"])
 def test_unexplained_they_would_fail(name: str, commands: dict[str, tuple[str, ...]]) -> None:
     """The control: the explanations are needed."""
-    code, found = told("--profile", "--family", "receipts", "--", *commands[name])
-    assert any(one["counts"] for one in found["results"])
+    code, report = run_vectors("--profile", "--family", "receipts", "--", *commands[name])
+    assert any(one["counts"] for one in report["results"])
     assert code == 1
 
 
 @pytest.mark.parametrize("name", ["pyjwt", "jose"])
 def test_a_signature_that_does_not_hold_is_refused(name: str, commands: dict[str, tuple[str, ...]]) -> None:
     """The purpose of a JWS library: by every standard, its verdict on a vector of this stage is right."""
-    code, found = told("--id", "receipts/signature/*", "--", *commands[name])
+    code, report = run_vectors("--id", "receipts/signature/*", "--", *commands[name])
     assert code == 0
-    assert {one["result"] for one in found["results"] if not one["pinned"]} == {"agree"}
+    assert {one["result"] for one in report["results"] if not one["pinned"]} == {"agree"}
 
 
 def test_every_package_of_the_examples_is_pinned() -> None:
     """It comes from registry.npmjs.org with a hash."""
     lock = json.loads((EXAMPLES / "package-lock.json").read_text("utf-8"))
-    for place, one in lock["packages"].items():
+    for place, entry in lock["packages"].items():
         if place:
-            assert one["resolved"].startswith("https://registry.npmjs.org/"), place
-            assert one["integrity"].startswith("sha512-"), place
+            assert entry["resolved"].startswith("https://registry.npmjs.org/"), place
+            assert entry["integrity"].startswith("sha512-"), place

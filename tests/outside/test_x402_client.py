@@ -27,7 +27,7 @@ from x402.mechanisms.evm.exact.register import register_exact_evm_client
 from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.schemas.v1 import PaymentPayloadV1, PaymentRequiredV1
 
-from tests.outside.sides import GIVEN, BaseSide
+from tests.outside.sides import FUNDED_AMOUNT, BaseSide
 
 PATH = "/pay/v1/compliance/receipt"
 BODY = {"recipient_address": "screen-allow", "network": "base_mainnet"}
@@ -60,21 +60,21 @@ class Onlooker:
     def state(self, payer: LocalAccount) -> tuple[int, int, int]:
         """Return payer's and payee's dollars and the settler's transactions, pending ones too, some blocks later."""
         self.side.control("advance", blocks=4)
-        sent = self.side.w3.eth.get_transaction_count(self.settler, "pending")
-        return self.side.dollars(payer.address), self.side.dollars(self.side.payee), sent
+        nonce = self.side.w3.eth.get_transaction_count(self.settler, "pending")
+        return self.side.dollars(payer.address), self.side.dollars(self.side.payee), nonce
 
-    def used(self, signed: dict[str, Any]) -> bool:
+    def used(self, payload: dict[str, Any]) -> bool:
         """Return whether the token contract has seen an authorization."""
-        given = signed["authorization"]
-        return bool(self.token.functions.authorizationState(given["from"], given["nonce"]).call())
+        authorization = payload["authorization"]
+        return bool(self.token.functions.authorizationState(authorization["from"], authorization["nonce"]).call())
 
-    def honoured(self, signed: dict[str, Any]) -> Any:
+    def settle_call(self, payload: dict[str, Any]) -> Any:
         """Return the call that would settle an authorization, once the contract has said that it would honour it."""
-        given, signature = signed["authorization"], bytes.fromhex(signed["signature"][2:])
-        numbers = [int(given[name]) for name in ("value", "validAfter", "validBefore")]
+        authorization, signature = payload["authorization"], bytes.fromhex(payload["signature"][2:])
+        numbers = [int(authorization[name]) for name in ("value", "validAfter", "validBefore")]
         parts = [signature[64], signature[:32], signature[32:64]]
         use = self.token.functions.transferWithAuthorization(
-            given["from"], given["to"], *numbers, given["nonce"], *parts
+            authorization["from"], authorization["to"], *numbers, authorization["nonce"], *parts
         )
         use.call()
         return use
@@ -103,8 +103,8 @@ def client(payer: LocalAccount) -> x402Client:
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(timeout=600) as opened:
-        yield opened
+    async with httpx.AsyncClient(timeout=600) as client:
+        yield client
 
 
 def refusal(answer: httpx.Response) -> str:
@@ -113,7 +113,7 @@ def refusal(answer: httpx.Response) -> str:
     return str(answer.json()["error"])
 
 
-def presented(request: httpx.Request, header: str) -> Any:
+def add_header(request: httpx.Request, header: str) -> Any:
     return json.loads(base64.b64decode(request.headers[header]))
 
 
@@ -129,42 +129,42 @@ async def signed_v1(client: x402Client, http: httpx.AsyncClient, url: str) -> di
     """Return its v1 payload: the rail's Base entry in the words of x402 v1."""
     entries = (await http.post(url, json=BODY)).json()["accepts"]
     entry = next(one for one in entries if one["network"] == BaseSide.network)
-    told = {**entry, "network": "base", "resource": url, "description": "", "mimeType": "application/json"}
-    del told["amount"]
-    payload = await client.create_payment_payload(PaymentRequiredV1.model_validate({"accepts": [told]}))
+    requirements = {**entry, "network": "base", "resource": url, "description": "", "mimeType": "application/json"}
+    del requirements["amount"]
+    payload = await client.create_payment_payload(PaymentRequiredV1.model_validate({"accepts": [requirements]}))
     assert isinstance(payload, PaymentPayloadV1)
     return dict(payload.model_dump(by_alias=True, exclude_none=True))
 
 
-def welded(payer: LocalAccount, payload: dict[str, Any]) -> dict[str, Any]:
+def weld(payer: LocalAccount, payload: dict[str, Any]) -> dict[str, Any]:
     """Return the rail's proof: the stock authorization with the challenge's nonce, signed once more."""
     entry = payload["accepted"]
     token = entry["extra"]["payment_reference"]
-    given = {**payload["payload"]["authorization"], "nonce": Web3.to_hex(Web3.keccak(text=token))}
+    authorization = {**payload["payload"]["authorization"], "nonce": Web3.to_hex(Web3.keccak(text=token))}
     members = {"from": "address", "to": "address", "value": "uint256"}
     members |= {"validAfter": "uint256", "validBefore": "uint256", "nonce": "bytes32"}
-    numbers = {name: int(given[name]) for name, kind in members.items() if kind == "uint256"}
+    numbers = {name: int(authorization[name]) for name, kind in members.items() if kind == "uint256"}
     domain = {"name": entry["extra"]["name"], "version": entry["extra"]["version"]}
     domain |= {"chainId": 8453, "verifyingContract": entry["asset"]}
     types = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in members.items()]}
-    signature = Web3.to_hex(payer.sign_typed_data(domain, types, {**given, **numbers}).signature)
-    return {"authorization": given, "signature": signature, "challenge_token": token}
+    signature = Web3.to_hex(payer.sign_typed_data(domain, types, {**authorization, **numbers}).signature)
+    return {"authorization": authorization, "signature": signature, "challenge_token": token}
 
 
 def test_the_stock_client_discovers_the_paid_calls(stack: dict[str, str]) -> None:
     """The package's own discovery client lists every paid call with its price on Base and never a live token."""
     lister = HTTPFacilitatorClientSync(FacilitatorConfig(url=stack["rail"]))
     catalogue = with_bazaar(lister).extensions.bazaar  # type: ignore[arg-type] # it asks for one and calls the other
-    found = catalogue.list_resources(ListDiscoveryResourcesParams(type="http", limit=100))
-    assert found.x402_version == 2
-    assert stack["rail"] + PATH in {one.resource for one in found.items}
-    assert len(found.items) == found.pagination.total == 3
-    for one in found.items:
-        unpaid = httpx.post(one.resource, json={})
+    catalogue_page = catalogue.list_resources(ListDiscoveryResourcesParams(type="http", limit=100))
+    assert catalogue_page.x402_version == 2
+    assert stack["rail"] + PATH in {one.resource for one in catalogue_page.items}
+    assert len(catalogue_page.items) == catalogue_page.pagination.total == 3
+    for item in catalogue_page.items:
+        unpaid = httpx.post(item.resource, json={})
         assert unpaid.status_code == 402
         live = {entry["network"]: entry["amount"] for entry in unpaid.json()["accepts"]}
-        assert {entry["network"]: entry["amount"] for entry in one.accepts or []} == live
-        assert all("payment_reference" not in entry["extra"] for entry in one.accepts or [])
+        assert {entry["network"]: entry["amount"] for entry in item.accepts or []} == live
+        assert all("payment_reference" not in entry["extra"] for entry in item.accepts or [])
 
 
 async def test_the_stock_client_signs_by_itself_and_is_not_served(
@@ -177,10 +177,10 @@ async def test_the_stock_client_signs_by_itself_and_is_not_served(
     assert refusal(answer) == "payment_not_welded"
     assert "Retry-After" not in answer.headers
     _, second = wire.requests
-    payload = presented(second, "PAYMENT-SIGNATURE")
+    payload = add_header(second, "PAYMENT-SIGNATURE")
     assert (payload["x402Version"], payload["accepted"]["network"]) == (2, BaseSide.network)
     assert payload["payload"]["authorization"]["from"] == payer.address
-    onlooker.honoured(payload["payload"])
+    onlooker.settle_call(payload["payload"])
     assert not onlooker.used(payload["payload"])
     assert onlooker.state(payer) == before
 
@@ -203,7 +203,7 @@ async def test_neither_version_buys_over_either_header(
     answer = await http.post(stack["rail"] + PATH, json=BODY, headers={header: value})
     assert refusal(answer) == "payment_not_welded"
     assert len(answer.json()["accepts"]) == len(stack["lanes"].split(","))
-    onlooker.honoured(payload["payload"])
+    onlooker.settle_call(payload["payload"])
     assert not onlooker.used(payload["payload"])
     assert onlooker.state(payer) == before
 
@@ -226,14 +226,14 @@ async def test_the_same_account_pays_when_it_welds(
     stack: dict[str, str], http: httpx.AsyncClient, client: x402Client, payer: LocalAccount, onlooker: Onlooker
 ) -> None:
     """The control: the same key over the same fields, with the challenge's nonce, is served and settled once."""
-    mine, theirs, sent = onlooker.state(payer)
+    mine, theirs, sent_count = onlooker.state(payer)
     payload = await signed_v2(client, http, stack["rail"] + PATH)
-    proof = welded(payer, payload)
+    proof = weld(payer, payload)
     value = base64.b64encode(json.dumps(proof).encode()).decode()
     answer = await http.post(stack["rail"] + PATH, json=BODY, headers={"X-PAYMENT": value})
     assert answer.status_code == 200, answer.text
     assert onlooker.used(proof)
-    assert onlooker.state(payer) == (mine - PRICE, theirs + PRICE, sent + 1)
+    assert onlooker.state(payer) == (mine - PRICE, theirs + PRICE, sent_count + 1)
 
 
 async def test_the_onlooker_would_see_a_settlement(
@@ -247,12 +247,12 @@ async def test_the_onlooker_would_see_a_settlement(
     """The control of the controls: settled by another account, the stock signature does move the money."""
     somebody = side.new_account()
     side.control("fund", address=somebody.address, amount=str(10**18))
-    mine, theirs, sent = onlooker.state(payer)
-    assert mine == GIVEN
+    mine, theirs, sent_count = onlooker.state(payer)
+    assert mine == FUNDED_AMOUNT
     payload = await signed_v2(client, http, stack["rail"] + PATH)
-    transaction = onlooker.honoured(payload["payload"]).build_transaction(
+    transaction = onlooker.settle_call(payload["payload"]).build_transaction(
         {"from": somebody.address, "nonce": 0, "gas": 200_000, "maxFeePerGas": 10**10, "maxPriorityFeePerGas": 10**9}
     )
     side.w3.eth.send_raw_transaction(somebody.sign_transaction(transaction).raw_transaction)
-    assert onlooker.state(payer) == (mine - PRICE, theirs + PRICE, sent)
+    assert onlooker.state(payer) == (mine - PRICE, theirs + PRICE, sent_count)
     assert onlooker.used(payload["payload"])

@@ -51,9 +51,9 @@ def test_those_who_want_the_same_thing_make_it_once(tmp_path: Path) -> None:
         time.sleep(0.2)
 
     threads = [threading.Thread(target=cache.make_once, args=(place, make)) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert calls == ["made"]
     assert cache.is_whole(place)

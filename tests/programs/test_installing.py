@@ -13,22 +13,22 @@ from programs.missing import Missing
 
 def test_large_downloads_are_told_with_their_size() -> None:
     """As uv and as pip name them; the rest of what they say is not passed on."""
-    said: list[str] = []
+    messages: list[str] = []
     lines = (
         "Resolved 3 packages\nDownloading solders (13.2MiB)\n  Downloading node-24.whl (61.1 MB)\n Downloaded solders"
     )
-    installing.run_installer("installing", (sys.executable, "-c", f"print({lines!r})"), say=said.append, remedy="r")
-    assert [line for line in said if "so far" not in line] == ["  solders, 13.2MiB", "  node-24.whl, 61.1 MB"]
+    installing.run_installer("installing", (sys.executable, "-c", f"print({lines!r})"), say=messages.append, remedy="r")
+    assert [line for line in messages if "so far" not in line] == ["  solders, 13.2MiB", "  node-24.whl, 61.1 MB"]
 
 
 def test_no_silence_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installer that says nothing is said to be at work, again and again."""
     monkeypatch.setattr(installing, "_SILENT_SECONDS", 0.1)
-    said: list[str] = []
+    messages: list[str] = []
     words = (sys.executable, "-c", "import time; time.sleep(3)")
-    installing.run_installer("installing all", words, say=said.append, remedy="r")
-    assert len(said) > 1
-    assert all(line.startswith("  installing all: ") and line.endswith(" s so far") for line in said)
+    installing.run_installer("installing all", words, say=messages.append, remedy="r")
+    assert len(messages) > 1
+    assert all(line.startswith("  installing all: ") and line.endswith(" s so far") for line in messages)
 
 
 def test_a_failure_is_told_with_the_last_words_and_what_to_do() -> None:

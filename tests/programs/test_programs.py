@@ -44,9 +44,9 @@ def test_the_machines_node_is_taken_where_it_is_new_enough(machine: Path) -> Non
     own = script(machine, "node", "v20.19.1")
     assert node.find_installed() is None
     npm = script(machine, "npm", "10.1.0")
-    found = node.find_installed()
-    assert found is not None
-    assert (found.description, node.npm(found)) == (f"20.19.1, {own}", (npm,))
+    program = node.find_installed()
+    assert program is not None
+    assert (program.description, node.npm(program)) == (f"20.19.1, {own}", (npm,))
 
 
 @pytest.mark.parametrize("says", ["v18.20.4", "v20.18.9", "nonsense"])
@@ -65,18 +65,18 @@ def test_the_newest_postgresql_is_taken(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         for name in postgres.PROGRAMS if version != "16" else ("postgres",):
             script(folder, name, f"postgres (PostgreSQL) {version}.2")
-    found = postgres.find_installed()
-    assert found is not None
-    assert found.description == f"15.2, {tmp_path}/postgresql/15/bin/postgres"
+    program = postgres.find_installed()
+    assert program is not None
+    assert program.description == f"15.2, {tmp_path}/postgresql/15/bin/postgres"
 
 
 def test_the_shell_comes_before_the_whole_browser(machine: Path) -> None:
     """The same pages in half the processor's time."""
     script(machine, "chromium", "Chromium 130.0.1 built on Debian")
     shell = script(machine, "chromium-headless-shell", "Chromium 131.0.1")
-    found = chromium.find_installed()
-    assert found is not None
-    assert found.description == f"131.0.1, {shell}"
+    program = chromium.find_installed()
+    assert program is not None
+    assert program.description == f"131.0.1, {shell}"
 
 
 @pytest.mark.usefixtures("machine")
@@ -87,9 +87,9 @@ def test_nginx_off_the_path_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "sbin" / "nginx"
     path.write_text('#!/bin/sh\n[ "$1" = -v ] && echo "nginx version: nginx/1.22.1" >&2\n')
     path.chmod(0o755)
-    found = nginx.find_installed()
-    assert found is not None
-    assert found.description == f"1.22.1, {path}"
+    program = nginx.find_installed()
+    assert program is not None
+    assert program.description == f"1.22.1, {path}"
 
 
 @pytest.mark.parametrize(("version", "is_taken"), [("1.22", True), ("1.26.8", True), ("1.21.13", False)])
@@ -118,10 +118,10 @@ def test_a_variable_forbids_the_machines(machine: Path, monkeypatch: pytest.Monk
 def test_where_nothing_serves_one_line_says_what_to_install(machine: Path, module: ModuleType) -> None:
     """No program, no registry: what is missing, and Debian's line for it."""
     assert list(machine.iterdir()) == []
-    with pytest.raises(Missing) as told:
+    with pytest.raises(Missing) as error:
         getattr(module, module.__name__.rpartition(".")[2])(lambda _: None)
-    assert "apt install" in told.value.remedy
-    assert "\n" not in told.value.remedy
+    assert "apt install" in error.value.remedy
+    assert "\n" not in error.value.remedy
 
 
 @pytest.mark.parametrize("name", ["node", "postgres", "nginx", "go", "uv"])
@@ -135,9 +135,9 @@ def test_python_packages_are_pinned_by_version_and_digest(name: str) -> None:
 
 def test_npm_packages_are_pinned_by_version_and_digest() -> None:
     """The public registry alone, each with a digest."""
-    locked = json.loads((PINS / "chromium" / "package-lock.json").read_text("utf-8"))["packages"]
-    packages = {name: one for name, one in locked.items() if name}
+    packages_locked = json.loads((PINS / "chromium" / "package-lock.json").read_text("utf-8"))["packages"]
+    packages = {name: one for name, one in packages_locked.items() if name}
     assert "node_modules/@sparticuz/chromium" in packages
-    for one in packages.values():
-        assert one["resolved"].startswith("https://registry.npmjs.org/")
-        assert one["integrity"].startswith("sha512-")
+    for package in packages.values():
+        assert package["resolved"].startswith("https://registry.npmjs.org/")
+        assert package["integrity"].startswith("sha512-")

@@ -17,10 +17,10 @@ from reference.protocol.falcon import Library
 
 FALCON = cast("Library", importlib.import_module("pqcrypto.sign.falcon_1024"))
 _generate_keypair = FALCON.generate_keypair  # a test may put these pairs in its place
-ISSUED, EXPIRES, DURING = "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
+ISSUED_AT, EXPIRES, DURING_VALIDITY = "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
 
 
-def sealed(value: Any) -> str:
+def seal(value: Any) -> str:
     """Return a value as base64url of JSON, as an envelope is written."""
     text = value if isinstance(value, bytes) else json.dumps(value).encode()
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
@@ -54,9 +54,9 @@ class Issuer:
         """Its key as the trust set has it."""
         return base64.b64encode(self.public).decode()
 
-    def certificate(self, **changed: Any) -> dict[str, Any]:
+    def certificate(self, **changes: Any) -> dict[str, Any]:
         """Return the payload of an ATB certificate; a member that is changed to None is left out."""
-        return _changed(
+        return _change_members(
             {
                 "atb_cert_version": "2",
                 "bench_issuer": self.did,
@@ -64,16 +64,16 @@ class Issuer:
                 "score": 0.91,
                 "passed": True,
                 "methodology_version": "atb-v2.1",
-                "issued_at": ISSUED,
+                "issued_at": ISSUED_AT,
                 "expires_at": EXPIRES,
                 "tasks_total": 120,
             },
-            changed,
+            changes,
         )
 
-    def passport(self, **changed: Any) -> dict[str, Any]:
+    def passport(self, **changes: Any) -> dict[str, Any]:
         """Return the payload of an agent passport."""
-        return _changed(
+        return _change_members(
             {
                 "passport_id": "pp_1",
                 "agent_did": "did:web:agent.example",
@@ -81,26 +81,26 @@ class Issuer:
                 "scopes": ["pay", "screen"],
                 "spend_limit_microusd": 5_000_000,
                 "spend_window": "day",
-                "issued_at": ISSUED,
+                "issued_at": ISSUED_AT,
                 "expires_at": EXPIRES,
             },
-            changed,
+            changes,
         )
 
     def sign(self, payload: Mapping[str, Any]) -> bytes:
         """Return a signature over a payload's RFC 8785 form."""
         return bytes(FALCON.sign(key_pair(self.number)[1], rfc8785.dumps(dict(payload))))
 
-    def envelope(self, payload: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
+    def envelope(self, payload: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
         """Return the members of a payload's envelope."""
         sig = base64.urlsafe_b64encode(self.sign(payload)).rstrip(b"=").decode()
-        return _changed({"payload": payload, "alg": "Falcon-1024", "kid": self.kid, "sig": sig}, changed)
+        return _change_members({"payload": payload, "alg": "Falcon-1024", "kid": self.kid, "sig": sig}, changes)
 
-    def issue(self, payload: Mapping[str, Any], **changed: Any) -> str:
+    def issue(self, payload: Mapping[str, Any], **changes: Any) -> str:
         """Return a credential."""
-        return sealed(self.envelope(payload, **changed))
+        return seal(self.envelope(payload, **changes))
 
-    def key_entry(self, **changed: Any) -> dict[str, Any]:
+    def key_entry(self, **changes: Any) -> dict[str, Any]:
         """Return its entry in a key document."""
         entry = {
             "did": self.did,
@@ -112,8 +112,8 @@ class Issuer:
             "public_key_pqclean_b64": self.public_key_b64,
             "status": "active",
         }
-        return _changed(entry, changed)
+        return _change_members(entry, changes)
 
 
-def _changed(members: dict[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in {**members, **changed}.items() if value is not None}
+def _change_members(members: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in {**members, **changes}.items() if value is not None}

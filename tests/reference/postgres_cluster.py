@@ -24,7 +24,7 @@ _SECONDS = "200"  # to start or to stop; a busy machine takes its time
 # Who owns a cluster that root starts: the server refuses to run as root.
 _OWNERS = ("postgres", "nobody")
 # Tests never cut the machine's power. They kill only workers and servers, and the kernel keeps their writes.
-_UNSYNCED = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
+_UNSYNCED_OPTIONS = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 
 _END_OTHERS = """
 SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity
@@ -57,7 +57,9 @@ def private_cluster(encoding: str = "UTF8") -> Iterator[str]:
         # The locale of this machine may be of another encoding, or named and not there.
         form = (f"--encoding={encoding}", "--locale=C")
         run(tools / "initdb", "-D", data, "-U", "weldproof", "--auth=trust", "--no-sync", *form)
-        options = f"{_UNSYNCED} -c listen_addresses='' -c unix_socket_directories='{folder}' -c max_connections=200"
+        options = (
+            f"{_UNSYNCED_OPTIONS} -c listen_addresses='' -c unix_socket_directories='{folder}' -c max_connections=200"
+        )
         run(tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-t", _SECONDS, "-o", options, "start")
         try:
             yield f"postgresql://weldproof@/postgres?host={folder}"
@@ -79,7 +81,7 @@ def own_database(server: str) -> Iterator[str]:
     It is kept for the next caller, until `drop_databases`. An emptied database was used before; the programs that used
     it have ended by then.
     """
-    name = _emptied(server) or _created(server)
+    name = _take_emptied(server) or _create(server)
     yield _address(server, name)
     _FREE[server].append(name)
 
@@ -90,14 +92,14 @@ def drop_databases(server: str) -> None:
         _drop(server, name)
 
 
-def _created(server: str) -> str:
+def _create(server: str) -> str:
     name = f"weldproof_{uuid.uuid4().hex}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
     return name
 
 
-def _emptied(server: str) -> str | None:
+def _take_emptied(server: str) -> str | None:
     """Return a used database after emptying it, or None if there is no unused one."""
     while _FREE[server]:
         name = _FREE[server].pop()
@@ -139,7 +141,7 @@ def _run(owner: pwd.struct_passwd | None, *command: str | Path) -> None:
     words = [str(word) for word in command]
     user, group = (None, None) if owner is None else (owner.pw_uid, owner.pw_gid)
     groups: list[int] | None = None if owner is None else []
-    done = subprocess.run(
+    result = subprocess.run(
         words,
         check=False,
         stdin=subprocess.DEVNULL,
@@ -150,4 +152,4 @@ def _run(owner: pwd.struct_passwd | None, *command: str | Path) -> None:
         group=group,
         extra_groups=groups,
     )
-    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    assert result.returncode == 0, f"{words}: {result.stdout}{result.stderr}"

@@ -14,10 +14,10 @@ from aiohttp import web
 LONG_SECONDS = 120.0
 
 
-async def until(what: Callable[[], object]) -> None:
+async def until(is_reached: Callable[[], object]) -> None:
     """Wait long for something that is due."""
     deadline = time.monotonic() + LONG_SECONDS
-    while not what():
+    while not is_reached():
         assert time.monotonic() < deadline, "it did not happen"
         await asyncio.sleep(0.01)
 

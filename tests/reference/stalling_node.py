@@ -54,17 +54,17 @@ class StallingNode:
                         self.held += 1
                     self.flowing.wait()
                 target.sendall(data)
-        for one in (source, target):
+        for stream in (source, target):
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                stream.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """End every connection."""
         self.flowing.set()
-        for one in (self._listener, *self._open):
+        for stream in (self._listener, *self._open):
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                stream.shutdown(socket.SHUT_RDWR)
+            stream.close()
 
 
 @contextmanager

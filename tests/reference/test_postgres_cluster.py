@@ -16,22 +16,22 @@ _TABLES = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnames
 def test_what_somebody_left_is_gone(postgres_server: str) -> None:
     """Tables, types, and who was in the middle of something."""
     with own_database(postgres_server) as address:
-        left = psycopg.connect(address)
-        left.execute("CREATE TABLE kept (key integer PRIMARY KEY)")
-        left.commit()
-        left.execute("LOCK TABLE kept")
+        left_connection = psycopg.connect(address)
+        left_connection.execute("CREATE TABLE kept (key integer PRIMARY KEY)")
+        left_connection.commit()
+        left_connection.execute("LOCK TABLE kept")
     with own_database(postgres_server) as again, psycopg.connect(again) as connection:
         assert again == address
         assert connection.execute(_TABLES).fetchone() == (0,)
         with pytest.raises(psycopg.OperationalError):
-            left.execute("SELECT 1")
-    left.close()
+            left_connection.execute("SELECT 1")
+    left_connection.close()
 
 
 def test_two_at_once_are_two(postgres_server: str) -> None:
     """Who has a database has it alone."""
-    with own_database(postgres_server) as one, own_database(postgres_server) as other:
-        assert one != other
+    with own_database(postgres_server) as first_dsn, own_database(postgres_server) as second_dsn:
+        assert first_dsn != second_dsn
 
 
 def test_one_that_cannot_be_used_is_not_given(postgres_server: str) -> None:
@@ -39,6 +39,6 @@ def test_one_that_cannot_be_used_is_not_given(postgres_server: str) -> None:
     with own_database(postgres_server) as address, psycopg.connect(postgres_server, autocommit=True) as connection:
         name = Identifier(str(make_url(address).database))
         connection.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(name))
-    with own_database(postgres_server) as other, psycopg.connect(other) as connection:
-        assert other != address
+    with own_database(postgres_server) as dsn, psycopg.connect(dsn) as connection:
+        assert dsn != address
         assert connection.execute(_TABLES).fetchone() == (0,)

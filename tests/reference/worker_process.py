@@ -31,7 +31,7 @@ def environment(**settings: str) -> dict[str, str]:
 class WorkerProcess:
     """One worker, on a socket that is handed down to it."""
 
-    def __init__(self, folder: Path, program: Sequence[str], handed: str, settings: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, program: Sequence[str], fd_setting: str, settings: Mapping[str, str]) -> None:
         """Take its folder, what Python runs, the setting that names the socket, and its other settings."""
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / f"log{len(list(folder.glob('log*')))}"
@@ -39,32 +39,34 @@ class WorkerProcess:
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.socket.set_inheritable(True)
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-        told = {handed: str(self.socket.fileno()), "WP_RATE_LIMITS": "off", **settings}
-        self.environment = environment(**told)
+        own_settings = {fd_setting: str(self.socket.fileno()), "WP_RATE_LIMITS": "off", **settings}
+        self.environment = environment(**own_settings)
         self.process: subprocess.Popen[bytes] | prepared.Prepared | None = None
         self.http = httpx.Client(base_url=self.url, trust_env=False, timeout=100)
 
     def start(self) -> Self:
         """Start the process."""
         with self._log.open("ab") as log:
-            handed = [self.socket.fileno()]
+            passed_fds = [self.socket.fileno()]
             kind, *words = self._program
             if kind == "-m":
-                self.process = prepared.start(*words, env=self.environment, pass_fds=handed, stdout=log, stderr=log)
+                self.process = prepared.start(*words, env=self.environment, pass_fds=passed_fds, stdout=log, stderr=log)
             else:
                 command = [sys.executable, *self._program]
-                self.process = subprocess.Popen(command, env=self.environment, pass_fds=handed, stdout=log, stderr=log)
+                self.process = subprocess.Popen(
+                    command, env=self.environment, pass_fds=passed_fds, stdout=log, stderr=log
+                )
         return self
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the process runs."""
         return self.process is not None and self.process.poll() is None
 
     def ready(self) -> Self:
         """Wait until it does what it is there for."""
         deadline = time.monotonic() + READY_SECONDS
-        while time.monotonic() < deadline and self.running:
+        while time.monotonic() < deadline and self.is_running:
             with contextlib.suppress(httpx.TransportError):
                 if self.is_ready():
                     return self
@@ -100,10 +102,10 @@ class WorkerProcess:
     def close(self) -> None:
         """End the process, if it still runs, and give its socket back."""
         try:
-            if self.running:
+            if self.is_running:
                 self.stop()
         finally:
-            if self.running:
+            if self.is_running:
                 self.kill()
             self.http.close()
             self.socket.close()

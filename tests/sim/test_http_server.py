@@ -30,11 +30,11 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
 
 
 @asynccontextmanager
-async def served(app: AsgiApp = echo) -> AsyncIterator[int]:
+async def serve_app(app: AsgiApp = echo) -> AsyncIterator[int]:
     """Yield the port at which an app is served."""
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        async with http_server.serve(app, bound):
-            yield bound.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with http_server.serve(app, listener):
+            yield listener.getsockname()[1]
 
 
 class Talk:
@@ -54,9 +54,9 @@ class Talk:
         finally:
             writer.close()
 
-    def say(self, sent: bytes) -> None:
+    def say(self, raw: bytes) -> None:
         """Send bytes."""
-        self._writer.write(sent)
+        self._writer.write(raw)
 
     async def answer(self) -> tuple[int, dict[str, str], bytes]:
         """Return status, headers and body of the next answer."""
@@ -82,7 +82,7 @@ def request(body: bytes = b"", path: str = "/", *headers: str) -> bytes:
 
 
 async def test_calls_come_one_after_another_over_one_connection() -> None:
-    async with served() as port, Talk.at(port) as talk:
+    async with serve_app() as port, Talk.at(port) as talk:
         answers = []
         for number in range(3):
             talk.say(request(b"%d" % number, f"/a%20b/{number}?x=1"))
@@ -93,14 +93,14 @@ async def test_calls_come_one_after_another_over_one_connection() -> None:
 
 
 async def test_calls_sent_at_once_are_answered_in_their_order() -> None:
-    async with served() as port, Talk.at(port) as talk:
+    async with serve_app() as port, Talk.at(port) as talk:
         talk.say(request(b"first") + request(b"second"))
 
         assert [(await talk.answer())[2] for _ in range(2)] == [b"first", b"second"]
 
 
 async def test_a_client_that_wants_its_connection_closed_has_it_closed() -> None:
-    async with served() as port, Talk.at(port) as talk:
+    async with serve_app() as port, Talk.at(port) as talk:
         talk.say(request(b"last", "/", "Connection: close"))
 
         assert (await talk.answer())[2] == b"last"
@@ -108,7 +108,7 @@ async def test_a_client_that_wants_its_connection_closed_has_it_closed() -> None
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "raw",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: minus\r\n\r\n",
@@ -122,10 +122,10 @@ async def test_a_client_that_wants_its_connection_closed_has_it_closed() -> None
         *("two lengths", "HTTP/2"),
     ],
 )
-async def test_what_is_not_http_is_refused_and_its_connection_ends(sent: bytes) -> None:
-    async with served() as port:
+async def test_what_is_not_http_is_refused_and_its_connection_ends(raw: bytes) -> None:
+    async with serve_app() as port:
         async with Talk.at(port) as talk:
-            talk.say(sent)
+            talk.say(raw)
             told = await talk.ends()
         async with Talk.at(port) as talk:
             talk.say(request(b"next"))
@@ -136,14 +136,14 @@ async def test_what_is_not_http_is_refused_and_its_connection_ends(sent: bytes) 
 
 async def test_an_upgrade_to_http2_is_ignored() -> None:
     upgrade = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA")
-    async with served() as port, Talk.at(port) as talk:
+    async with serve_app() as port, Talk.at(port) as talk:
         talk.say(request(b"plain", "/", *upgrade))
 
         assert (await talk.answer())[::2] == (200, b"plain")
 
 
 async def test_a_chunk_of_no_length_is_refused() -> None:
-    async with served() as port, Talk.at(port) as talk:
+    async with serve_app() as port, Talk.at(port) as talk:
         talk.say(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
         await asyncio.sleep(0)
         talk.say(b"zz\r\n\r\n")
@@ -153,7 +153,7 @@ async def test_a_chunk_of_no_length_is_refused() -> None:
 
 
 async def test_a_client_that_leaves_in_the_middle_of_its_body_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
-    async with served() as port:
+    async with serve_app() as port:
         async with Talk.at(port) as talk:
             talk.say(request(b"whole").replace(b"Content-Length: 5", b"Content-Length: 500"))
         async with Talk.at(port) as talk:
@@ -165,7 +165,7 @@ async def test_a_client_that_leaves_in_the_middle_of_its_body_holds_nobody_up(ca
 
 async def test_a_body_of_the_greatest_length_is_taken() -> None:
     body = bytes(http_server.LONGEST_BODY)
-    async with served() as port, Talk.at(port) as talk:
+    async with serve_app() as port, Talk.at(port) as talk:
         talk.say(request(body))
         status, _, told = await talk.answer()
 
@@ -173,7 +173,7 @@ async def test_a_body_of_the_greatest_length_is_taken() -> None:
 
 
 async def test_a_body_that_says_it_is_too_long_is_not_waited_for() -> None:
-    async with served() as port, Talk.at(port) as talk:
+    async with serve_app() as port, Talk.at(port) as talk:
         talk.say(
             request(b"begins").replace(b"Content-Length: 6", b"Content-Length: %d" % (http_server.LONGEST_BODY + 1))
         )
@@ -185,7 +185,7 @@ async def test_a_body_that_says_it_is_too_long_is_not_waited_for() -> None:
 async def test_a_body_that_becomes_too_long_is_refused() -> None:
     piece = bytes(1024 * 1024)
     chunk = b"%x\r\n%b\r\n" % (len(piece), piece)
-    async with served() as port, Talk.at(port) as talk:
+    async with serve_app() as port, Talk.at(port) as talk:
         talk.say(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
         talk.say(chunk * (http_server.LONGEST_BODY // len(piece) + 1))
 
@@ -193,7 +193,7 @@ async def test_a_body_that_becomes_too_long_is_refused() -> None:
 
 
 async def test_a_client_that_asks_before_it_sends_is_let() -> None:
-    async with served() as port, Talk.at(port) as talk:
+    async with serve_app() as port, Talk.at(port) as talk:
         whole = request(b"body", "/", "Expect: 100-continue")
         talk.say(whole[:-4])
         assert (await talk.answer())[0] == 100
@@ -207,7 +207,7 @@ async def test_an_app_that_fails_takes_its_connection_with_it() -> None:
         del scope, receive, send
         raise ConnectionAbortedError
 
-    async with served(fails) as port, Talk.at(port) as talk:
+    async with serve_app(fails) as port, Talk.at(port) as talk:
         talk.say(request())
 
         assert await talk.ends() == b""
@@ -220,7 +220,7 @@ async def test_an_answer_in_pieces_that_breaks_off_is_no_whole_answer() -> None:
         await send({"type": "http.response.body", "body": b"begins", "more_body": True})
         raise ConnectionAbortedError
 
-    async with served(breaks_off) as port, Talk.at(port) as talk:
+    async with serve_app(breaks_off) as port, Talk.at(port) as talk:
         talk.say(request())
         told = await talk.ends()
 
@@ -231,7 +231,7 @@ def _node() -> AsgiApp:
     async def chain_id(_method: str, _params: object) -> str:
         return "0x2105"
 
-    async def carry_out(_wanted: object) -> tuple[int, dict[str, Any]]:
+    async def carry_out(_members: object) -> tuple[int, dict[str, Any]]:
         return 200, {"ok": True}
 
     call: Call = chain_id
@@ -241,7 +241,7 @@ def _node() -> AsgiApp:
 async def test_a_websocket_is_refused_where_only_calls_are_answered() -> None:
     handshake = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13")
     key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="
-    async with served(_node()) as port:
+    async with serve_app(_node()) as port:
         async with Talk.at(port) as talk:
             talk.say(request(b"", "/", *handshake, key).replace(b"POST", b"GET"))
             assert (await talk.answer())[0] == 403
@@ -256,7 +256,7 @@ async def test_a_handshake_without_its_key_is_a_bad_request(caplog: pytest.LogCa
         await receive()
         await send({"type": "websocket.accept"})
 
-    async with served(accepts) as port, Talk.at(port) as talk:
+    async with serve_app(accepts) as port, Talk.at(port) as talk:
         talk.say(request(b"", "/", "Upgrade: websocket", "Connection: Upgrade").replace(b"POST", b"GET"))
 
         assert (await talk.answer())[0] == 400
@@ -264,7 +264,7 @@ async def test_a_handshake_without_its_key_is_a_bad_request(caplog: pytest.LogCa
 
 
 async def test_serving_ends_with_calls_and_sockets_open(caplog: pytest.LogCaptureFixture) -> None:
-    begun = asyncio.Event()
+    begin_event = asyncio.Event()
     cut_off = asyncio.Event()
 
     async def hangs(scope: Any, receive: Any, send: Any) -> None:
@@ -273,7 +273,7 @@ async def test_serving_ends_with_calls_and_sockets_open(caplog: pytest.LogCaptur
             await send({"type": "websocket.accept"})
             await receive()
             return
-        begun.set()
+        begin_event.set()
         try:
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
@@ -282,12 +282,12 @@ async def test_serving_ends_with_calls_and_sockets_open(caplog: pytest.LogCaptur
 
     async with AsyncExitStack() as clients, asyncio.timeout(_SECONDS):
         session = await clients.enter_async_context(aiohttp.ClientSession())
-        async with served(hangs) as port:
-            idle, asking = [await clients.enter_async_context(Talk.at(port)) for _ in range(2)]
+        async with serve_app(hangs) as port:
+            idle, busy_talk = [await clients.enter_async_context(Talk.at(port)) for _ in range(2)]
             idle.say(b"POST / HT")
-            asking.say(request(b"", "/hangs"))
+            busy_talk.say(request(b"", "/hangs"))
             conversation = await session.ws_connect(f"http://127.0.0.1:{port}/")
-            await begun.wait()
+            await begin_event.wait()
         await cut_off.wait()
         assert (await conversation.receive()).type in {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED}
     with pytest.raises(ConnectionRefusedError):

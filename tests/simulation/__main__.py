@@ -26,10 +26,10 @@ import click
 import structlog
 
 from tests.simulation import postgres
-from tests.simulation.broken import BROKEN, missed
-from tests.simulation.campaign import Sums, done_before, side_by_side, summed, write_down
+from tests.simulation.broken import BROKEN, list_missed
+from tests.simulation.campaign import Sums, done_before, side_by_side, sum_log, write_down
 from tests.simulation.losses import come_back
-from tests.simulation.operations import STANDING, WEIGHTS
+from tests.simulation.operations import STANDING_KINDS, WEIGHTS
 from tests.simulation.patches import cpu
 from tests.simulation.shrinking import command, shrunk
 from tests.simulation.world import Outcome, Scenario, run
@@ -60,74 +60,74 @@ from tests.simulation.world import Outcome, Scenario, run
 @click.option("--log", default="", help="A file that gets a line of JSON a world; worlds that are in it are left out.")
 @click.option("--jobs", default=1, show_default=True, help="Share the worlds among so many processes.")
 @click.option("--trace", is_flag=True, help="Print all that happened.")
-def main(**given: Any) -> None:
+def main(**options: Any) -> None:
     """Run worlds, each with rail, gateway, chains and payers, on a virtual clock; exit 1 when a rule is broken."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.disable(logging.CRITICAL)
-    if given["broken"]:
-        names = tuple(BROKEN) if given["broken"] == "all" else (given["broken"],)
-        sys.exit(int(bool(missed(names, click.echo))))
-    if given["losses"]:
+    if options["broken"]:
+        names = tuple(BROKEN) if options["broken"] == "all" else (options["broken"],)
+        sys.exit(int(bool(list_missed(names, click.echo))))
+    if options["losses"]:
         sys.exit(int(bool(come_back(click.echo))))
-    if given["jobs"] > 1:
-        sys.exit(int(not _shared(given)))
-    failed, sums = False, Sums()
-    for scenario in _scenarios(given):
-        with postgres.databases(given["postgres"]) as databases:
-            outcome = run(replace(scenario, databases=databases), lines=given["trace"])
-        failed = failed or bool(outcome.violations)
-        _tell(outcome, as_json=given["as_json"])
-        sums.add(_told(outcome))
-        if given["log"]:
-            write_down(_told(outcome), Path(given["log"]))
-            sums = summed(Path(given["log"]))
+    if options["jobs"] > 1:
+        sys.exit(int(not _run_shared(options)))
+    has_failed, sums = False, Sums()
+    for scenario in _scenarios(options):
+        with postgres.databases(options["postgres"]) as databases:
+            outcome = run(replace(scenario, databases=databases), lines=options["trace"])
+        has_failed = has_failed or bool(outcome.violations)
+        _tell(outcome, as_json=options["as_json"])
+        sums.add(_describe(outcome))
+        if options["log"]:
+            write_down(_describe(outcome), Path(options["log"]))
+            sums = sum_log(Path(options["log"]))
         if sums.worlds > 1:
             click.echo(f"so far: {sums}", err=True)
-        if given["shrink"] and not given["postgres"] and outcome.violations:
+        if options["shrink"] and not options["postgres"] and outcome.violations:
             _tell_shrunk(shrunk(outcome, report=lambda line: click.echo(line, err=True)))
-    sys.exit(int(failed))
+    sys.exit(int(has_failed))
 
 
-def _shared(given: Mapping[str, Any]) -> bool:
+def _run_shared(options: Mapping[str, Any]) -> bool:
     """Run worlds in several processes, tell what all came to, and return whether every rule held."""
-    words = ["--operations", str(given["operations"]), "--crowd", str(given["crowd"])]
-    words += ["--seconds", str(given["seconds"])]
+    words = ["--operations", str(options["operations"]), "--crowd", str(options["crowd"])]
+    words += ["--seconds", str(options["seconds"])]
     for name in ("only", "kinds", "postgres", "log"):
-        words += [f"--{name}", given[name]] if given[name] else []
-    words += [f"--{name}" for name in ("trace",) if given[name]]
-    words += ["--json"] if given["as_json"] else []
-    words += [] if given["shrink"] else ["--no-shrink"]
-    held = side_by_side(given["jobs"], given["seed"], given["worlds"], words)
-    if given["log"]:
-        click.echo(f"in all: {summed(Path(given['log']))}", err=True)
-    return held
+        words += [f"--{name}", options[name]] if options[name] else []
+    words += [f"--{name}" for name in ("trace",) if options[name]]
+    words += ["--json"] if options["as_json"] else []
+    words += [] if options["shrink"] else ["--no-shrink"]
+    has_held = side_by_side(options["jobs"], options["seed"], options["worlds"], words)
+    if options["log"]:
+        click.echo(f"in all: {sum_log(Path(options['log']))}", err=True)
+    return has_held
 
 
-def _scenarios(given: Mapping[str, Any]) -> Iterator[Scenario]:
-    only = tuple(int(one) for one in given["only"].split(",") if one) or None
-    kinds = tuple(one for one in given["kinds"].split(",") if one) or STANDING
-    began, before = cpu(), done_before(Path(given["log"]), given["operations"]) if given["log"] else set()
+def _scenarios(options: Mapping[str, Any]) -> Iterator[Scenario]:
+    only = tuple(int(one) for one in options["only"].split(",") if one) or None
+    kinds = tuple(one for one in options["kinds"].split(",") if one) or STANDING_KINDS
+    began, before = cpu(), done_before(Path(options["log"]), options["operations"]) if options["log"] else set()
     for number in itertools.count():
-        if number >= given["worlds"] and cpu() - began >= given["seconds"]:
+        if number >= options["worlds"] and cpu() - began >= options["seconds"]:
             return
-        seed = given["seed"] + number * given["stride"]
+        seed = options["seed"] + number * options["stride"]
         if seed not in before:
-            yield Scenario(seed, given["operations"], only, kinds, crowd=given["crowd"])
+            yield Scenario(seed, options["operations"], only, kinds, crowd=options["crowd"])
 
 
 def _tell(outcome: Outcome, *, as_json: bool) -> None:
     for line in outcome.lines:
         click.echo(line)
-    told = _told(outcome)
+    members = _describe(outcome)
     if as_json:
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(members))
         return
-    click.echo(" ".join(f"{name}={value}" for name, value in told.items() if name != "violations"))
+    click.echo(" ".join(f"{name}={value}" for name, value in members.items() if name != "violations"))
     for violation in outcome.violations:
         click.echo(f"  {violation}")
 
 
-def _told(outcome: Outcome) -> dict[str, Any]:
+def _describe(outcome: Outcome) -> dict[str, Any]:
     return {
         "seed": outcome.scenario.seed,
         "operations": len(outcome.done),

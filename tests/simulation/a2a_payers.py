@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulation.judging import content
-from tests.simulation.payers import PATHS, RETRYABLE, STORED_SECONDS, Market, Payment, order, pay, quoted, redeem
+from tests.simulation.payers import PATHS, RETRYABLE, STORED_SECONDS, Market, Payment, order, pay, redeem, request_quote
 from tests.simulation.wire import Answer, NoAnswer
 from tests.simulation.workers import Worker
 
 _STATUS, _PAYLOAD = "x402.payment.status", "x402.payment.payload"
-_REQUIRED, _RECEIPTS = "x402.payment.required", "x402.payment.receipts"
+_REQUIRED_KEY, _RECEIPTS = "x402.payment.required", "x402.payment.receipts"
 _NOT_FOUND = -32001
 _TASK_SECONDS = 86_400.0
 _CLOCKS_DIFFER = 180.0
@@ -47,7 +47,7 @@ class Said:
         return "" if self.task is None else str(self.task["status"]["state"])
 
     @property
-    def told(self) -> Mapping[str, Any]:
+    def status_metadata(self) -> Mapping[str, Any]:
         """What the task's status says of its payment."""
         message = {} if self.task is None else self.task["status"].get("message", {})
         return dict(message.get("metadata", {}))
@@ -80,16 +80,16 @@ class _Talk:
         Raises:
             NoAnswer: Nothing.
         """
-        sent = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        answer = await self.market.ask(self.actor, self.chance, "/a2a", sent)
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        answer = await self.market.ask(self.actor, self.chance, "/a2a", body)
         if answer.status != 200:
             return Said(why=str(answer.status), wait=float(answer.headers.get("retry-after", "5")))
-        told = json.loads(answer.body)
-        if "error" in told:
-            data = told["error"].get("data") or [{}]
+        document = json.loads(answer.body)
+        if "error" in document:
+            data = document["error"].get("data") or [{}]
             why = data[0].get("type", "") if isinstance(data, list) else str(data)
-            return Said(code=told["error"]["code"], why=why)
-        task = told["result"]
+            return Said(code=document["error"]["code"], why=why)
+        task = document["result"]
         return Said(task, wait=task.get("metadata", {}).get("retry_after_seconds"))
 
     async def open(self) -> bool:
@@ -97,20 +97,20 @@ class _Talk:
         for _ in range(3):
             part = {"kind": "data", "data": {"service_id": self.service, "request": json.loads(self.body)}}
             try:
-                said = await self.call("message/send", {"message": self._message(part)})
+                reply = await self.call("message/send", {"message": self._message(part)})
             except NoAnswer:
                 await asyncio.sleep(self.chance.uniform(1, 30))
                 continue
-            if said.task is not None and _REQUIRED in said.told:
-                self.task_id, self.document = said.task["id"], said.told[_REQUIRED]
+            if reply.task is not None and _REQUIRED_KEY in reply.status_metadata:
+                self.task_id, self.document = reply.task["id"], reply.status_metadata[_REQUIRED_KEY]
                 self.opened_at = self.market.now()
                 return True
-            await asyncio.sleep(said.wait or 5.0)
+            await asyncio.sleep(reply.wait or 5.0)
         return False
 
     def _message(self, part: Mapping[str, Any], **members: Any) -> dict[str, Any]:
-        named = f"{self.chance.randrange(10**9)}"
-        return {"kind": "message", "messageId": named, "role": "user", "parts": [part], **members}
+        message_id = f"{self.chance.randrange(10**9)}"
+        return {"kind": "message", "messageId": message_id, "role": "user", "parts": [part], **members}
 
     async def submit(self, proof: str) -> Said:
         """Send a payment, and ask for the task if it is already complete.
@@ -119,9 +119,9 @@ class _Talk:
             NoAnswer: No worker answers.
         """
         metadata = {_STATUS: "payment-submitted", _PAYLOAD: json.loads(base64.b64decode(proof))}
-        paid = self._message({"kind": "text", "text": "paid"}, taskId=self.task_id, metadata=metadata)
-        said = await self.call("message/send", {"message": paid})
-        return await self.get() if said.why == "task_over" else said
+        message = self._message({"kind": "text", "text": "paid"}, taskId=self.task_id, metadata=metadata)
+        reply = await self.call("message/send", {"message": message})
+        return await self.get() if reply.why == "task_over" else reply
 
     async def get(self) -> Said:
         """Ask for the task.
@@ -161,36 +161,36 @@ async def _finish(talk: _Talk, payment: Payment) -> None:
     while payment.answer is None and market.now() < ends:
         wait = min(wait * 2, _LONGEST_WAIT)
         try:
-            said = await talk.submit(payment.proof)
+            reply = await talk.submit(payment.proof)
         except NoAnswer as fault:
             payment.last = f"no answer: {fault}"
             await asyncio.sleep(wait)
             continue
-        payment.last = f"a2a {said.state or said.code} {said.why}"
-        if said.code == _NOT_FOUND:
+        payment.last = f"a2a {reply.state or reply.code} {reply.why}"
+        if reply.code == _NOT_FOUND:
             if talk.keeps:
-                market.judge.violated("task-lost", talk.actor, payment.last)
+                market.judge.note_violation("task-lost", talk.actor, payment.last)
             await redeem(market, payment, talk.chance, until=ends)
             return
-        if said.answer is not None:
-            _served(talk, payment, said.answer)
+        if reply.answer is not None:
+            _note_served(talk, payment, reply.answer)
             return
-        if said.told.get(_STATUS) == "payment-failed":
-            code = str(said.told[_RECEIPTS][0]["errorReason"])
+        if reply.status_metadata.get(_STATUS) == "payment-failed":
+            code = str(reply.status_metadata[_RECEIPTS][0]["errorReason"])
             payment.last = f"a2a {code}"
             if code not in RETRYABLE:
-                _refused(talk, payment, code)
+                _note_refused(talk, payment, code)
                 return
-        await asyncio.sleep(max(said.wait or 0.0, min(wait, 120.0)))
+        await asyncio.sleep(max(reply.wait or 0.0, min(wait, 120.0)))
 
 
-def _served(talk: _Talk, payment: Payment, answer: Answer) -> None:
+def _note_served(talk: _Talk, payment: Payment, answer: Answer) -> None:
     payment.answer, payment.served_at = answer, talk.market.now()
     talk.market.judge.count("served over A2A")
-    talk.market.judge.served(talk.actor, payment.tx_id, payment.token, answer)
+    talk.market.judge.judge_served(talk.actor, payment.tx_id, payment.token, answer)
 
 
-def _refused(talk: _Talk, payment: Payment, code: str) -> None:
+def _note_refused(talk: _Talk, payment: Payment, code: str) -> None:
     if code == "payment_refunded" and payment.tx_id in talk.market.judge.given_back:
         payment.given_back = True
         return
@@ -202,38 +202,38 @@ def _refused(talk: _Talk, payment: Payment, code: str) -> None:
 async def _again(talk: _Talk, payment: Payment) -> bool:
     """Ask for the answer at one of the doors; False when its time is over at both."""
     market, chance = talk.market, talk.chance
-    stored = market.now() < payment.served_at + STORED_SECONDS - _CLOCKS_DIFFER
-    if not stored and not talk.keeps:
+    is_stored = market.now() < payment.served_at + STORED_SECONDS - _CLOCKS_DIFFER
+    if not is_stored and not talk.keeps:
         return False
-    by_task = talk.keeps and (not stored or chance.random() < 0.5)
+    by_task = talk.keeps and (not is_stored or chance.random() < 0.5)
     for _ in range(5):
         try:
             if by_task:
-                said = await talk.get()
-                wait, answer = said.wait, said.answer
-                what = f"a2a {said.state or said.code} {said.why}"
+                reply = await talk.get()
+                wait, answer = reply.wait, reply.answer
+                description = f"a2a {reply.state or reply.code} {reply.why}"
             else:
                 told = await market.ask(talk.actor, chance, PATHS[payment.service][0], payment.body, payment.proof)
                 after = told.headers.get("retry-after")
                 wait, answer = None if after is None else float(after), told if told.status == 200 else None
-                what = f"{told.status} {told.body[:120]!r}"
+                description = f"{told.status} {told.body[:120]!r}"
         except NoAnswer:
             await asyncio.sleep(chance.uniform(1, 60))
             continue
         if answer is None and wait is not None:
             await asyncio.sleep(wait)
             continue
-        _judge_again(talk, payment, answer, what)
+        _judge_again(talk, payment, answer, description)
         return True
     return True
 
 
-def _judge_again(talk: _Talk, payment: Payment, answer: Answer | None, what: str) -> None:
+def _judge_again(talk: _Talk, payment: Payment, answer: Answer | None, description: str) -> None:
     assert payment.answer is not None
     if answer is None:
-        talk.market.judge.violated("answer-lost", talk.actor, what)
+        talk.market.judge.note_violation("answer-lost", talk.actor, description)
     elif content(answer.body) != content(payment.answer.body):
-        talk.market.judge.violated("answer-changed", talk.actor, "another answer than at first")
+        talk.market.judge.note_violation("answer-changed", talk.actor, "another answer than at first")
 
 
 async def doors(market: Market, actor: str, chance: random.Random) -> None:
@@ -242,28 +242,28 @@ async def doors(market: Market, actor: str, chance: random.Random) -> None:
     talks = [_Talk(market, actor, random.Random(chance.random()), service, body) for _ in range(2)]
     if not all([await talk.open() for talk in talks]):
         return
-    document = talks[0].document if chance.random() < 0.5 else await quoted(market, actor, chance, path, body)
+    document = talks[0].document if chance.random() < 0.5 else await request_quote(market, actor, chance, path, body)
     payment = document and await pay(market, actor, chance, document, service, body, within=0.5)
     if not payment:
         return
     market.payments.append(payment)
-    dying = _doomed(market, chance) if chance.random() < 0.4 else None
+    dying_worker = _doom_worker(market, chance) if chance.random() < 0.4 else None
     tries = [
         _by_rest(market, actor, random.Random(chance.random()), path, payment) for _ in range(chance.randrange(1, 4))
     ]
     tries += [_by_task(chance.choice(talks), payment) for _ in range(chance.randrange(1, 4))]
     for answer in await asyncio.gather(*tries):
         if answer is not None:
-            market.judge.served(actor, payment.tx_id, payment.token, answer)
-    if dying is not None:
+            market.judge.judge_served(actor, payment.tx_id, payment.token, answer)
+    if dying_worker is not None:
         await asyncio.sleep(chance.uniform(1, 60))
-        await dying.start()
+        await dying_worker.start()
     await _finish(talks[0], payment)
     if payment.answer is not None:
         await _again(talks[0], payment)
 
 
-def _doomed(market: Market, chance: random.Random) -> Worker | None:
+def _doom_worker(market: Market, chance: random.Random) -> Worker | None:
     worker = chance.choice(sorted(market.rail.workers.values(), key=lambda one: one.name))
     if worker.machine is None:
         return None
@@ -288,10 +288,10 @@ async def _by_rest(market: Market, actor: str, chance: random.Random, path: str,
 async def _by_task(talk: _Talk, payment: Payment) -> Answer | None:
     for _ in range(4):
         try:
-            said = await talk.submit(payment.proof)
+            reply = await talk.submit(payment.proof)
         except NoAnswer:
             return None
-        if said.answer is not None:
-            return said.answer
-        await asyncio.sleep(said.wait or 1.0)
+        if reply.answer is not None:
+            return reply.answer
+        await asyncio.sleep(reply.wait or 1.0)
     return None

@@ -23,7 +23,7 @@ from sim.base.vm import Vm
 from sim.clock import BlockClock
 from sim.faulty import Faulty
 from sim.node_app import RpcFirst
-from tests.simulation.chains import WALLETS, Bought, encoded
+from tests.simulation.chains import WALLETS, Bought, encode_proof
 from tests.simulation.machines import EPOCH
 from tests.simulation.wire import NodeHost, NodeNetwork
 
@@ -88,8 +88,8 @@ class Base:
 
     def _refresh(self) -> None:
         """Make the blocks since the last call; a few show as much as all."""
-        elapsed = self.ledger.clock.now() - self.ledger.head.time
-        for _ in range(min(_BLOCKS_AT_ONCE, elapsed // _BLOCK_SECONDS)):
+        elapsed_seconds = self.ledger.clock.now() - self.ledger.head.time
+        for _ in range(min(_BLOCKS_AT_ONCE, elapsed_seconds // _BLOCK_SECONDS)):
             if self.ledger.seal().mined and self.undoes:
                 self.undoes -= 1
                 asyncio.get_running_loop().call_later(self._chance.uniform(0, 3), self._undo, self.ledger.head.number)
@@ -102,16 +102,16 @@ class Base:
     def has(self, tx_id: str) -> bool:
         """Return whether an authorization has moved its money, in the chain as it is now."""
         return any(
-            found.log.topics[0] == _USED and found.log.topics[2] == tx_id
-            for found in self.ledger.logs(0, self.ledger.head.number)
+            log.log.topics[0] == _USED and log.log.topics[2] == tx_id
+            for log in self.ledger.logs(0, self.ledger.head.number)
         )
 
     def is_sent_by_rail(self, tx_id: str) -> bool:
         """Return whether it was the rail that moved an authorization's money, and not a stranger."""
         rail = _address(SETTLER_KEY)
         return any(
-            found.log.topics[0] == _USED and found.log.topics[2] == tx_id and found.mined.signed.sender == rail
-            for found in self.ledger.logs(0, self.ledger.head.number)
+            log.log.topics[0] == _USED and log.log.topics[2] == tx_id and log.mined.signed.sender == rail
+            for log in self.ledger.logs(0, self.ledger.head.number)
         )
 
     async def buy(self, wallet: int, entry: Mapping[str, Any], *, less: int = 0) -> Bought:
@@ -120,10 +120,12 @@ class Base:
         now = int(self.ledger.clock.now())
         until = now + int(entry["maxTimeoutSeconds"]) + self._chance.choice((0, 3600, 10**9))
         payee, amount = to_checksum_address(entry["payTo"]), int(entry["amount"]) - less
-        given = Authorization(_address(key), payee, amount, 0, until, nonce_of(token), self._domain, token).sign(key)
-        nonce = "0x" + given.nonce.hex()
-        self._signed[nonce] = given
-        return Bought(nonce, asyncio.get_running_loop().time(), encoded(given.proof()))
+        authorization = Authorization(
+            _address(key), payee, amount, 0, until, nonce_of(token), self._domain, token
+        ).sign(key)
+        nonce = "0x" + authorization.nonce.hex()
+        self._signed[nonce] = authorization
+        return Bought(nonce, asyncio.get_running_loop().time(), encode_proof(authorization.proof()))
 
     @property
     def is_dear(self) -> bool:
@@ -144,18 +146,25 @@ class Base:
 
     def overtake(self, chance: random.Random) -> None:
         """Let a stranger use a recently signed authorization, from another account."""
-        given = self._one_of_late(chance)
-        if given is not None:
-            terms = (given.sender, given.to, given.value, given.valid_after, given.valid_before, given.nonce)
-            self._send(self._stranger, call_data(_USE, *terms, given.signature))
+        late_offer = self._one_of_late(chance)
+        if late_offer is not None:
+            terms = (
+                late_offer.sender,
+                late_offer.to,
+                late_offer.value,
+                late_offer.valid_after,
+                late_offer.valid_before,
+                late_offer.nonce,
+            )
+            self._send(self._stranger, call_data(_USE, *terms, late_offer.signature))
 
     def cancel(self, chance: random.Random) -> None:
         """Let a payer take back what he signed lately, unless it was used."""
-        given = self._one_of_late(chance)
-        if given is not None:
-            key = next(key for key in self._keys if _address(key) == given.sender)
-            signature = cancellation(self._domain, given.sender, given.nonce, key)
-            self._send(self._stranger, call_data(_CANCEL, given.sender, given.nonce, signature))
+        late_offer = self._one_of_late(chance)
+        if late_offer is not None:
+            key = next(key for key in self._keys if _address(key) == late_offer.sender)
+            signature = cancellation(self._domain, late_offer.sender, late_offer.nonce, key)
+            self._send(self._stranger, call_data(_CANCEL, late_offer.sender, late_offer.nonce, signature))
 
     def _one_of_late(self, chance: random.Random) -> Authorization | None:
         late = list(self._signed.values())[-4:]

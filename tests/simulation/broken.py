@@ -64,15 +64,15 @@ class Broken:
     scenario: Scenario
     rule: str
 
-    def tried(self) -> Outcome:
+    def try_without_rule(self) -> Outcome:
         """Return the outcome of the scenario without the rule; afterwards the rule is restored."""
-        kept = [(owner, name, owner.__dict__[name]) for owner, name, _ in self.replacements]
+        kept_members = [(owner, name, owner.__dict__[name]) for owner, name, _ in self.replacements]
         try:
             for owner, name, value in self.replacements:
                 setattr(owner, name, value)
             return run(self.scenario)
         finally:
-            for owner, name, value in kept:
+            for owner, name, value in kept_members:
                 setattr(owner, name, value)
 
     def is_found(self, outcome: Outcome) -> bool:
@@ -96,8 +96,8 @@ async def _never(*_: Any, **__: Any) -> bool:
     return False
 
 
-_payment, _sent = LinkSettlement._payment, Dispatcher._send
-_forget, _claimed, _admit = Redemptions.forget, ClaimFinder.find_or_make, PaidEndpoint.admit
+_payment, _send_attempt = LinkSettlement._payment, Dispatcher._send
+_forget, _find_or_make, _admit = Redemptions.forget, ClaimFinder.find_or_make, PaidEndpoint.admit
 _observe = BaseLane.observe
 
 
@@ -105,8 +105,8 @@ async def _forget_after_an_hour(self: Redemptions, *, unpaid_before: int, answer
     await _forget(self, unpaid_before=unpaid_before, answers_before=answers_before + 82_800)
 
 
-async def _claimed_while_unpaid(self: ClaimFinder, presented: Any, call: Any, mine: Any, **how: Any) -> Any:
-    row = await _claimed(self, presented, call, mine, **how)
+async def _claimed_while_unpaid(self: ClaimFinder, presented_proof: Any, call: Any, mine: Any, **how: Any) -> Any:
+    row = await _find_or_make(self, presented_proof, call, mine, **how)
     if row.state is State.PAID:  # a worker that died between "paid" and the answer left an unserved payment
         raise in_progress()
     return row
@@ -160,9 +160,11 @@ async def _carry_on_unkept(self: A2aServer, task: Any, message: Any, outcome: An
     return self._advance(task, message, outcome)
 
 
-async def _sent_anew(self: Dispatcher, claimed: ClaimedAttempt, sealed_secret: bytes) -> Any:
-    return await _sent(
-        self, replace(claimed, body=claimed.body.replace(b'"1"', b'"%d"' % (claimed.number - 1))), sealed_secret
+async def _sent_anew(self: Dispatcher, claimed_attempt: ClaimedAttempt, sealed_secret: bytes) -> Any:
+    return await _send_attempt(
+        self,
+        replace(claimed_attempt, body=claimed_attempt.body.replace(b'"1"', b'"%d"' % (claimed_attempt.number - 1))),
+        sealed_secret,
     )
 
 
@@ -297,15 +299,15 @@ BROKEN: Mapping[str, Broken] = {
 }
 
 
-def missed(names: tuple[str, ...], report: Callable[[str], None]) -> list[str]:
+def list_missed(names: tuple[str, ...], report: Callable[[str], None]) -> list[str]:
     """Try broken rules and return the names of those that no world found."""
-    lost = []
+    missed_names = []
     for name in names:
         broken = BROKEN[name]
-        outcome = broken.tried()
-        found = broken.is_found(outcome)
-        seen = next((str(one) for one in outcome.violations if one.rule == broken.rule), "nothing")
-        report(f"{name}: {'found' if found else 'NOT FOUND'}: {seen[:160]} [{command(broken.scenario)}]")
-        if not found:
-            lost.append(name)
-    return lost
+        outcome = broken.try_without_rule()
+        is_noticed = broken.is_found(outcome)
+        violation_text = next((str(one) for one in outcome.violations if one.rule == broken.rule), "nothing")
+        report(f"{name}: {'found' if is_noticed else 'NOT FOUND'}: {violation_text[:160]} [{command(broken.scenario)}]")
+        if not is_noticed:
+            missed_names.append(name)
+    return missed_names

@@ -19,37 +19,37 @@ def keep_builds() -> None:
     """Let routes, templates and statements be built once a process."""
     building: Any = Rule
     building._compile_builder = _routes(Rule._compile_builder)
-    compiling: Any = Environment
-    compiling.compile = _templates(Environment.compile)
-    asking: Any = sqlite
-    asking.CreateTable, asking.CreateIndex = _made_once(CreateTable), _made_once(CreateIndex)
+    environment_class: Any = Environment
+    environment_class.compile = _templates(Environment.compile)
+    sqlite_dialect: Any = sqlite
+    sqlite_dialect.CreateTable, sqlite_dialect.CreateIndex = _made_once(CreateTable), _made_once(CreateIndex)
 
 
 def _routes(build: Callable[..., Any]) -> Callable[..., Any]:
-    kept: dict[Any, Any] = {}
+    compiled_rules: dict[Any, Any] = {}
 
-    def built(self: Rule, append_unknown: bool = True) -> Any:
+    def build_rule(self: Rule, append_unknown: bool = True) -> Any:
         defaults = tuple(sorted((self.defaults or {}).items()))
         key = (tuple(self._trace), defaults, append_unknown)
-        if key not in kept:
-            kept[key] = build(self, append_unknown)
-        return kept[key]
+        if key not in compiled_rules:
+            compiled_rules[key] = build(self, append_unknown)
+        return compiled_rules[key]
 
-    return built
+    return build_rule
 
 
 def _templates(compile_: Callable[..., Any]) -> Callable[..., Any]:
-    kept: dict[Any, Any] = {}
+    compiled_templates: dict[Any, Any] = {}
 
-    def compiled(self: Environment, source: Any, name: Any = None, filename: Any = None, **how: Any) -> Any:
+    def compile_template(self: Environment, source: Any, name: Any = None, filename: Any = None, **how: Any) -> Any:
         if how or not isinstance(source, str):
             return compile_(self, source, name, filename, **how)
         key = (source, name, filename, repr(self.autoescape), tuple(self.extensions), tuple(self.filters))
-        if key not in kept:
-            kept[key] = compile_(self, source, name, filename)
-        return kept[key]
+        if key not in compiled_templates:
+            compiled_templates[key] = compile_(self, source, name, filename)
+        return compiled_templates[key]
 
-    return compiled
+    return compile_template
 
 
 class _Kept:
@@ -68,7 +68,7 @@ class _Kept:
 
 
 def _made_once(kind: Any) -> Callable[..., Any]:
-    def made(element: Any, *, if_not_exists: bool) -> Any:
+    def run_once(element: Any, *, if_not_exists: bool) -> Any:
         return _Kept(kind, element) if if_not_exists else kind(element)
 
-    return made
+    return run_once

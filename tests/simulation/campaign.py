@@ -31,15 +31,15 @@ class Sums:
     violations: int = 0
     cpu_seconds: float = 0.0
 
-    def add(self, told: dict[str, Any]) -> None:
+    def add(self, world_entry: dict[str, Any]) -> None:
         """Count one more world."""
         self.worlds += 1
-        self.operations += told["operations"]
-        self.requests += told["requests"]
-        self.transfers += told["transfers"]
-        self.commits += told["commits"]
-        self.violations += len(told["violations"])
-        self.cpu_seconds = round(self.cpu_seconds + told["cpu_seconds"], 2)
+        self.operations += world_entry["operations"]
+        self.requests += world_entry["requests"]
+        self.transfers += world_entry["transfers"]
+        self.commits += world_entry["commits"]
+        self.violations += len(world_entry["violations"])
+        self.cpu_seconds = round(self.cpu_seconds + world_entry["cpu_seconds"], 2)
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in asdict(self).items())
@@ -48,48 +48,48 @@ class Sums:
 @cache
 def revision() -> str:
     """Return the commit that worlds are run on, with a plus behind it where files differ; empty outside a clone."""
-    said = subprocess.run(
+    result = subprocess.run(
         ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    return said.stdout.strip()
+    return result.stdout.strip()
 
 
-def write_down(told: dict[str, Any], path: Path) -> None:
+def write_down(world_entry: dict[str, Any], path: Path) -> None:
     """Append a world to a log, which other processes write to as well."""
     with path.open("a") as log:
-        log.write(json.dumps({**told, "revision": revision()}) + "\n")
+        log.write(json.dumps({**world_entry, "revision": revision()}) + "\n")
 
 
-def written(path: Path) -> Iterator[dict[str, Any]]:
+def read_entries(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the entry of each world in a log; an incomplete line is ignored."""
     if path.exists():
         for line in path.read_text().splitlines():
             with suppress(ValueError):
-                told = json.loads(line)
-                if isinstance(told, dict):
-                    yield told
+                world_entry = json.loads(line)
+                if isinstance(world_entry, dict):
+                    yield world_entry
 
 
 def done_before(path: Path, operations: int) -> set[int]:
     """Return the seeds of the worlds with so many operations in a log."""
-    return {told["seed"] for told in written(path) if told["operations"] == operations}
+    return {told["seed"] for told in read_entries(path) if told["operations"] == operations}
 
 
-def summed(path: Path) -> Sums:
+def sum_log(path: Path) -> Sums:
     """Return what all worlds of a log have come to."""
     sums = Sums()
-    for told in written(path):
-        sums.add(told)
+    for world_entry in read_entries(path):
+        sums.add(world_entry)
     return sums
 
 
 def side_by_side(jobs: int, seed: int, worlds: int, words: Sequence[str]) -> bool:
     """Share the seeds among so many processes in turn, and return whether every rule held in all of them."""
-    running = [
+    processes = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.simulation", *words, "--seed", str(seed + number), "--stride", str(jobs),
              "--worlds", str(len(range(number, worlds, jobs)))],
@@ -98,8 +98,8 @@ def side_by_side(jobs: int, seed: int, worlds: int, words: Sequence[str]) -> boo
         for number in range(jobs)
     ]  # fmt: skip
     try:
-        statuses = [one.wait() for one in running]
+        statuses = [one.wait() for one in processes]
         return not any(statuses)
     finally:
-        for one in running:
-            one.terminate()
+        for process in processes:
+            process.terminate()

@@ -105,27 +105,27 @@ class SendingChain(PayingChain, Protocol):
         """Send USDC, welded by note or reference, and return once it is in a block."""
 
 
-def encoded(proof: Mapping[str, Any]) -> str:
+def encode_proof(proof: Mapping[str, Any]) -> str:
     """Return the header value that presents a proof."""
     return base64.b64encode(json.dumps(proof).encode()).decode()
 
 
 def mined_proof(tx_id: str, token: str) -> str:
     """Return the header value that presents a payment that its payer sent."""
-    return encoded({"tx_id": tx_id, "payment_reference": token})
+    return encode_proof({"tx_id": tx_id, "payment_reference": token})
 
 
 async def _bought(chain: SendingChain, wallet: int, entry: Mapping[str, Any], less: int) -> Bought:
     extra = entry["extra"]
     token = extra["payment_reference"]
-    paid = await chain.pay(
+    tx_id = await chain.pay(
         wallet,
         entry["payTo"],
         int(entry["amount"]) - less,
         note="" if "svm_reference_pubkey" in extra else token,
         reference=extra.get("svm_reference_pubkey", ""),
     )
-    return Bought(paid.tx_id, paid.at, mined_proof(paid.tx_id, token))
+    return Bought(tx_id.tx_id, tx_id.at, mined_proof(tx_id.tx_id, token))
 
 
 class Algorand:
@@ -165,8 +165,8 @@ class Algorand:
         self.ledger.opt_in(key, self._asset)
         rich = state.account(key)
         giver = state.account(bank)
-        left = giver.assets[self._asset].amount - usdc
-        state.put(bank, giver.with_holding(self._asset, Holding(left)))
+        remainder = giver.assets[self._asset].amount - usdc
+        state.put(bank, giver.with_holding(self._asset, Holding(remainder)))
         grown = rich.with_holding(self._asset, Holding(usdc))
         state.put(key, type(grown)(grown.algos + 10**12, grown.assets, grown.created, grown.auth))
 
@@ -191,7 +191,7 @@ class Algorand:
             "type": "axfer",
             "xaid": self._asset,
             "aamt": amount,
-            "arcv": _decoded(pay_to),
+            "arcv": _decode_address(pay_to),
             "snd": bytes(key.verify_key),
             "fee": 1000,
             "fv": ledger.round,
@@ -200,8 +200,8 @@ class Algorand:
             "gh": ledger.genesis.hash,
             "note": note.encode(),
         }
-        sent = Signed.of({"sig": key.sign(b"TX" + pack(transaction)).signature, "txn": transaction})
-        tx_id = ledger.submit([sent])
+        signed_transaction = Signed.of({"sig": key.sign(b"TX" + pack(transaction)).signature, "txn": transaction})
+        tx_id = ledger.submit([signed_transaction])
         await self._next_block()
         return Paid(tx_id, asyncio.get_running_loop().time())
 
@@ -219,7 +219,7 @@ def _account(number: int) -> bytes:
     return bytes(SigningKey(hashlib.sha256(f"payee {number}".encode()).digest()).verify_key)
 
 
-def _decoded(address: str) -> bytes:
+def _decode_address(address: str) -> bytes:
     from sim.algorand.encoding import decode_address
 
     return decode_address(address)
@@ -285,8 +285,8 @@ class Solana:
         orders += [Instruction(MEMO_PROGRAM_ID, memo.encode(), []) for memo in note.split("\n") if memo]
         ledger.seal()
         message = Message.new_with_blockhash(orders, key.pubkey(), Hash.from_string(str(ledger.head.hash)))
-        sent = VersionedTransaction(message, [key])
-        ledger.submit(sent)
+        transaction = VersionedTransaction(message, [key])
+        ledger.submit(transaction)
         await asyncio.sleep(self._chance.uniform(0.4, 2))
         ledger.seal()
         loop = asyncio.get_running_loop()
@@ -294,7 +294,7 @@ class Solana:
             self.undoes -= 1
             loop.call_later(self._chance.uniform(0, 5), self.ledger.reorganise, self._chance.randrange(2, 5))
         loop.call_later(self._chance.uniform(1, 14), self._finalise)
-        return Paid(str(sent.signatures[0]), loop.time())
+        return Paid(str(transaction.signatures[0]), loop.time())
 
     def _refresh(self) -> None:
         """Make slots for the time since the last call, enough for the newest final one to be of the present."""

@@ -8,15 +8,15 @@ import json
 import random
 from typing import Any
 
-from tests.simulation.chains import WALLETS, encoded, mined_proof
+from tests.simulation.chains import WALLETS, encode_proof, mined_proof
 from tests.simulation.gateway import MEMO, Shop, watch
-from tests.simulation.payers import PATHS, Market, caip2, pay, quoted, redeem
+from tests.simulation.payers import PATHS, Market, caip2, pay, redeem, request_quote
 from tests.simulation.wire import Answer, NoAnswer
 
 _LATE_SECONDS = 300.0
 
 
-def _another(chance: random.Random) -> tuple[str, str, bytes]:
+def _draw_other_request(chance: random.Random) -> tuple[str, str, bytes]:
     body = {"recipient_address": f"screen-allow-{chance.randrange(10**6)}", "network": "base_mainnet"}
     service = "compliance-receipt"
     return service, PATHS[service][0], json.dumps(body).encode()
@@ -32,10 +32,10 @@ async def _try(
         except NoAnswer:
             await asyncio.sleep(chance.uniform(1, 10))
             continue
-        told = answer.headers.get("retry-after")
-        if told is None:
+        retry_after = answer.headers.get("retry-after")
+        if retry_after is None:
             return answer
-        await asyncio.sleep(float(told))
+        await asyncio.sleep(float(retry_after))
     return None
 
 
@@ -43,38 +43,40 @@ async def elsewhere(market: Market, actor: str, chance: random.Random) -> None:
     """Present an honest payer's proof with another request."""
     if not market.payments:
         return
-    stolen = chance.choice(market.payments[-5:])
-    _, path, body = _another(chance)
-    answer = await _try(market, actor, chance, path, body, stolen.proof)
+    stolen_payment = chance.choice(market.payments[-5:])
+    _, path, body = _draw_other_request(chance)
+    answer = await _try(market, actor, chance, path, body, stolen_payment.proof)
     if answer is not None and answer.status == 200:
-        market.judge.violated("anothers-proof", actor, f"{stolen.actor}'s proof bought another request")
+        market.judge.note_violation("anothers-proof", actor, f"{stolen_payment.actor}'s proof bought another request")
 
 
 async def foreign(market: Market, actor: str, chance: random.Random) -> None:
     """Name an honest payer's transaction with a token of one's own."""
     if not market.payments:
         return
-    stolen = chance.choice(market.payments[-3:])
-    path = PATHS[stolen.service][0]
-    document = await quoted(market, actor, chance, path, stolen.body)
+    stolen_payment = chance.choice(market.payments[-3:])
+    path = PATHS[stolen_payment.service][0]
+    document = await request_quote(market, actor, chance, path, stolen_payment.body)
     for entry in (document or {"accepts": ()})["accepts"]:
-        if entry["network"] == caip2(stolen.network):
-            proof = _with_token(stolen.proof, entry["extra"]["payment_reference"])
-            answer = await _try(market, actor, chance, path, stolen.body, proof)
+        if entry["network"] == caip2(stolen_payment.network):
+            proof = _with_token(stolen_payment.proof, entry["extra"]["payment_reference"])
+            answer = await _try(market, actor, chance, path, stolen_payment.body, proof)
             if answer is not None and answer.status == 200:
-                market.judge.violated("anothers-proof", actor, f"{stolen.actor}'s transfer bought for another token")
+                market.judge.note_violation(
+                    "anothers-proof", actor, f"{stolen_payment.actor}'s transfer bought for another token"
+                )
 
 
 def _with_token(proof: str, token: str) -> str:
     """Return a proof with another token beside the payment."""
     members = json.loads(base64.b64decode(proof))
-    return encoded({**members, "payment_reference" if "tx_id" in members else "challenge_token": token})
+    return encode_proof({**members, "payment_reference" if "tx_id" in members else "challenge_token": token})
 
 
 async def race(market: Market, actor: str, chance: random.Random) -> None:
     """Present one payment many times at once; it results in one execution."""
     service, path, body = "compliance-receipt", *_request()
-    document = await quoted(market, actor, chance, path, body)
+    document = await request_quote(market, actor, chance, path, body)
     if document is None:
         return
     payment = await pay(market, actor, chance, document, service, body, within=0.5)
@@ -83,7 +85,7 @@ async def race(market: Market, actor: str, chance: random.Random) -> None:
     tries = [_try(market, actor, chance, path, body, payment.proof) for _ in range(chance.randrange(2, 7))]
     for answer in await asyncio.gather(*tries):
         if answer is not None and answer.status == 200:
-            market.judge.served(actor, payment.tx_id, payment.token, answer)
+            market.judge.judge_served(actor, payment.tx_id, payment.token, answer)
     market.payments.append(payment)  # it was paid on quoted terms, so the payer may ask for its answer
     await redeem(market, payment, chance, until=market.now() + 86400)
 
@@ -105,7 +107,7 @@ async def late(market: Market, actor: str, chance: random.Random) -> None:
 
 async def _amiss(market: Market, actor: str, chance: random.Random, *, less: int, late: float) -> None:
     path, body = _request()
-    document = await quoted(market, actor, chance, path, body)
+    document = await request_quote(market, actor, chance, path, body)
     if document is None or not document["accepts"]:
         return
     entry = chance.choice(document["accepts"])
@@ -116,14 +118,14 @@ async def _amiss(market: Market, actor: str, chance: random.Random, *, less: int
     market.judge.transfers[bought.tx_id] = actor
     answer = await _try(market, actor, chance, path, body, bought.proof, patience=20)
     if answer is not None and answer.status == 200:
-        market.judge.violated("bought-cheaply", actor, f"{less} too little, {late:.0f} s too late")
+        market.judge.note_violation("bought-cheaply", actor, f"{less} too little, {late:.0f} s too late")
 
 
 async def twice(market: Market, actor: str, chance: random.Random) -> None:
     """Let one transfer carry the welds of two challenges (Solana), and present both."""
     chain: Any = market.rail.chains.get("solana_mainnet")
     path, body = _request()
-    documents = [await quoted(market, actor, chance, path, body) for _ in range(2)]
+    documents = [await request_quote(market, actor, chance, path, body) for _ in range(2)]
     entries = [
         entry
         for document in documents
@@ -135,38 +137,38 @@ async def twice(market: Market, actor: str, chance: random.Random) -> None:
         return
     references = ",".join(entry["extra"]["svm_reference_pubkey"] for entry in entries)
     amount = max(int(entry["amount"]) for entry in entries)
-    paid = await chain.pay(chance.randrange(WALLETS), entries[0]["payTo"], amount, note="", reference=references)
-    market.judge.transfers[paid.tx_id] = actor
-    proofs = [mined_proof(paid.tx_id, entry["extra"]["payment_reference"]) for entry in entries]
+    tx_id = await chain.pay(chance.randrange(WALLETS), entries[0]["payTo"], amount, note="", reference=references)
+    market.judge.transfers[tx_id.tx_id] = actor
+    proofs = [mined_proof(tx_id.tx_id, entry["extra"]["payment_reference"]) for entry in entries]
     answers = await asyncio.gather(*(_try(market, actor, chance, path, body, proof, patience=20) for proof in proofs))
     for answer in answers:
         if answer is not None and answer.status == 200:
-            market.judge.served(actor, paid.tx_id, "", answer)
+            market.judge.judge_served(actor, tx_id.tx_id, "", answer)
 
 
-async def both(market: Market, shop: Shop, actor: str, chance: random.Random) -> None:
+async def pay_call_and_link(market: Market, shop: Shop, actor: str, chance: random.Random) -> None:
     """Let one transfer carry a rail's reference and a link's memo (Solana), where rail and tenant share an address."""
     network = "solana_mainnet"
     path, body = _request()
-    document = await quoted(market, actor, chance, path, body)
+    document = await request_quote(market, actor, chance, path, body)
     link = await shop.link(actor, chance, network, 3600)
-    found = [one for one in (document or {"accepts": ()})["accepts"] if one["network"] == caip2(network)]
+    entries_here = [one for one in (document or {"accepts": ()})["accepts"] if one["network"] == caip2(network)]
     chain: Any = market.rail.chains.get(network)
-    if not found or link is None or chain is None or found[0]["payTo"] != chain.payee(0):
+    if not entries_here or link is None or chain is None or entries_here[0]["payTo"] != chain.payee(0):
         return
-    extra = found[0]["extra"]
-    amount = max(int(found[0]["amount"]), int(link["amount_microunits"]))
+    extra = entries_here[0]["extra"]
+    amount = max(int(entries_here[0]["amount"]), int(link["amount_microunits"]))
     market.judge.count("paid")
     memo, reference = MEMO(link["token"]), extra["svm_reference_pubkey"]
-    paid = await chain.pay(chance.randrange(WALLETS), found[0]["payTo"], amount, note=memo, reference=reference)
-    market.judge.transfers[paid.tx_id] = actor
-    proof = mined_proof(paid.tx_id, extra["payment_reference"])
+    tx_id = await chain.pay(chance.randrange(WALLETS), entries_here[0]["payTo"], amount, note=memo, reference=reference)
+    market.judge.transfers[tx_id.tx_id] = actor
+    proof = mined_proof(tx_id.tx_id, extra["payment_reference"])
     if chance.random() < 0.5:
         await asyncio.sleep(chance.uniform(0, 120))
     answer = await _try(market, actor, chance, path, body, proof, patience=20)
     if answer is not None and answer.status == 200:
-        market.judge.served(actor, paid.tx_id, "", answer)
-    await watch(shop, actor, chance, str(link["token"]), paid.tx_id)
+        market.judge.judge_served(actor, tx_id.tx_id, "", answer)
+    await watch(shop, actor, chance, str(link["token"]), tx_id.tx_id)
 
 
-__all__ = ["both", "elsewhere", "foreign", "late", "race", "short", "twice"]
+__all__ = ["elsewhere", "foreign", "late", "race", "short", "twice"]

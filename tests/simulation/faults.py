@@ -16,7 +16,7 @@ from tests.simulation.base import Base
 from tests.simulation.chains import Solana
 from tests.simulation.gateway import Shop
 from tests.simulation.payers import Market
-from tests.simulation.rail import SERVICES, changed
+from tests.simulation.rail import SERVICES, change_plan
 from tests.simulation.receivers import MOODS, Receiver
 from tests.simulation.wire import Answer, NodeNetwork
 from tests.simulation.workers import Worker
@@ -24,7 +24,7 @@ from tests.simulation.workers import Worker
 _CHAINS = (("algod", "indexer"), ("solana",), ("base",))
 # A claim lapses when its node says for a whole settle window (900 s) that there is no payment: no rail can know better.
 LONGEST_LIE = 800.0
-_ARMED = ("unavailable", "server_error", "hang", "cut_off", "not_json", "empty_body", "lost")
+_ARMED_FAULTS = ("unavailable", "server_error", "hang", "cut_off", "not_json", "empty_body", "lost")
 
 
 class Around(Protocol):
@@ -36,13 +36,13 @@ class Around(Protocol):
     receivers: Sequence[Receiver]
 
 
-def _all(around: Around) -> list[Worker]:
+def _all_workers(around: Around) -> list[Worker]:
     shop = around.shop
     return [*around.market.rail.workers.values(), *(shop.gateway.workers.values() if shop is not None else ())]
 
 
 def _worker(around: Around, chance: random.Random) -> Worker:
-    return chance.choice(_all(around))
+    return chance.choice(_all_workers(around))
 
 
 def _nodes(around: Around) -> list[tuple[str, ...]]:
@@ -84,18 +84,18 @@ async def kill(around: Around, chance: random.Random) -> None:
 
 async def kill_all(around: Around, chance: random.Random) -> None:
     """Kill all workers at once, as a power cut does."""
-    for worker in _all(around):
+    for worker in _all_workers(around):
         if worker.machine is not None:
             worker.machine.kill()
     await asyncio.sleep(_long(chance, 0.1, 600))
-    for worker in _all(around):
+    for worker in _all_workers(around):
         await worker.start()
 
 
 async def reprice(around: Around, chance: random.Random) -> None:
     """Change prices or the payee by restarting one worker after the other; they overlap meanwhile."""
     rail = around.market.rail
-    rail.plan = changed(rail.plan, chance)
+    rail.plan = change_plan(rail.plan, chance)
     await _roll(around, chance)
 
 
@@ -132,7 +132,7 @@ async def outage(around: Around, chance: random.Random) -> None:
 async def broken_answers(around: Around, chance: random.Random) -> None:
     """Let a node's next answers be what the simulators' faults make of them."""
     host = around.nodes.hosts[chance.choice(chance.choice(_nodes(around)))]
-    host.app._faults.arm(chance.choice(_ARMED), seed=chance.randrange(10**6), count=chance.randrange(1, 30))
+    host.app._faults.arm(chance.choice(_ARMED_FAULTS), seed=chance.randrange(10**6), count=chance.randrange(1, 30))
     await asyncio.sleep(0)
 
 
@@ -164,15 +164,15 @@ def _absent(method: str, target: str, body: bytes) -> Answer | None:
         if "/v2/transactions/" in target and "params" not in target:
             return Answer(404, {}, b'{"message":"not found"}')
         return None
-    asked = json.loads(body)
-    if isinstance(asked, list):  # it is asked one by one then, and lies where it wants to
-        told = {"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": "no batches now"}}
-        return Answer(200, {}, json.dumps(told).encode())
-    if asked.get("method") in {"eth_getTransactionReceipt", "eth_getTransactionByHash"}:
-        return Answer(200, {}, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": None}).encode())
-    if asked.get("method") == "getSignatureStatuses":
-        told = {"jsonrpc": "2.0", "id": asked["id"], "result": {"context": {"slot": 1}, "value": [None]}}
-        return Answer(200, {}, json.dumps(told).encode())
+    question = json.loads(body)
+    if isinstance(question, list):  # it is asked one by one then, and lies where it wants to
+        error_reply = {"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": "no batches now"}}
+        return Answer(200, {}, json.dumps(error_reply).encode())
+    if question.get("method") in {"eth_getTransactionReceipt", "eth_getTransactionByHash"}:
+        return Answer(200, {}, json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": None}).encode())
+    if question.get("method") == "getSignatureStatuses":
+        error_reply = {"jsonrpc": "2.0", "id": question["id"], "result": {"context": {"slot": 1}, "value": [None]}}
+        return Answer(200, {}, json.dumps(error_reply).encode())
     return None
 
 
@@ -206,13 +206,13 @@ async def cold_boot(around: Around, chance: random.Random) -> None:
 
 
 async def _without(path: Path, chance: random.Random, change: Callable[[], object]) -> None:
-    kept = path.read_bytes() if path.exists() else b""
-    if not kept or path.with_name(path.name + ".away").exists():  # it is away already
+    kept_content = path.read_bytes() if path.exists() else b""
+    if not kept_content or path.with_name(path.name + ".away").exists():  # it is away already
         return
     path.with_name(path.name + ".away").touch()
     change()
     await asyncio.sleep(_long(chance, 5, 5000))
-    path.write_bytes(kept)
+    path.write_bytes(kept_content)
     path.chmod(0o600)
     path.with_name(path.name + ".away").unlink()
 
@@ -242,7 +242,7 @@ async def reorganisation(around: Around, chance: random.Random) -> None:
     await asyncio.sleep(0)
 
 
-async def withheld(around: Around, chance: random.Random) -> None:
+async def withhold(around: Around, chance: random.Random) -> None:
     """Let Base leave what is sent next in its pool for a while, or lose it."""
     base = _base(around)
     if base is None:
@@ -272,7 +272,7 @@ async def overtaken(around: Around, chance: random.Random) -> None:
     await asyncio.sleep(0)
 
 
-async def cancelled(around: Around, chance: random.Random) -> None:
+async def cancel(around: Around, chance: random.Random) -> None:
     """Let a payer take back what he has authorized on Base lately."""
     base = _base(around)
     if base is not None:
@@ -283,13 +283,13 @@ async def cancelled(around: Around, chance: random.Random) -> None:
 async def receiver(around: Around, chance: random.Random) -> None:
     """Let a tenant's receiver of webhooks be away or slow for a while, or the death of who calls it."""
     if around.receivers:
-        one = chance.choice(around.receivers)
-        one.mood = chance.choice(MOODS)
+        receiver = chance.choice(around.receivers)
+        receiver.mood = chance.choice(MOODS)
         await asyncio.sleep(_long(chance, 5, 40_000))
-        one.mood = "well"
+        receiver.mood = "well"
 
 
-async def locked(around: Around, chance: random.Random) -> None:
+async def lock(around: Around, chance: random.Random) -> None:
     """Let a stranger's transaction hold the database's file for a while."""
     files = [around.market.rail.folder / "rail.sqlite3"]
     if around.shop is not None:

@@ -51,21 +51,21 @@ class Gateway(Fleet):
         self._settings: GatewaySettings | None = None
         self.beside: tuple[BackgroundWork, ...] = ()
 
-    def opened(self) -> AbstractAsyncContextManager[Any]:
+    def open_app(self) -> AbstractAsyncContextManager[Any]:
         """Return the application of a worker that starts now."""
         if self._settings is None:
             self._settings = self._read()
         return open_gateway(self._settings, self.beside)
 
     def _read(self) -> GatewaySettings:
-        given: dict[str, Any] = {
+        settings_values: dict[str, Any] = {
             "mode": "test",
             "gateway_data_dir": self.folder,
             "gateway_db": self._database,
             "gateway_public_url": "http://gateway.test",
             "chain_poll_seconds": 20.0,
         }
-        return GatewaySettings(**given)
+        return GatewaySettings(**settings_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,26 +115,26 @@ class Shop:
         if by is not None:
             headers.append((b"authorization", f"Bearer {by.key}".encode()))
             headers.append((b"x-tenant-id", by.tenant.encode()))
-        sent = b"" if body is None else json.dumps(body).encode()
+        body_bytes = b"" if body is None else json.dumps(body).encode()
         before, name = self.gateway.loop.time(), worker.name
         try:
             answer = await call(
                 self.gateway.loop, worker.machine, worker.app, chance, method=method, target=target, headers=headers,
-                body=sent, peer=f"203.0.{sum(actor.encode()) % 256}.{chance.randrange(1, 255)}",
+                body=body_bytes, peer=f"203.0.{sum(actor.encode()) % 256}.{chance.randrange(1, 255)}",
             )  # fmt: skip
         except NoAnswer as fault:
             self.judge.note(actor, name, f"no answer: {fault}")
             raise
         self.judge.note(actor, name, method, answer.status, answer.body)
-        self.judge.answered(actor, name, answer, self.gateway.loop.time() - before)
+        self.judge.judge_answer(actor, name, answer, self.gateway.loop.time() - before)
         return answer
 
     async def open(self, chance: random.Random, names: Sequence[str]) -> None:
         """Make tenants, who are paid where the rail is."""
         for name in names:
-            self.sellers.append(await self._opened(chance, name))
+            self.sellers.append(await self._open_seller(chance, name))
 
-    async def _opened(self, chance: random.Random, name: str) -> Seller:
+    async def _open_seller(self, chance: random.Random, name: str) -> Seller:
         tenant = (await self.manage(chance, "POST", "", {"name": name}))["tenant_id"]
         await self.manage(chance, "POST", f"/{tenant}/kyc", {"status": "approved", "plan": "paid"})
         key = (await self.manage(chance, "POST", f"/{tenant}/api-keys", {"mode": "live"}))["api_key"]
@@ -159,7 +159,7 @@ class Shop:
     ) -> Mapping[str, Any] | None:
         """Return a new link over five cents, of one of the tenants; None if no worker creates one."""
         by = by or self.seller(chance)
-        asked = {
+        link_request = {
             "amount": 0.05,
             "currency": "USDC",
             "label": actor,
@@ -168,7 +168,7 @@ class Shop:
         }
         for _ in range(3):
             try:
-                answer = await self.ask(actor, chance, "POST", "/v1/payment-links", asked, by)
+                answer = await self.ask(actor, chance, "POST", "/v1/payment-links", link_request, by)
             except NoAnswer:
                 await asyncio.sleep(chance.uniform(1, 20))
                 continue
@@ -185,11 +185,11 @@ async def link_payer(shop: Shop, actor: str, chance: random.Random) -> None:
     link = await shop.link(actor, chance, network, seconds)
     if link is None:
         return
-    skewed = abs(_seconds_left(link, shop.gateway.loop.time()) - seconds)
+    skew_seconds = abs(_seconds_left(link, shop.gateway.loop.time()) - seconds)
     if chance.random() < 0.4:
         await asyncio.sleep(chance.uniform(0, 0.7 * seconds))
     # Made by a worker whose clock is a little behind, it ends sooner than was asked for, and says so.
-    if skewed <= _SKEW and _seconds_left(link, shop.gateway.loop.time()) < _SECONDS_TO_PAY:
+    if skew_seconds <= _SKEW and _seconds_left(link, shop.gateway.loop.time()) < _SECONDS_TO_PAY:
         return
     bill = await pay_link(shop, actor, chance, link, network)
     if chance.random() < 0.4:
@@ -205,13 +205,13 @@ def _seconds_left(link: Mapping[str, Any], now: float) -> float:
 async def pay_link(shop: Shop, actor: str, chance: random.Random, link: Mapping[str, Any], network: str) -> Bill:
     """Pay a link as it asks to be paid."""
     chain = shop.gateway.chains[network]
-    paid = await chain.pay(
+    tx_id = await chain.pay(
         chance.randrange(WALLETS), chain.payee(0), int(link["amount_microunits"]), note=MEMO(link["token"])
     )
-    shop.judge.note(actor, "paid", paid.tx_id)
+    shop.judge.note(actor, "paid", tx_id.tx_id)
     shop.judge.count("paid")
-    shop.judge.transfers[paid.tx_id] = actor
-    bill = Bill(actor, network, str(link["token"]), paid.tx_id)
+    shop.judge.transfers[tx_id.tx_id] = actor
+    bill = Bill(actor, network, str(link["token"]), tx_id.tx_id)
     shop.bills.append(bill)
     return bill
 
@@ -237,15 +237,15 @@ async def follow(shop: Shop, chance: random.Random, bill: Bill, *, seconds: floa
         except NoAnswer as fault:
             bill.last = str(fault)
         else:
-            told = json.loads(answer.body)
-            bill.last = f"{answer.status} {told.get('status', told.get('error'))}"
-            if told.get("status") == "paid":
+            document = json.loads(answer.body)
+            bill.last = f"{answer.status} {document.get('status', document.get('error'))}"
+            if document.get("status") == "paid":
                 bill.paid = True
-                shop.judge.paid_link(bill.actor, bill.tx_id, str(told.get("tx_id")), bill.token)
+                shop.judge.paid_link(bill.actor, bill.tx_id, str(document.get("tx_id")), bill.token)
                 return
-            if told.get("status") in {"expired", "cancelled"}:
+            if document.get("status") in {"expired", "cancelled"}:
                 if shop.gateway.chains[bill.network].has(bill.tx_id):
-                    shop.judge.violated("link-refused", bill.actor, bill.last)
+                    shop.judge.note_violation("link-refused", bill.actor, bill.last)
                 return
         wait = min(wait * 1.5, _LONGEST_WAIT)
         await asyncio.sleep(wait)
@@ -255,16 +255,16 @@ async def two_links(shop: Shop, actor: str, chance: random.Random) -> None:
     """Let one transfer carry the memos of two links (Solana)."""
     network = "solana_mainnet"
     links = [await shop.link(actor, chance, network, 3600) for _ in range(2)]
-    made = [link for link in links if link is not None]
-    if len(made) < 2:
+    made_links = [link for link in links if link is not None]
+    if len(made_links) < 2:
         return
     chain = shop.gateway.chains[network]
-    memos = "\n".join(MEMO(link["token"]) for link in made)
-    amount = int(made[0]["amount_microunits"])
-    paid = await chain.pay(chance.randrange(WALLETS), chain.payee(0), amount, note=memos)
-    shop.judge.transfers[paid.tx_id] = actor
-    for link in made:
-        await watch(shop, actor, chance, str(link["token"]), paid.tx_id)
+    memos = "\n".join(MEMO(link["token"]) for link in made_links)
+    amount = int(made_links[0]["amount_microunits"])
+    tx_id = await chain.pay(chance.randrange(WALLETS), chain.payee(0), amount, note=memos)
+    shop.judge.transfers[tx_id.tx_id] = actor
+    for link in made_links:
+        await watch(shop, actor, chance, str(link["token"]), tx_id.tx_id)
 
 
 async def watch(shop: Shop, actor: str, chance: random.Random, token: str, tx_id: str) -> None:
@@ -275,7 +275,7 @@ async def watch(shop: Shop, actor: str, chance: random.Random, token: str, tx_id
             answer = await shop.ask(actor, chance, "GET", f"/checkout/{token}/status")
         except NoAnswer:
             continue
-        told = json.loads(answer.body)
-        if told.get("status") == "paid":
-            shop.judge.paid_link(actor, tx_id, str(told.get("tx_id")), token)
+        document = json.loads(answer.body)
+        if document.get("status") == "paid":
+            shop.judge.paid_link(actor, tx_id, str(document.get("tx_id")), token)
             return

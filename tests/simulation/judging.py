@@ -60,9 +60,9 @@ class Judge:
     requests: int = 0
     _hash: Any = field(default_factory=hashlib.sha256)
 
-    def note(self, actor: str, *what: object) -> None:
+    def note(self, actor: str, *words: object) -> None:
         """Write a line into the trace."""
-        line = f"{self.loop.time():.6f} {actor} {' '.join(map(str, what))}"
+        line = f"{self.loop.time():.6f} {actor} {' '.join(map(str, words))}"
         self._hash.update(line.encode() + b"\n")
         if self.lines is not None:
             self.lines.append(line)
@@ -72,54 +72,54 @@ class Judge:
         """The hash of all that was noted."""
         return str(self._hash.hexdigest())
 
-    def count(self, what: str) -> None:
+    def count(self, kind: str) -> None:
         """Count something for the summary."""
-        self.counts[what] = self.counts.get(what, 0) + 1
+        self.counts[kind] = self.counts.get(kind, 0) + 1
 
-    def violated(self, rule: str, actor: str, what: str) -> None:
+    def note_violation(self, rule: str, actor: str, description: str) -> None:
         """Note what must not be."""
-        self.note(actor, "VIOLATION", rule, what)
-        self.violations.append(Violation(rule, self.loop.time(), actor, what))
+        self.note(actor, "VIOLATION", rule, description)
+        self.violations.append(Violation(rule, self.loop.time(), actor, description))
 
-    def answered(self, actor: str, worker: str, answer: Answer, seconds: float) -> None:
+    def judge_answer(self, actor: str, worker: str, answer: Answer, seconds: float) -> None:
         """Judge any answer."""
         self.count(str(answer.status))
         self.requests += 1
         if answer.status >= 500 and (answer.status != 503 or "retry-after" not in answer.headers):
-            self.violated("server-error", actor, f"{worker} answered {answer.status}: {answer.body[:200]!r}")
+            self.note_violation("server-error", actor, f"{worker} answered {answer.status}: {answer.body[:200]!r}")
         if seconds > _SLOWEST_ANSWER:
-            self.violated("slow-answer", actor, f"{worker} took {seconds:.0f} s")
+            self.note_violation("slow-answer", actor, f"{worker} took {seconds:.0f} s")
 
-    def served(self, actor: str, tx_id: str, token: str, answer: Answer) -> None:
+    def judge_served(self, actor: str, tx_id: str, token: str, answer: Answer) -> None:
         """Judge an answer that was paid for: it is this payer's, and the transfer's only one."""
         bodies = self.bought.setdefault(tx_id, set())
         bodies.add(content(answer.body))
         if len(bodies) > 1:
-            self.violated("bought-twice", actor, f"transfer {tx_id} has bought {len(bodies)} answers")
+            self.note_violation("bought-twice", actor, f"transfer {tx_id} has bought {len(bodies)} answers")
         if self.transfers.get(tx_id) != actor:
-            self.violated("anothers-proof", actor, f"served by a transfer of {self.transfers.get(tx_id)}")
+            self.note_violation("anothers-proof", actor, f"served by a transfer of {self.transfers.get(tx_id)}")
         del token
 
-    def paid_link(self, actor: str, tx_id: str, told: str, token: str) -> None:
+    def paid_link(self, actor: str, tx_id: str, told_tx_id: str, token: str) -> None:
         """Judge a link that is paid: a transfer has bought this and nothing else."""
-        if told != tx_id:
-            self.violated("anothers-proof", actor, f"paid by {told} and not by {tx_id}")
-        self.paid_links[token] = told
-        things = self.bought.setdefault(tx_id, set())
-        things.add(f"link {token}".encode())
-        if len(things) > 1:
-            self.violated("bought-twice", actor, f"transfer {tx_id} has bought {len(things)} things")
+        if told_tx_id != tx_id:
+            self.note_violation("anothers-proof", actor, f"paid by {told_tx_id} and not by {tx_id}")
+        self.paid_links[token] = told_tx_id
+        bought_things = self.bought.setdefault(tx_id, set())
+        bought_things.add(f"link {token}".encode())
+        if len(bought_things) > 1:
+            self.note_violation("bought-twice", actor, f"transfer {tx_id} has bought {len(bought_things)} things")
 
-    def refused_for_good(self, actor: str, what: str) -> None:
+    def refused_for_good(self, actor: str, description: str) -> None:
         """An honest payer was sent away with his money gone."""
-        self.violated("honest-refused", actor, what)
+        self.note_violation("honest-refused", actor, description)
 
-    def repeated(self, actor: str, first: Answer, answer: Answer) -> None:
+    def judge_repeat(self, actor: str, first: Answer, answer: Answer) -> None:
         """Judge a stored answer."""
         if answer.status != 200:
-            self.violated("answer-lost", actor, f"{answer.status} {answer.body[:120]!r}")
+            self.note_violation("answer-lost", actor, f"{answer.status} {answer.body[:120]!r}")
         elif (answer.body, answer.headers.get("payment-response")) != (first.body, first.headers["payment-response"]):
-            self.violated("answer-changed", actor, "another body or PAYMENT-RESPONSE than at first")
+            self.note_violation("answer-changed", actor, "another body or PAYMENT-RESPONSE than at first")
 
 
 def content(body: bytes) -> bytes:

@@ -110,9 +110,9 @@ class _Leaper(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if self.hears_others:
-            found = super().select(0 if timeout == 0 else _REAL_SECONDS)
-            if found or timeout == 0:
-                return found
+            events = super().select(0 if timeout == 0 else _REAL_SECONDS)
+            if events or timeout == 0:
+                return events
         if timeout is None:
             raise Stuck
         if timeout > 0:
@@ -242,10 +242,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Do what asyncio does, where nothing comes from outside."""
         timers = self._scheduled
         if self._timer_cancelled_count > _MOST_CANCELLED:
-            kept = [timer for timer in timers if not timer._cancelled]
+            kept_timers = [timer for timer in timers if not timer._cancelled]
             for timer in timers:
                 timer._scheduled = not timer._cancelled
-            timers[:] = kept
+            timers[:] = kept_timers
             heapq.heapify(timers)
             self._timer_cancelled_count = 0
         while timers and timers[0]._cancelled:
@@ -276,8 +276,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             del self._owners[number]
             self.remove_reader(number)
             self.remove_writer(number)
-            with suppress(OSError), socket.socket(fileno=os.dup(number)) as other:
-                other.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError), socket.socket(fileno=os.dup(number)) as duplicate:
+                duplicate.shutdown(socket.SHUT_RDWR)
 
     def _write_to_self(self) -> None:
         pass

@@ -58,7 +58,7 @@ class Machine:
         self._kill_at = None if steps is None else self.steps + steps
         self._commits_left = commits
 
-    def committed(self) -> None:
+    def count_commit(self) -> None:
         """Count a commit, before any program on the machine sees its result."""
         if self._commits_left is not None:
             self._commits_left -= 1
@@ -80,8 +80,8 @@ class Machine:
             with suppress(Exception):
                 connection.close()
         self._loop.cut(self)
-        for told in self.at_death:
-            told()
+        for death_callback in self.at_death:
+            death_callback()
 
 
 def current() -> Machine | None:

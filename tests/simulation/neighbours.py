@@ -21,15 +21,15 @@ async def neighbours(shop: Shop, actor: str, chance: random.Random) -> None:
     first, second = chance.sample(shop.sellers, 2)
     network = chance.choice(sorted(shop.gateway.chains))
     links = [await shop.link(actor, chance, network, _SECONDS, by=by) for by in (first, second)]
-    made = [link for link in links if link is not None]
-    if len(made) < len(links):
+    made_links = [link for link in links if link is not None]
+    if len(made_links) < len(links):
         return
     if network == "solana_mainnet" and chance.random() < 0.6:
-        tx_id = await _pay_with_both_memos(shop, actor, chance, made)
-        await _try_everywhere(shop, actor, chance, made, tx_id)
+        tx_id = await _pay_with_both_memos(shop, actor, chance, made_links)
+        await _try_everywhere(shop, actor, chance, made_links, tx_id)
     else:  # an honest payment of the first, which is then presented to the second
-        bill = await pay_link(shop, actor, chance, made[0], network)
-        await _try_everywhere(shop, actor, chance, made, bill.tx_id)
+        bill = await pay_link(shop, actor, chance, made_links[0], network)
+        await _try_everywhere(shop, actor, chance, made_links, bill.tx_id)
         await follow(shop, chance, bill, seconds=2 * 86_400)
 
 
@@ -37,11 +37,11 @@ async def _pay_with_both_memos(shop: Shop, actor: str, chance: random.Random, li
     chain = shop.gateway.chains["solana_mainnet"]
     memos = "\n".join(MEMO(link["token"]) for link in links)
     amount = max(int(link["amount_microunits"]) for link in links)
-    paid = await chain.pay(chance.randrange(WALLETS), chain.payee(0), amount, note=memos)
-    shop.judge.note(actor, "paid", paid.tx_id)
+    tx_id = await chain.pay(chance.randrange(WALLETS), chain.payee(0), amount, note=memos)
+    shop.judge.note(actor, "paid", tx_id.tx_id)
     shop.judge.count("paid")
-    shop.judge.transfers[paid.tx_id] = actor
-    return paid.tx_id
+    shop.judge.transfers[tx_id.tx_id] = actor
+    return tx_id.tx_id
 
 
 async def _try_everywhere(

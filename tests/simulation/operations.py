@@ -42,31 +42,31 @@ async def _honest(stage: Stage, actor: str, chance: random.Random) -> None:
 
 
 def _of_payers(act: Callable[[Market, str, random.Random], Awaitable[None]]) -> Act:
-    async def done(stage: Stage, actor: str, chance: random.Random) -> None:
+    async def run_act(stage: Stage, actor: str, chance: random.Random) -> None:
         await act(stage.market, actor, chance)
 
-    return done
+    return run_act
 
 
 def _of_shoppers(act: Callable[[Shop, str, random.Random], Awaitable[None]]) -> Act:
-    async def done(stage: Stage, actor: str, chance: random.Random) -> None:
+    async def run_act(stage: Stage, actor: str, chance: random.Random) -> None:
         if stage.shop is not None:
             await act(stage.shop, actor, chance)
 
-    return done
+    return run_act
 
 
 def _of_faults(act: Callable[[Stage, random.Random], Awaitable[None]]) -> Act:
-    async def done(stage: Stage, actor: str, chance: random.Random) -> None:
+    async def run_act(stage: Stage, actor: str, chance: random.Random) -> None:
         del actor
         await act(stage, chance)
 
-    return done
+    return run_act
 
 
-async def _both(stage: Stage, actor: str, chance: random.Random) -> None:
+async def _pay_both(stage: Stage, actor: str, chance: random.Random) -> None:
     if stage.shop is not None:
-        await cheats.both(stage.market, stage.shop, actor, chance)
+        await cheats.pay_call_and_link(stage.market, stage.shop, actor, chance)
 
 
 PAYERS: Mapping[str, int] = {
@@ -105,17 +105,19 @@ FAULTS: Mapping[str, int] = {
     "gone_for_good": 2,
 }
 # Worlds in which one of these may happen have a Base; those of lists without them were found before there was one.
-SETTLING = frozenset({"withheld", "dear", "overtaken", "cancelled"})
+SETTLING_FAULTS = frozenset({"withheld", "dear", "overtaken", "cancelled"})
 # Worlds in which one of these may happen have two tenants, both paid to one address.
 BESIDE = frozenset({"neighbours"})
 # Worlds in which one of these may happen have receivers of webhooks.
-TOLD = frozenset({"receiver"})
+TOLD_FAULTS = frozenset({"receiver"})
 # Happen only where they are named, so that the other worlds of a seed are what they were.
-NAMED: Mapping[str, int] = {"operator": 30, "cold_boot": 10, "struck": 30}
-WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS, **NAMED}
+NAMED_KINDS: Mapping[str, int] = {"operator": 30, "cold_boot": 10, "struck": 30}
+WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS, **NAMED_KINDS}
 # What no rail can stand: a node that says for days that a payment is not there.
 BEYOND_ANY_RAIL = frozenset({"gone_for_good"})
-STANDING = tuple(name for name in WEIGHTS if name not in BEYOND_ANY_RAIL and name not in NAMED)
+STANDING_KINDS = tuple(name for name in WEIGHTS if name not in BEYOND_ANY_RAIL and name not in NAMED_KINDS)
+# Faults whose kind, which commands and recorded worlds name, is no name for a function.
+_FUNCTIONS = {"cancelled": "cancel", "locked": "lock", "withheld": "withhold"}
 ACTS: Mapping[str, Act] = {
     "honest": _honest,
     "a2a": _of_payers(a2a_payers.a2a),
@@ -123,22 +125,24 @@ ACTS: Mapping[str, Act] = {
     **{name: _of_payers(getattr(cheats, name)) for name in cheats.__all__ if name in PAYERS},
     "link": _of_shoppers(gateway.link_payer),
     "two_links": _of_shoppers(gateway.two_links),
-    "both": _both,
+    "both": _pay_both,
     "neighbours": _of_shoppers(neighbours.neighbours),
-    **{name: _of_faults(getattr(faults, name)) for name in FAULTS},
+    **{name: _of_faults(getattr(faults, _FUNCTIONS.get(name, name))) for name in FAULTS},
     "operator": _of_payers(operator_desk.operator),
     "cold_boot": _of_faults(faults.cold_boot),
     "struck": _of_payers(payers.struck),
 }
 
 
-def drawn(seed: str, number: int, kinds: tuple[str, ...] | None, crowd: int = 1) -> tuple[str, float, random.Random]:
+def draw_operation(
+    seed: str, number: int, kinds: tuple[str, ...] | None, crowd: int = 1
+) -> tuple[str, float, random.Random]:
     """Return an operation's kind, the seconds before it, and its chance.
 
     In a crowd of N, payers come N times as often; faults come as often as ever, so no two more of them at once.
     """
     chance = random.Random(f"{seed}:operation:{number}")
-    names = [name for name in WEIGHTS if (name not in NAMED if kinds is None else name in kinds)]
+    names = [name for name in WEIGHTS if (name not in NAMED_KINDS if kinds is None else name in kinds)]
     weights = {name: WEIGHTS[name] * (crowd if name in PAYERS or name in SHOPPERS else 1) for name in names}
     [kind] = chance.choices(names, [*weights.values()])
     how = chance.random()
@@ -151,14 +155,14 @@ async def perform(
     stage: Stage, count: int, *, only: tuple[int, ...] | None, kinds: tuple[str, ...] | None, crowd: int
 ) -> list[tuple[int, str, float]]:
     """Carry operations out, each in its time, and return number, kind and beginning of those that were."""
-    done = []
+    done_operations = []
     for number in range(count):
-        kind, gap, chance = drawn(stage.seed, number, kinds, crowd)
+        kind, gap, chance = draw_operation(stage.seed, number, kinds, crowd)
         await asyncio.sleep(gap)
         if only is not None and number not in only:
             continue
         actor = f"{number}:{kind}"
         stage.market.judge.note(actor, "begins")
-        done.append((number, kind, stage.market.now()))
+        done_operations.append((number, kind, stage.market.now()))
         stage.running.append(asyncio.create_task(ACTS[kind](stage, actor, chance)))
-    return done
+    return done_operations

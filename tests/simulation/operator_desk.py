@@ -20,7 +20,7 @@ from reference.web.operator_commands import NotDone
 from reference.web.settings import Misconfigured
 from tests.simulation.judging import content
 from tests.simulation.machines import Machine
-from tests.simulation.payers import PATHS, Market, Payment, pay, quoted, redeem
+from tests.simulation.payers import PATHS, Market, Payment, pay, redeem, request_quote
 from tests.simulation.wire import NoAnswer
 from tests.simulation.workers import Worker
 
@@ -32,7 +32,7 @@ _Result = TypeVar("_Result")
 async def operator(market: Market, actor: str, chance: random.Random) -> None:
     """Pay at a worker that dies over it; its payer comes again while an operator acts on what is paid, not served."""
     path, body = PATHS["compliance-receipt"][0], json.dumps(PATHS["compliance-receipt"][1]).encode()
-    document = await quoted(market, actor, chance, path, body)
+    document = await request_quote(market, actor, chance, path, body)
     alive = market.rail.alive()
     payment = document and await pay(market, actor, chance, document, "compliance-receipt", body, within=0.5)
     if not payment or not alive:
@@ -44,7 +44,7 @@ async def operator(market: Market, actor: str, chance: random.Random) -> None:
     with suppress(NoAnswer):
         answer = await market.ask(actor, chance, path, body, payment.proof, worker=worker)
         if answer.status == 200:
-            market.judge.served(actor, payment.tx_id, payment.token, answer)
+            market.judge.judge_served(actor, payment.tx_id, payment.token, answer)
     await asyncio.gather(
         _come_again(market, payment, chance),
         _start_again(worker, random.Random(chance.random())),
@@ -72,33 +72,35 @@ async def _look(market: Market, chance: random.Random) -> None:
 
 async def _act(market: Market, chance: random.Random, desk: PaymentOperations) -> None:
     for entry in await desk.list_payments(is_refunded=False, most=100):
-        one = entry.payment
-        if one.id is None or one.state is not UnservedState.PAID:
+        payment = entry.payment
+        if payment.id is None or payment.state is not UnservedState.PAID:
             continue
         if chance.random() < 0.5:
-            market.judge.given_back.add(one.tx_id)  # whether or not it comes to that
-            await desk.refund(one.id, _GIVEN_BACK)
+            market.judge.given_back.add(payment.tx_id)  # whether or not it comes to that
+            await desk.refund(payment.id, _GIVEN_BACK)
             market.judge.count("given back")
-            market.judge.note("operator", "gave back", one.tx_id)
+            market.judge.note("operator", "gave back", payment.tx_id)
         else:
-            body = await desk.serve(one.id)
+            body = await desk.serve(payment.id)
             market.judge.count("served by the operator")
-            market.judge.note("operator", "served", one.tx_id)
-            market.judge.bought.setdefault(one.tx_id, set()).add(content(body))
+            market.judge.note("operator", "served", payment.tx_id)
+            market.judge.bought.setdefault(payment.tx_id, set()).add(content(body))
 
 
 async def judge_refunds(market: Market, chance: random.Random) -> None:
     """What was given back has bought nothing."""
-    found = await _at_desk(
+    refunds = await _at_desk(
         market, chance, lambda desk: desk.list_payments(is_refunded=True, most=10_000), may_die=False
     )
-    if found is None:
-        market.judge.violated("no-list", "operator", "the refunds cannot be listed")
+    if refunds is None:
+        market.judge.note_violation("no-list", "operator", "the refunds cannot be listed")
         return
-    for entry in found:
+    for entry in refunds:
         tx_id = entry.payment.tx_id
         if market.judge.bought.get(tx_id):
-            market.judge.violated("refunded-and-served", "operator", f"{tx_id} was given back, and it bought an answer")
+            market.judge.note_violation(
+                "refunded-and-served", "operator", f"{tx_id} was given back, and it bought an answer"
+            )
 
 
 async def _at_desk(
@@ -111,26 +113,26 @@ async def _at_desk(
     """Return what an act comes to; None when nothing was done, or when the machine died over it."""
     loop, rail = market.rail.loop, market.rail
     machine = Machine("operator", loop, f"{rail.seed}:operator:{chance.random()}")
-    ended: asyncio.Future[_Result | None] = loop.create_future()
+    end_future: asyncio.Future[_Result | None] = loop.create_future()
 
     async def run() -> None:
-        done: _Result | None = None
+        result: _Result | None = None
         try:
             async with open_payment_operations(rail.settings()) as desk:
-                done = await act(desk)
+                result = await act(desk)
         except (NotDone, DatabaseUnavailable, Misconfigured) as reason:
             market.judge.note("operator", "not done", reason)
         finally:
-            if not ended.done():
-                ended.set_result(done)
+            if not end_future.done():
+                end_future.set_result(result)
 
-    machine.at_death.append(lambda: None if ended.done() else ended.set_result(None))
+    machine.at_death.append(lambda: None if end_future.done() else end_future.set_result(None))
     if may_die:
         machine.kill_after(**chance.choice(({"steps": chance.randrange(1, 120)}, {"commits": chance.randrange(1, 6)})))
     loop.busy += 1
     try:
         loop.create_task(run(), context=machine.context.copy())
-        return await ended
+        return await end_future
     finally:
         loop.busy -= 1
         machine.kill()

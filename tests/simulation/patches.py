@@ -67,11 +67,11 @@ def _wait_for_nobody(connection: sqlite3.Connection, *_: float) -> int:
 
 
 def _connect(*args: Any, **how: Any) -> sqlite3.Connection:
-    made: sqlite3.Connection = _real.connect(*args, **how)
+    connection: sqlite3.Connection = _real.connect(*args, **how)
     machine = current()
     if machine is not None:
-        machine.connections.append(made)
-    return made
+        machine.connections.append(connection)
+    return connection
 
 
 class _Session:
@@ -148,7 +148,7 @@ class _Thread:
             machine = current()
             Surroundings.commits += 1
             if machine is not None:
-                machine.committed()
+                machine.count_commit()
 
     def give_way(self) -> None:
         self._greenlet.parent.switch()
@@ -161,11 +161,11 @@ class _Thread:
         self._run()
 
 
-async def _to_thread(work: Callable[..., Any], *args: Any, **named: Any) -> Any:
+async def _to_thread(work: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     if Surroundings.loop is None:
-        return await _real.to_thread(work, *args, **named)
+        return await _real.to_thread(work, *args, **keywords)
     await asyncio.sleep(0.001)
-    return work(*args, **named)
+    return work(*args, **keywords)
 
 
 def _install() -> None:

@@ -93,38 +93,40 @@ class Market:
             NoAnswer: No worker answered.
         """
         alive = self.rail.alive()
-        chosen = worker if worker is not None and worker in alive else (chance.choice(alive) if alive else None)
-        if chosen is None or chosen.machine is None:
+        chosen_worker = worker if worker is not None and worker in alive else (chance.choice(alive) if alive else None)
+        if chosen_worker is None or chosen_worker.machine is None:
             await asyncio.sleep(chance.uniform(0, 1))
             raise NoAnswer("no worker is up")
         headers = [(b"content-type", b"application/json")]
         if proof:
             headers.append((b"x-payment", proof.encode()))
-        name, life = chosen.name, chosen.machine
+        name, life = chosen_worker.name, chosen_worker.machine
         before = self.now()
         try:
             answer = await call(
-                self.rail.loop, life, chosen.app, chance, method="POST", target=path, headers=headers, body=body,
+                self.rail.loop, life, chosen_worker.app, chance, method="POST", target=path, headers=headers, body=body,
                 peer=f"198.51.{sum(actor.encode()) % 256}.{chance.randrange(1, 255)}",
             )  # fmt: skip
         except NoAnswer as fault:
             self.judge.note(actor, name, f"no answer: {fault}")
             raise
         self.judge.note(actor, name, answer.status, answer.headers, answer.body)
-        self.judge.answered(actor, name, answer, self.now() - before)
+        self.judge.judge_answer(actor, name, answer, self.now() - before)
         return answer
 
 
 def error_of(answer: Answer) -> str:
     """Return the code of a refusal."""
     try:
-        told: Mapping[str, Any] = json.loads(answer.body)
+        document: Mapping[str, Any] = json.loads(answer.body)
     except ValueError:
         return ""
-    return str(told.get("error", ""))
+    return str(document.get("error", ""))
 
 
-async def quoted(market: Market, actor: str, chance: random.Random, path: str, body: bytes) -> Mapping[str, Any] | None:
+async def request_quote(
+    market: Market, actor: str, chance: random.Random, path: str, body: bytes
+) -> Mapping[str, Any] | None:
     """Return a 402's document, or None if no worker returns one."""
     for _ in range(3):
         try:
@@ -133,8 +135,8 @@ async def quoted(market: Market, actor: str, chance: random.Random, path: str, b
             await asyncio.sleep(chance.uniform(1, 30))
             continue
         if answer.status == 402:
-            told: Mapping[str, Any] = json.loads(answer.body)
-            return told
+            document: Mapping[str, Any] = json.loads(answer.body)
+            return document
         await asyncio.sleep(float(answer.headers.get("retry-after", "5")))
     return None
 
@@ -149,7 +151,7 @@ def order(chance: random.Random) -> tuple[str, str, bytes]:
 async def honest(market: Market, actor: str, chance: random.Random) -> None:
     """Read a 402, pay within its time, present, obey, and come again for the stored answer."""
     service, path, body = order(chance)
-    document = await quoted(market, actor, chance, path, body)
+    document = await request_quote(market, actor, chance, path, body)
     if document is None:
         return
     payment = await pay(market, actor, chance, document, service, body, within=0.9)
@@ -177,10 +179,10 @@ async def pay(
 ) -> Payment | None:
     """Pay a challenge on one of its lanes, after a part of its time."""
     entries = {one["network"]: one for one in document["accepts"]}
-    offered = [one for one in market.rail.chains.values() if caip2(one.network) in entries]
-    if not offered:
+    offered_chains = [one for one in market.rail.chains.values() if caip2(one.network) in entries]
+    if not offered_chains:
         return None
-    chain = chance.choice(offered)
+    chain = chance.choice(offered_chains)
     entry = entries[caip2(chain.network)]
     if chance.random() < 0.3:
         await asyncio.sleep(chance.uniform(0, within * entry["maxTimeoutSeconds"]))
@@ -214,10 +216,10 @@ async def redeem(market: Market, payment: Payment, chance: random.Random, *, unt
         payment.last = f"{answer.status} {code}"
         if answer.status == 200:
             payment.answer, payment.served_at = answer, market.now()
-            market.judge.served(payment.actor, payment.tx_id, payment.token, answer)
+            market.judge.judge_served(payment.actor, payment.tx_id, payment.token, answer)
             return
-        told = answer.headers.get("retry-after")
-        final = answer.status in {400, 402, 404, 409, 422} and told is None and code not in RETRYABLE
+        retry_after = answer.headers.get("retry-after")
+        final = answer.status in {400, 402, 404, 409, 422} and retry_after is None and code not in RETRYABLE
         if code == "payment_refunded" and payment.tx_id in market.judge.given_back:
             payment.given_back = True
             return
@@ -228,15 +230,15 @@ async def redeem(market: Market, payment: Payment, chance: random.Random, *, unt
             market.judge.refused_for_good(payment.actor, payment.last)
             return
         wait = min(wait * 2, _LONGEST_WAIT)
-        await asyncio.sleep(max(float(told or 0), min(wait, 120.0)))
+        await asyncio.sleep(max(float(retry_after or 0), min(wait, 120.0)))
 
 
 async def struck(market: Market, actor: str, chance: random.Random) -> None:
     """Pay, present it to a worker that dies of one of its next commits, and come again until it is served."""
     service = "compliance-receipt"
-    path, asked = PATHS[service]
-    body = json.dumps(asked).encode()
-    document = await quoted(market, actor, chance, path, body)
+    path, request_body = PATHS[service]
+    body = json.dumps(request_body).encode()
+    document = await request_quote(market, actor, chance, path, body)
     payment = document and await pay(market, actor, chance, document, service, body, within=0.5)
     if not payment:
         return
@@ -263,9 +265,9 @@ async def again(market: Market, payment: Payment, chance: random.Random) -> None
         except NoAnswer:
             await asyncio.sleep(chance.uniform(1, 60))
             continue
-        told = answer.headers.get("retry-after")
+        retry_after = answer.headers.get("retry-after")
         if answer.status == 429 or error_of(answer) == "payment_in_progress":
-            await asyncio.sleep(float(told or 1))
+            await asyncio.sleep(float(retry_after or 1))
             continue
-        market.judge.repeated(payment.actor, payment.answer, answer)
+        market.judge.judge_repeat(payment.actor, payment.answer, answer)
         return

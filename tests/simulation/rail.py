@@ -56,7 +56,7 @@ class Rail(Fleet):
         self._settler = folder / "settler_key"
         self._settler.write_text(SETTLER_KEY.hex())
 
-    def opened(self) -> AbstractAsyncContextManager[Any]:
+    def open_app(self) -> AbstractAsyncContextManager[Any]:
         """Return the application of a worker that starts now."""
         return open_rail(self.settings())
 
@@ -68,7 +68,7 @@ class Rail(Fleet):
 
     def _read(self, plan: Plan) -> RailSettings:
         payees = {key.partition("_")[0]: one.payee(plan.payee) for key, one in self.chains.items()}
-        given: dict[str, Any] = {
+        settings_values: dict[str, Any] = {
             "mode": "test",
             "rail_data_dir": self.folder,
             "rail_db": self._database,
@@ -82,10 +82,10 @@ class Rail(Fleet):
             "rail_public_url": "http://rail.test",
             "rail_payto": payees,
         }
-        return RailSettings(**given)
+        return RailSettings(**settings_values)
 
 
-def changed(plan: Plan, chance: random.Random) -> Plan:
+def change_plan(plan: Plan, chance: random.Random) -> Plan:
     """Return a plan with other prices, another payee, or a service switched on or off."""
     prices = {name: price * chance.choice((1, 2, 3)) for name, price in SERVICES.items()}
     return replace(plan, prices=prices, payee=chance.choice((plan.payee, chance.randrange(3))))

@@ -58,8 +58,8 @@ class Receiver:
         Raises:
             aiohttp.ClientError: The connection ends.
         """
-        told = json.loads(body)
-        event, token = str(told["id"]), str(told["data"]["payment_link_token"])
+        event_body = json.loads(body)
+        event, token = str(event_body["id"]), str(event_body["data"]["payment_link_token"])
         self.tried.setdefault(token, event)
         mood = self.mood
         self.shop.judge.count("attempts of events")
@@ -97,30 +97,33 @@ class Receiver:
     def _judge(self, event: str, headers: Mapping[str, Any], body: bytes) -> None:
         judge = self.shop.judge
         if self.bodies.setdefault(event, body) != body:
-            judge.violated("event-changed", "receiver", f"{event} came with another body")
-        signed = webhook_signature.read(str(headers.get(_HEADER, "")))
-        if signed.faults or webhook_signature.verify(signed, [self.secret], "{t}.{body}", body) is None:
-            judge.violated("event-unsigned", "receiver", f"{event}: {signed.value}")
-        elif webhook_signature.is_stale(signed.t or 0, EPOCH + self.shop.gateway.loop.time(), _STALE_SECONDS):
-            judge.violated("event-stale", "receiver", f"{event} was signed at {signed.t}")
-        told = json.loads(body)
-        if told["type"] == EventType.PAYMENT_CONFIRMED.value:
-            token, tx_id = str(told["data"]["payment_link_token"]), str(told["data"]["tx_id"])
+            judge.note_violation("event-changed", "receiver", f"{event} came with another body")
+        signature_parts = webhook_signature.read(str(headers.get(_HEADER, "")))
+        if (
+            signature_parts.faults
+            or webhook_signature.verify(signature_parts, [self.secret], "{t}.{body}", body) is None
+        ):
+            judge.note_violation("event-unsigned", "receiver", f"{event}: {signature_parts.value}")
+        elif webhook_signature.is_stale(signature_parts.t or 0, EPOCH + self.shop.gateway.loop.time(), _STALE_SECONDS):
+            judge.note_violation("event-stale", "receiver", f"{event} was signed at {signature_parts.t}")
+        event_body = json.loads(body)
+        if event_body["type"] == EventType.PAYMENT_CONFIRMED.value:
+            token, tx_id = str(event_body["data"]["payment_link_token"]), str(event_body["data"]["tx_id"])
             judge.note("receiver", event, token, tx_id)
             if self.told.setdefault(token, (event, tx_id)) != (event, tx_id):
-                judge.violated("event-twice", "receiver", f"{token} is reported by two events")
+                judge.note_violation("event-twice", "receiver", f"{token} is reported by two events")
 
     def judge_link(self, token: str, tx_id: str) -> str:
         """Return what is wrong, at the end, with the events of a paid link."""
-        told = self.told.get(token)
-        if told is None:
+        entry = self.told.get(token)
+        if entry is None:
             tries = self.failed.get(self.tried.get(token, ""), 0)
             return "" if tries >= _ATTEMPTS else f"no event arrived, in {tries} attempts"
-        event, by = told
+        event, by = entry
         if by != tx_id:
             return f"{event} names {by}"
-        arrived = event in self.taken or self.failed.get(event, 0) >= _ATTEMPTS
-        return "" if arrived else f"{event} was tried {self.failed.get(event, 0)} times"
+        has_arrived = event in self.taken or self.failed.get(event, 0) >= _ATTEMPTS
+        return "" if has_arrived else f"{event} was tried {self.failed.get(event, 0)} times"
 
 
 async def _start_later(worker: Worker, seconds: float) -> None:
@@ -130,15 +133,15 @@ async def _start_later(worker: Worker, seconds: float) -> None:
 
 async def open_receivers(shop: Shop, nodes: NodeNetwork, chance: random.Random, seed: str) -> list[Receiver]:
     """Give each tenant a destination."""
-    made = []
+    receivers = []
     for number, seller in enumerate(shop.sellers):
         receiver = Receiver(shop, random.Random(f"{seed}:receiver:{number}"))
         host = _ADDRESS.format(34 + number)
         nodes.receivers[host] = receiver
-        asked = {"url": f"https://{host}/events"}
-        receiver.secret = (await shop.manage(chance, "POST", f"/{seller.tenant}/webhooks", asked))["secret"]
-        made.append(receiver)
-    return made
+        destination = {"url": f"https://{host}/events"}
+        receiver.secret = (await shop.manage(chance, "POST", f"/{seller.tenant}/webhooks", destination))["secret"]
+        receivers.append(receiver)
+    return receivers
 
 
 async def judge_events(judge: Judge, receivers: list[Receiver]) -> None:
@@ -147,17 +150,25 @@ async def judge_events(judge: Judge, receivers: list[Receiver]) -> None:
         return
     for receiver in receivers:
         receiver.mood = "well"
-    left: dict[str, str] = {}
+    faults_by_token: dict[str, str] = {}
     for _ in range(40):
-        left = {token: told for token in judge.paid_links if (told := _left(receivers, token, judge.paid_links[token]))}
-        if not left:
+        faults_by_token = {
+            token: fault
+            for token in judge.paid_links
+            if (fault := _find_fault(receivers, token, judge.paid_links[token]))
+        }
+        if not faults_by_token:
             return
         await asyncio.sleep(3600)
-    for token, what in left.items():
-        judge.violated("event-lost", token, what)
+    for token, what in faults_by_token.items():
+        judge.note_violation("event-lost", token, what)
 
 
-def _left(receivers: list[Receiver], token: str, tx_id: str) -> str:
+def _find_fault(receivers: list[Receiver], token: str, tx_id: str) -> str:
     """Return what is wrong at the receiver that should know of a link."""
-    knowing = [one for one in receivers if token in one.tried]
-    return (knowing or receivers)[0].judge_link(token, tx_id) if len(knowing) <= 1 else "two tenants got events"
+    knowing_receivers = [one for one in receivers if token in one.tried]
+    return (
+        (knowing_receivers or receivers)[0].judge_link(token, tx_id)
+        if len(knowing_receivers) <= 1
+        else "two tenants got events"
+    )

@@ -13,21 +13,21 @@ _MOST_RUNS = 200
 def shrunk(outcome: Outcome, *, report: Callable[[str], None] = lambda _: None) -> Outcome:
     """Return the outcome of the shortest list that was found to break the rule that `outcome` broke first."""
     rule = outcome.violations[0].rule
-    left = _MOST_RUNS
+    remaining_runs = _MOST_RUNS
     best = outcome
 
     def fails(numbers: Sequence[int]) -> bool:
-        nonlocal left, best
-        if left <= 0:
+        nonlocal remaining_runs, best
+        if remaining_runs <= 0:
             return False
-        left -= 1
+        remaining_runs -= 1
         count = max(numbers, default=0) + 1
         tried = run(replace(outcome.scenario, count=count, only=tuple(numbers)))
-        found = any(one.rule == rule for one in tried.violations)
-        if found:
+        is_found = any(one.rule == rule for one in tried.violations)
+        if is_found:
             best = tried
-        report(f"{len(numbers)} operations: {'still' if found else 'no more'} {rule}")
-        return found
+        report(f"{len(numbers)} operations: {'still' if is_found else 'no more'} {rule}")
+        return is_found
 
     numbers = [number for number, _ in outcome.done if _may_matter(outcome, rule, number)]
     if not fails(numbers):
@@ -39,9 +39,9 @@ def shrunk(outcome: Outcome, *, report: Callable[[str], None] = lambda _: None) 
 def _may_matter(outcome: Outcome, rule: str, number: int) -> bool:
     """Return whether an operation began before the rule was broken; most that came later can go at once."""
     first = next(one for one in outcome.violations if one.rule == rule)
-    who = int(first.actor.partition(":")[0]) if first.actor[:1].isdecimal() else outcome.scenario.count
+    actor_number = int(first.actor.partition(":")[0]) if first.actor[:1].isdecimal() else outcome.scenario.count
     began = dict(outcome.began)
-    return number == who or began.get(number, 0.0) <= first.at
+    return number == actor_number or began.get(number, 0.0) <= first.at
 
 
 def _minimise(numbers: list[int], fails: Callable[[Sequence[int]], bool]) -> list[int]:
@@ -50,9 +50,9 @@ def _minimise(numbers: list[int], fails: Callable[[Sequence[int]], bool]) -> lis
         size = max(1, len(numbers) // parts)
         pieces = [numbers[n : n + size] for n in range(0, len(numbers), size)]
         for piece in pieces:
-            rest = [number for number in numbers if number not in piece]
-            if rest and fails(rest):
-                numbers, parts = rest, max(parts - 1, 2)
+            other_numbers = [number for number in numbers if number not in piece]
+            if other_numbers and fails(other_numbers):
+                numbers, parts = other_numbers, max(parts - 1, 2)
                 break
         else:
             if size == 1:

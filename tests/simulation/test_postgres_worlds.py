@@ -19,7 +19,7 @@ def test_worlds_hold_over_postgresql() -> None:
     """No rule is broken in two worlds whose workers share a PostgreSQL server, killed as they are."""
     with private_cluster() as server:
         words = ["--operations", "60", "--worlds", "2", "--postgres", server]
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "tests.simulation", *words], cwd=ROOT, capture_output=True, text=True, check=False
         )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -15,17 +15,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def _simulated(*words: str) -> tuple[int, str]:
-    done = subprocess.run(
+def _run_simulation(*words: str) -> tuple[int, str]:
+    result = subprocess.run(
         [sys.executable, "-m", "tests.simulation", *words], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert done.returncode in {0, 1}, done.stderr
-    return done.returncode, done.stdout
+    assert result.returncode in {0, 1}, result.stderr
+    return result.returncode, result.stdout
 
 
 def _worlds(*words: str) -> list[dict[str, Any]]:
-    _, told = _simulated("--json", "--no-shrink", *words)
-    return [json.loads(line) for line in told.splitlines()]
+    _, output = _run_simulation("--json", "--no-shrink", *words)
+    return [json.loads(line) for line in output.splitlines()]
 
 
 def test_worlds_hold_and_a_seed_replays_them() -> None:
@@ -60,25 +60,25 @@ def test_a_crowd_of_payers_loses_nothing() -> None:
 def test_what_happens_only_where_it_is_named_costs_nobody_anything() -> None:
     """A worker dies of the commit that takes a payment, a machine starts with a clock far off: all is served."""
     [struck] = _worlds("--seed", "2", "--operations", "10", "--kinds", "struck")
-    [booted] = _worlds("--seed", "1", "--operations", "15", "--kinds", "link,cold_boot")
-    assert [struck["violations"], booted["violations"]] == [[], []]
+    [world_entry] = _worlds("--seed", "1", "--operations", "15", "--kinds", "link,cold_boot")
+    assert [struck["violations"], world_entry["violations"]] == [[], []]
     assert struck["counts"]["200"] >= struck["counts"]["paid"] > 0
 
 
 def test_the_worker_that_took_a_payment_and_died_is_found_out() -> None:
     """Without the rule that serves what was paid, a short world shows the loss."""
-    status, told = _simulated("--broken", "paid-stays-unserved")
-    assert status == 0, told
+    status, output = _run_simulation("--broken", "paid-stays-unserved")
+    assert status == 0, output
 
 
 @pytest.mark.slow
 def test_a_failing_list_is_made_shorter() -> None:
     """Of ten operations two are left: a node that says for days that there is no payment, and one payer."""
-    status, told = _simulated("--operations", "10", "--seed", "11", "--kinds", "honest,gone_for_good")
+    status, output = _run_simulation("--operations", "10", "--seed", "11", "--kinds", "honest,gone_for_good")
     assert status == 1
-    shrunk = next(line for line in told.splitlines() if line.startswith("shrunk to"))
+    shrunk = next(line for line in output.splitlines() if line.startswith("shrunk to"))
     assert shrunk.startswith("shrunk to 2 operations")
-    replay = next(line for line in told.splitlines() if line.startswith("replay: ")).removeprefix(
+    replay = next(line for line in output.splitlines() if line.startswith("replay: ")).removeprefix(
         "replay: python -m tests.simulation "
     )
     [world] = _worlds(*replay.replace(" --trace", "").split())
@@ -88,20 +88,20 @@ def test_a_failing_list_is_made_shorter() -> None:
 @pytest.mark.slow
 def test_each_rule_that_is_taken_out_is_found() -> None:
     """A world finds each rule that is taken out of the product, alone."""
-    status, told = _simulated("--broken", "all")
-    assert status == 0, told
+    status, output = _run_simulation("--broken", "all")
+    assert status == 0, output
 
 
 @pytest.mark.slow
 def test_no_loss_comes_back() -> None:
     """What worlds have found and what was mended is found no more."""
-    status, told = _simulated("--losses")
-    assert status == 0, told
+    status, output = _run_simulation("--losses")
+    assert status == 0, output
 
 
 @pytest.mark.slow
 def test_minutes_of_worlds() -> None:
     """No rule is broken in what three minutes hold; other worlds every day, ROTATE fixes them."""
     day = int(os.environ.get("ROTATE") or datetime.now(UTC).strftime("%j"))
-    status, told = _simulated("--seed", str(day * 1000), "--operations", "300", "--seconds", "180")
-    assert status == 0, told
+    status, output = _run_simulation("--seed", str(day * 1000), "--operations", "300", "--seconds", "180")
+    assert status == 0, output

@@ -70,26 +70,26 @@ async def asgi(app: Any, method: str, target: str, headers: Headers, body: bytes
         "server": ("simulated.test", 80),
         "extensions": {},
     }
-    there: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+    messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Any:
-        if there:
-            return there.pop()
+        if messages:
+            return messages.pop()
         return await asyncio.get_running_loop().create_future()  # the client stays until he has his answer
 
-    collected = _Collected()
-    await app(scope, receive, collected.send)
-    return collected.answer()
+    collector = _Collected()
+    await app(scope, receive, collector.send)
+    return collector.answer()
 
 
-def _end(answered: asyncio.Future[Answer], outcome: Answer | Exception) -> None:
+def _end(answer_future: asyncio.Future[Answer], outcome: Answer | Exception) -> None:
     """Give the waiting caller an answer, or the fault instead of one; the first counts."""
-    if answered.done():
+    if answer_future.done():
         return
     if isinstance(outcome, Answer):
-        answered.set_result(outcome)
+        answer_future.set_result(outcome)
     else:
-        answered.set_exception(outcome)
+        answer_future.set_exception(outcome)
 
 
 async def call(
@@ -109,9 +109,9 @@ async def call(
     Raises:
         NoAnswer: There was none within a minute.
     """
-    answered: asyncio.Future[Answer] = loop.create_future()
+    answer_future: asyncio.Future[Answer] = loop.create_future()
 
-    end = partial(_end, answered)
+    end = partial(_end, answer_future)
 
     async def serve() -> None:
         try:
@@ -130,7 +130,7 @@ async def call(
         machine.at_death.append(cut)
         loop.create_task(serve(), context=machine.context.copy())
         async with asyncio.timeout(_PATIENCE):
-            return await answered
+            return await answer_future
     except TimeoutError:
         raise NoAnswer("no answer in time") from None
     finally:
@@ -173,9 +173,9 @@ class NodeHost:
             return self._known.get(target) if self.state() == self._known_in else None
         if target != "/":
             return None
-        answering = asgi(self.app, method, target, (_JSON,), body)
+        answer_call = asgi(self.app, method, target, (_JSON,), body)
         try:
-            answering.send(None)
+            answer_call.send(None)
         except StopIteration as done:
             answer: Answer = done.value
             return answer
@@ -221,12 +221,12 @@ class NodeNetwork:
     async def _hand_over(
         self, receiver: Taking, headers: Mapping[str, Any], body: bytes, sender: Owner | None
     ) -> Answer:
-        async def taken() -> Answer:
+        async def take_answer() -> Answer:
             await asyncio.sleep(self._chance.uniform(0.001, 0.2))
             return await receiver.take(headers, body, sender)
 
         # If the caller dies or gives up, its request still arrives.
-        return await asyncio.shield(self._loop.create_task(taken(), context=contextvars.Context()))
+        return await asyncio.shield(self._loop.create_task(take_answer(), context=contextvars.Context()))
 
     async def ask(self, method: str, url: str, body: bytes, seconds: float | None) -> Answer:
         """Return a node's answer.
@@ -238,43 +238,45 @@ class NodeNetwork:
         self.asked += 1
         parts = urlsplit(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        asked = _Asked(self.hosts[parts.hostname or ""], method, target, body, seconds or _PATIENCE)
-        answered: asyncio.Future[Answer] = self._loop.create_future()
+        question = _Asked(self.hosts[parts.hostname or ""], method, target, body, seconds or _PATIENCE)
+        answer_future: asyncio.Future[Answer] = self._loop.create_future()
 
         # In a context of the network's own: a machine that dies takes no node with it.
         delay = self._chance.uniform(0.002, 0.25)
-        self._loop.call_later(delay, self._arrived, asked, partial(_end, answered), context=contextvars.Context())
-        return await answered
+        self._loop.call_later(
+            delay, self._deliver, question, partial(_end, answer_future), context=contextvars.Context()
+        )
+        return await answer_future
 
-    def _arrived(self, asked: _Asked, give: Callable[[Answer | Exception], None]) -> None:
+    def _deliver(self, question: _Asked, give: Callable[[Answer | Exception], None]) -> None:
         """Answer at once where nothing has to be waited for: most questions are put a million times."""
-        host, loop = asked.host, self._loop
+        host, loop = question.host, self._loop
         if host.away:
             if self._chance.random() < 0.5:
-                loop.call_later(min(_SILENCE, asked.seconds), give, TimeoutError())
+                loop.call_later(min(_SILENCE, question.seconds), give, TimeoutError())
             else:
                 give(NodeAway("connection refused"))
             return
         host.refresh()
-        told = None if host.lie is None else host.lie(asked.method, asked.target, asked.body)
-        told = told or host.prompt(asked.method, asked.target, asked.body)
-        if told is not None:
-            give(told)
+        lie = None if host.lie is None else host.lie(question.method, question.target, question.body)
+        lie = lie or host.prompt(question.method, question.target, question.body)
+        if lie is not None:
+            give(lie)
             return
-        loop.call_later(asked.seconds, give, TimeoutError())
-        loop.create_task(self._served(asked, give))
+        loop.call_later(question.seconds, give, TimeoutError())
+        loop.create_task(self._serve(question, give))
 
-    async def _served(self, asked: _Asked, give: Callable[[Answer | Exception], None]) -> None:
-        host = asked.host
+    async def _serve(self, question: _Asked, give: Callable[[Answer | Exception], None]) -> None:
+        host = question.host
         state = host.state()
         try:
             async with asyncio.timeout(_SILENCE):
-                told = await asgi(host.app, asked.method, asked.target, (_JSON,), asked.body)
+                answer = await asgi(host.app, question.method, question.target, (_JSON,), question.body)
         except (TimeoutError, ConnectionAbortedError):
             give(NodeAway("the connection ended"))
             return
-        host.remember(state, asked.method, asked.target, told)
-        give(told)
+        host.remember(state, question.method, question.target, answer)
+        give(answer)
 
 
 @dataclass(frozen=True, slots=True)

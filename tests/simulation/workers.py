@@ -29,7 +29,7 @@ class Fleet:
         self.seed = seed
         self.workers = {name: Worker(self, name) for name in names}
 
-    def opened(self) -> AbstractAsyncContextManager[Any]:
+    def open_app(self) -> AbstractAsyncContextManager[Any]:
         """Return the application of a worker that starts now."""
         raise NotImplementedError
 
@@ -71,9 +71,9 @@ class Worker:
         machine.nap = fleet.nap
         self.machine = machine
         stop, ready = asyncio.Event(), fleet.loop.create_future()
-        ended: asyncio.Future[None] = fleet.loop.create_future()
-        self._stop, self._ended = stop, ended
-        machine.at_death.append(lambda: self._over(machine, ready, ended))
+        end_future: asyncio.Future[None] = fleet.loop.create_future()
+        self._stop, self._ended = stop, end_future
+        machine.at_death.append(lambda: self._over(machine, ready, end_future))
         fleet.loop.busy += 1
         try:
             fleet.loop.create_task(self._run(machine, stop, ready), context=machine.context.copy())
@@ -86,7 +86,7 @@ class Worker:
     async def _run(self, machine: Machine, stop: asyncio.Event, ready: asyncio.Future[None]) -> None:
         self.trouble = None
         try:
-            async with self._fleet.opened() as app:
+            async with self._fleet.open_app() as app:
                 self.app = app
                 ready.set_result(None)
                 await stop.wait()
@@ -95,12 +95,12 @@ class Worker:
             self.trouble = f"{type(fault).__name__}: {fault}"
         machine.kill()
 
-    def _over(self, machine: Machine, ready: asyncio.Future[None], ended: asyncio.Future[None]) -> None:
+    def _over(self, machine: Machine, ready: asyncio.Future[None], end_future: asyncio.Future[None]) -> None:
         if self.machine is machine:
             self.app = None
-        for one in (ready, ended):
-            if not one.done():
-                one.set_result(None)
+        for future in (ready, end_future):
+            if not future.done():
+                future.set_result(None)
 
     async def stop(self) -> None:
         """End it as SIGTERM does."""

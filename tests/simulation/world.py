@@ -27,7 +27,7 @@ from tests.simulation.receivers import Receiver, judge_events, open_receivers
 from tests.simulation.wire import NodeNetwork
 from tests.simulation.workers import Fleet, Worker
 
-_SHARED = Path("/dev/shm")  # noqa: S108 - a folder of our own in it; an fsync costs nothing there
+_SHARED_FOLDER = Path("/dev/shm")  # noqa: S108 - a folder of our own in it; an fsync costs nothing there
 _RAIL_NAMES, _GATEWAY_NAMES = ("first", "second", "third"), ("left", "right")
 
 
@@ -83,26 +83,26 @@ def run(scenario: Scenario, *, lines: bool = False) -> Outcome:
     loop = VirtualLoop(str(scenario.seed), scenario.crowd)
     Surroundings.commits = 0
     Surroundings.loop, Surroundings.chance = loop, random.Random(f"{scenario.seed}:world")
-    folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_SHARED if _SHARED.is_dir() else None))
+    folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_SHARED_FOLDER if _SHARED_FOLDER.is_dir() else None))
     judge = Judge(loop, [] if lines else None)
     asyncio.set_event_loop(loop)
     try:
-        done = loop.run_until_complete(_live(scenario, loop, judge, folder))
-        spent = cpu() - began
+        operations_done = loop.run_until_complete(_live(scenario, loop, judge, folder))
+        cpu_seconds = cpu() - began
         return Outcome(
             scenario,
             judge.trace,
             judge.violations,
             judge.counts,
             loop.time(),
-            spent,
+            cpu_seconds,
             loop.steps,
             judge.requests,
             len(judge.transfers),
             Surroundings.commits,
             judge.lines or [],
-            [(number, kind) for number, kind, _ in done],
-            [(number, at) for number, _, at in done],
+            [(number, kind) for number, kind, _ in operations_done],
+            [(number, at) for number, _, at in operations_done],
         )
     finally:
         loop.close()
@@ -115,27 +115,27 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     seed = str(scenario.seed)
     nodes = NodeNetwork(loop, seed)
     Surroundings.request = nodes.request
-    sending: Sequence[SendingChain] = (
+    sending_chains: Sequence[SendingChain] = (
         Algorand(nodes, random.Random(f"{seed}:algorand")),
         Solana(nodes, random.Random(f"{seed}:solana")),
     )
-    made: list[PayingChain] = [*sending]
-    if _may(scenario, operations.SETTLING):
-        made.append(Base(nodes, random.Random(f"{seed}:base")))
+    paying_chains: list[PayingChain] = [*sending_chains]
+    if _may(scenario, operations.SETTLING_FAULTS):
+        paying_chains.append(Base(nodes, random.Random(f"{seed}:base")))
     for name in [name for name in os.environ if name.startswith(("WP_NODE_", "WP_INDEXER_"))]:
         del os.environ[name]  # of the world before, whose chains may be others
-    for chain in made:
+    for chain in paying_chains:
         key = chain.network.upper()
-        os.environ[f"WP_NODE_{key}"], *rest = (f"http://{host}" for host in chain.hosts)
-        os.environ.update({f"WP_INDEXER_{key}": host for host in rest})
-    chains = {one.network: one for one in made}
+        os.environ[f"WP_NODE_{key}"], *other_hosts = (f"http://{host}" for host in chain.hosts)
+        os.environ.update({f"WP_INDEXER_{key}": host for host in other_hosts})
+    chains = {one.network: one for one in paying_chains}
     rail = Rail(loop, seed, folder, chains, _RAIL_NAMES, scenario.databases[0])
     market = Market(rail, judge)
     shop: Shop | None = None
     if _may(scenario, operations.SHOPPERS):
-        links = {one.network: one for one in sending}
+        links = {one.network: one for one in sending_chains}
         shop = Shop(Gateway(loop, seed, folder / "gateway", links, _GATEWAY_NAMES, scenario.databases[1]), judge)
-        if _may(scenario, operations.TOLD):
+        if _may(scenario, operations.TOLD_FAULTS):
             shop.gateway.beside = (deliver,)
     fleets: list[Fleet] = [rail] if shop is None else [rail, shop.gateway]
     workers = [worker for fleet in fleets for worker in fleet.workers.values()]
@@ -148,7 +148,7 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     if shop is not None and shop.gateway.beside:
         receivers = await open_receivers(shop, nodes, random.Random(f"{seed}:receivers"), seed)
     stage = operations.Stage(market, shop, nodes, receivers, seed)
-    done = await operations.perform(
+    operations_done = await operations.perform(
         stage, scenario.count, only=scenario.only, kinds=scenario.kinds, crowd=scenario.crowd
     )
     await stage.settle()
@@ -157,7 +157,7 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     await judge_events(judge, receivers)
     for worker in workers:
         await worker.stop()
-    return done
+    return operations_done
 
 
 def _may(scenario: Scenario, kinds: Iterable[str]) -> bool:
@@ -188,22 +188,24 @@ async def _judge_all(market: Market, shop: Shop | None, workers: Sequence[Worker
     judge = market.judge
     for worker in workers:
         if worker.app is None:
-            judge.violated("does-not-start", worker.name, worker.trouble or "")
+            judge.note_violation("does-not-start", worker.name, worker.trouble or "")
     for payment in market.payments:
         stands = market.rail.chains[payment.network].has(payment.tx_id)
         if payment.answer is not None and not stands:
-            judge.violated("served-for-nothing", payment.actor, f"{payment.tx_id} was undone, and it bought an answer")
+            judge.note_violation(
+                "served-for-nothing", payment.actor, f"{payment.tx_id} was undone, and it bought an answer"
+            )
         if payment.answer is not None or not stands:
             continue
         chain = market.rail.chains[payment.network]
         if payment.refused and isinstance(chain, Base) and chain.is_sent_by_rail(payment.tx_id):
             # A payer whose payment was refused pays again, so a payment that the rail sends afterwards was paid twice.
-            judge.violated("refused-and-charged", payment.actor, f"{payment.refused}, and then the rail sent it")
+            judge.note_violation("refused-and-charged", payment.actor, f"{payment.refused}, and then the rail sent it")
         before = len(judge.violations)
         await redeem(market, payment, chance, until=market.now() + 600)
         del judge.violations[before:]
         if payment.answer is None and not payment.given_back:
-            judge.violated("honest-lost", payment.actor, f"paid {payment.tx_id}, never served: {payment.last}")
+            judge.note_violation("honest-lost", payment.actor, f"paid {payment.tx_id}, never served: {payment.last}")
     if judge.given_back:
         await judge_refunds(market, chance)
     if shop is not None:
@@ -215,11 +217,11 @@ async def _judge_links(shop: Shop, chance: random.Random) -> None:
     for bill in shop.bills:
         stands = shop.gateway.chains[bill.network].has(bill.tx_id)
         if bill.paid and not stands:
-            judge.violated("served-for-nothing", bill.actor, f"{bill.tx_id} was undone, and it paid a link")
+            judge.note_violation("served-for-nothing", bill.actor, f"{bill.tx_id} was undone, and it paid a link")
         if bill.paid or not stands:
             continue
         before = len(judge.violations)
         await follow(shop, chance, bill, seconds=600)
         del judge.violations[before:]
         if not bill.paid:
-            judge.violated("link-lost", bill.actor, f"paid {bill.tx_id}, and the link is {bill.last}")
+            judge.note_violation("link-lost", bill.actor, f"paid {bill.tx_id}, and the link is {bill.last}")

@@ -17,8 +17,8 @@ from tools.typical import merge_seconds
 def test_each_recorded_file_belongs_to_one_part() -> None:
     """And each part has written something."""
     files = {path for path in FOLDER.rglob("*") if path.is_file()}
-    written = [path for pattern, _ in PARTS.values() for path in FOLDER.glob(pattern)]
-    assert sorted(files) == sorted(written)
+    recorded_files = [path for pattern, _ in PARTS.values() for path in FOLDER.glob(pattern)]
+    assert sorted(files) == sorted(recorded_files)
     assert [name for name, (pattern, _) in PARTS.items() if not [*FOLDER.glob(pattern)]] == []
 
 
@@ -29,9 +29,9 @@ def test_the_commands_of_a_part_have_their_options(part: str, tmp_path: Path) ->
         options = [word for word in words if word.startswith("--")]
         command = words[: 2 if words[0] in {"conformance", "tools.mutants"} else 1]
         if options:
-            done = prepared.run(*command, "--help", env=os.environ, timeout=600)
-            assert done.returncode == 0, done.stderr
-            assert [one for one in options if one not in done.stdout] == []
+            result = prepared.run(*command, "--help", env=os.environ, timeout=600)
+            assert result.returncode == 0, result.stderr
+            assert [one for one in options if one not in result.stdout] == []
 
 
 def test_a_check_keeps_its_figure_unless_it_changed() -> None:
@@ -44,16 +44,16 @@ def test_a_check_keeps_its_figure_unless_it_changed() -> None:
 def test_a_new_check_rewrites_no_line_of_a_function_that_it_does_not_reach(tmp_path: Path) -> None:
     """Checks keep their bits, whatever the names of those that come or go."""
 
-    def saved(**checks: tuple[str, ...]) -> list[str]:
+    def save_reach(**checks: tuple[str, ...]) -> list[str]:
         functions = {name: Reached("digest", {0: frozenset(found)}) for name, found in checks.items()}
         reach.save("rail", Reach(("rail",), ("algorand",), functions), tmp_path)
         assert {key: one.whole for key, one in reach.load.__wrapped__("rail", tmp_path).functions.items()} == {
-            name: frozenset(found) for name, found in checks.items()
+            name: frozenset(reaching_checks) for name, reaching_checks in checks.items()
         }
         return (tmp_path / "rail.json").read_text("utf-8").splitlines()
 
-    first = saved(f=("b", "d"), g=("d",))
-    second = saved(f=("b", "d"), g=("a", "c", "d"))
-    third = saved(f=("d",), g=("a", "c", "d"))
+    first = save_reach(f=("b", "d"), g=("d",))
+    second = save_reach(f=("b", "d"), g=("a", "c", "d"))
+    third = save_reach(f=("d",), g=("a", "c", "d"))
     assert [one for one in first if one not in second and not one.startswith((' "checks"', '  "g"'))] == []
     assert [one for one in second if one not in third and not one.startswith('  "f"')] == []

@@ -66,8 +66,8 @@ def environment(place: Path, wheel: Path, extra: str) -> Path:
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if uv is None:
         raise SystemExit("no uv, which the extra `dev` brings")
-    locked = place / "locked.txt"
-    if not locked.exists():
+    lock_file = place / "locked.txt"
+    if not lock_file.exists():
         words = (
             uv,
             "export",
@@ -77,14 +77,14 @@ def environment(place: Path, wheel: Path, extra: str) -> Path:
             "--no-hashes",
             "--no-emit-project",
             "-o",
-            str(locked),
+            str(lock_file),
         )
         _run(words, ROOT)
     folder = place / f"with-{extra or 'nothing'}"
     _run((uv, "venv", "--quiet", "--python", sys.executable, str(folder)), place)
-    python, wanted = folder / "bin" / "python", f"{wheel}[{extra}]" if extra else str(wheel)
-    options = ("--quiet", "--compile-bytecode", "--constraint", str(locked), "--python", str(python))
-    _run((uv, "pip", "install", *options, wanted), place)
+    python, requirement = folder / "bin" / "python", f"{wheel}[{extra}]" if extra else str(wheel)
+    options = ("--quiet", "--compile-bytecode", "--constraint", str(lock_file), "--python", str(python))
+    _run((uv, "pip", "install", *options, requirement), place)
     return folder / "bin"
 
 
@@ -95,11 +95,13 @@ def size_of(programs: Path) -> Size:
 
 
 def _megabytes(folder: Path, *options: str) -> int:
-    told = subprocess.run(["du", "-s", "-B1", *options, str(folder)], capture_output=True, text=True, check=True).stdout
-    return round(int(told.split()[0]) / 1e6)
+    result = subprocess.run(
+        ["du", "-s", "-B1", *options, str(folder)], capture_output=True, text=True, check=True
+    ).stdout
+    return round(int(result.split()[0]) / 1e6)
 
 
-def documented() -> dict[str, Size]:
+def read_documented_sizes() -> dict[str, Size]:
     """Return the figures of docs/installing.md by extra."""
     rows = _ROW.finditer(TABLE.read_text("utf-8"))
     return {found[1] or "": Size(*map(int, found.group(2, 4, 3))) for found in rows}
@@ -117,34 +119,46 @@ def try_each(place: Path, wheel: Path) -> Path:
             sizes[extra], programs[extra] = sizes[_LIKE[extra]], programs[_LIKE[extra]]
             continue
         programs[extra] = environment(place, wheel, extra)
-        sizes[extra] = found = size_of(programs[extra])
-        bound = BOUNDS[extra]
-        told = f"{found.packages} packages, {found.bare} MB, {found.megabytes} MB with bytecode"
-        print(f"wheel: with {extra or 'no extra'}: {told}", flush=True)  # noqa: T201
-        if found.packages > bound.packages or found.megabytes > bound.megabytes or found.bare > bound.bare:
-            raise SystemExit(f"that is more than {bound}")
+        sizes[extra] = size = size_of(programs[extra])
+        bound_of_extra = BOUNDS[extra]
+        text = f"{size.packages} packages, {size.bare} MB, {size.megabytes} MB with bytecode"
+        print(f"wheel: with {extra or 'no extra'}: {text}", flush=True)  # noqa: T201
+        if (
+            size.packages > bound_of_extra.packages
+            or size.megabytes > bound_of_extra.megabytes
+            or size.bare > bound_of_extra.bare
+        ):
+            raise SystemExit(f"that is more than {bound_of_extra}")
         _imports(programs[extra], extra)
         if extra not in {"", *_LIKE.values()}:
             shutil.rmtree(programs[extra].parent)
     if "--write" in sys.argv:
         _write(sizes)
-    said = documented() if sys.version_info[:2] == PYTHON and platform.machine() == "x86_64" else sizes
-    off = [extra for extra, one in sizes.items() if extra not in said or not _alike(one, said[extra])]
+    documented_sizes = (
+        read_documented_sizes() if sys.version_info[:2] == PYTHON and platform.machine() == "x86_64" else sizes
+    )
+    off = [
+        extra
+        for extra, one in sizes.items()
+        if extra not in documented_sizes or not _alike(one, documented_sizes[extra])
+    ]
     if off:
         raise SystemExit(f"docs/installing.md has other figures of {off}; `make wheel-test WRITE=1` writes them")
     return programs["all"]
 
 
-def _alike(found: Size, said: Size) -> bool:
-    sizes = ((found.megabytes, said.megabytes), (found.bare, said.bare))
-    return found.packages == said.packages and all(abs(now - then) <= _TOLERANCE * then for now, then in sizes)
+def _alike(measured_size: Size, documented_size: Size) -> bool:
+    sizes = ((measured_size.megabytes, documented_size.megabytes), (measured_size.bare, documented_size.bare))
+    return measured_size.packages == documented_size.packages and all(
+        abs(now - then) <= _TOLERANCE * then for now, then in sizes
+    )
 
 
 def _write(sizes: Mapping[str, Size]) -> None:
-    def row(found: re.Match[str]) -> str:
-        one = sizes[found[1] or ""]
-        figures = f"| {one.packages} | {one.bare} | {one.megabytes} |"
-        return re.sub(r"\| [0-9]+ \| [0-9]+ \| [0-9]+ \|$", figures, found[0])
+    def row(match: re.Match[str]) -> str:
+        size = sizes[match[1] or ""]
+        figures = f"| {size.packages} | {size.bare} | {size.megabytes} |"
+        return re.sub(r"\| [0-9]+ \| [0-9]+ \| [0-9]+ \|$", figures, match[0])
 
     TABLE.write_text(_ROW.sub(row, TABLE.read_text("utf-8")), "utf-8")
 
@@ -179,7 +193,7 @@ def _imports(programs: Path, extra: str) -> None:
     _run((str(programs / "python"), "-c", _IMPORTS, ",".join(brings)), programs.parent)
 
 
-def try_base(place: Path, base: Path, everything: Path) -> None:
+def try_base(place: Path, base: Path, everything_program: Path) -> None:
     """Do with nothing but the base what it is for: an agent, receipts, vectors; and see what it says of the rest."""
     empty = place / "base"
     empty.mkdir()
@@ -200,13 +214,15 @@ def try_base(place: Path, base: Path, everything: Path) -> None:
     ):
         _step(" ".join(words[:2]), [weldproof, *words], empty)
     _explain_alike(weldproof, empty)
-    missing = 'Error: This needs the extra "reference": pip install "weldproof[reference]"\n'
+    error_line = 'Error: This needs the extra "reference": pip install "weldproof[reference]"\n'
     for words in (["up"], ["run", "AGENT", "--reference"], ["demo"]):
-        done = subprocess.run([weldproof, *words], cwd=empty, capture_output=True, text=True, check=False, env=clean())
-        if (done.returncode, done.stderr) != (2, missing):
-            raise SystemExit(f"{words} without the reference ended with {done.returncode}: {done.stderr}")
+        result = subprocess.run(
+            [weldproof, *words], cwd=empty, capture_output=True, text=True, check=False, env=clean()
+        )
+        if (result.returncode, result.stderr) != (2, error_line):
+            raise SystemExit(f"{words} without the reference ended with {result.returncode}: {result.stderr}")
     up = [
-        str(everything / "weldproof"),
+        str(everything_program / "weldproof"),
         "up",
         "--json",
         "--port-base",
@@ -236,12 +252,12 @@ def _explain_alike(weldproof: str, folder: Path) -> None:
     """Compare what the installed suite and the checkout print of some requirements: nothing but packages is missing."""
     words = ["explain", "RAIL-WELD-02", "GW-LINK-14", "AGENT-VERIFY-01"]
     programs = ((weldproof,), (sys.executable, "-m", "conformance"))
-    printed = [
+    outputs = [
         subprocess.run([*program, *words], cwd=place, capture_output=True, text=True, check=True, env=clean()).stdout
         for program, place in zip(programs, (folder, ROOT), strict=True)
     ]
-    if printed[0] != printed[1]:
-        raise SystemExit(f"the wheel explains a requirement differently from the checkout:\n{printed[0]}")
+    if outputs[0] != outputs[1]:
+        raise SystemExit(f"the wheel explains a requirement differently from the checkout:\n{outputs[0]}")
 
 
 def clean() -> dict[str, str]:
@@ -250,14 +266,14 @@ def clean() -> dict[str, str]:
 
 
 def _step(name: str, words: Sequence[str], folder: Path, *codes: int) -> None:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=clean())
-    good = done.returncode in {0, *codes}
-    print(f"wheel: base: {name}: {'ok' if good else f'exit {done.returncode}'}", flush=True)  # noqa: T201
+    result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=clean())
+    good = result.returncode in {0, *codes}
+    print(f"wheel: base: {name}: {'ok' if good else f'exit {result.returncode}'}", flush=True)  # noqa: T201
     if not good:
-        raise SystemExit(f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+        raise SystemExit(f"{result.stdout[-4000:]}\n{result.stderr[-4000:]}")
 
 
 def _run(words: Sequence[str], folder: Path) -> None:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=clean())
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(words[:6])}: {done.stdout[-2000:]}{done.stderr[-4000:]}")
+    result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=clean())
+    if result.returncode != 0:
+        raise SystemExit(f"{' '.join(words[:6])}: {result.stdout[-2000:]}{result.stderr[-4000:]}")

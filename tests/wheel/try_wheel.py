@@ -41,8 +41,8 @@ def main() -> int:
 
 def _build(place: Path) -> Path:
     source = place / "source"
-    tracked = _output(["git", "ls-files", "-z"], ROOT).split("\0")
-    for name in filter(None, tracked):
+    tracked_files = _output(["git", "ls-files", "-z"], ROOT).split("\0")
+    for name in filter(None, tracked_files):
         if (ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, source / name)
@@ -59,13 +59,17 @@ def _read(wheel: Path) -> None:
         licence = archive.read(f"{info}/licenses/LICENSE")
         packages = archive.read(f"{info}/top_level.txt").decode().split()
         stale = [data.file for data in (CATALOGUE, CLAUSES, RULES) if archive.read(data.file) != data.package_bytes()]
-        packed = zipfile.Path(io.BytesIO(archive.read("conformance/vectors/vectors.zip")))
-    ours = vectors.read(packed) == vectors.package()
+        packed_vectors = zipfile.Path(io.BytesIO(archive.read("conformance/vectors/vectors.zip")))
+    ours = vectors.read(packed_vectors) == vectors.package()
     loose = [name for name in names if name.startswith("conformance/vectors/") and name.endswith("/valid.json")]
-    untyped = [package for package in packages if f"{package}/py.typed" not in names]
-    given = metadata["License-Expression"], metadata.get_all("License-File"), licence == (ROOT / "LICENSE").read_bytes()
-    if given != ("Apache-2.0", ["LICENSE"], True) or untyped or not packages:
-        raise SystemExit(f"the wheel says of itself {given}, and without py.typed are {untyped}")
+    untyped_packages = [package for package in packages if f"{package}/py.typed" not in names]
+    license_members = (
+        metadata["License-Expression"],
+        metadata.get_all("License-File"),
+        licence == (ROOT / "LICENSE").read_bytes(),
+    )
+    if license_members != ("Apache-2.0", ["LICENSE"], True) or untyped_packages or not packages:
+        raise SystemExit(f"the wheel says of itself {license_members}, and without py.typed are {untyped_packages}")
     if loose or not ours:
         raise SystemExit(f"the wheel has other vectors than the checkout, or these beside their archive: {loose}")
     if stale:
@@ -137,8 +141,8 @@ def _with_stack(empty: Path, weldproof: str) -> None:
             assert stack.stdout is not None
             ready = json.loads(stack.stdout.readline())
             for lane in ("algorand", "base", "solana"):
-                paying = [weldproof, "pay", "--lane", lane, ready["rail"] + "/pay/v1/compliance/receipt"]
-                _step(f"pay on {lane}", paying, empty)
+                pay_command = [weldproof, "pay", "--lane", lane, ready["rail"] + "/pay/v1/compliance/receipt"]
+                _step(f"pay on {lane}", pay_command, empty)
             chain = ["--algod", ready["algod"], "--indexer", ready["indexer"], "--control", ready["control"]]
             chain += ["--algod-token-file", ready["algod_token_file"]]
             for name in ("base", "solana"):
@@ -154,12 +158,12 @@ def _with_stack(empty: Path, weldproof: str) -> None:
 
 
 def _step(name: str, words: Sequence[str], folder: Path) -> None:
-    started = time.perf_counter()
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=installed.clean())
-    end, seconds = "ok" if done.returncode == 0 else f"exit {done.returncode}", time.perf_counter() - started
+    start = time.perf_counter()
+    result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=installed.clean())
+    end, seconds = "ok" if result.returncode == 0 else f"exit {result.returncode}", time.perf_counter() - start
     print(f"wheel: {name}: {end}, {seconds:.1f} s", flush=True)  # noqa: T201
-    if done.returncode != 0:
-        print(done.stdout[-4000:], done.stderr[-4000:], sep="\n")  # noqa: T201
+    if result.returncode != 0:
+        print(result.stdout[-4000:], result.stderr[-4000:], sep="\n")  # noqa: T201
         raise SystemExit(1)
 
 

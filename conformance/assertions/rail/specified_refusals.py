@@ -18,6 +18,7 @@ from conformance.surfaces.rail.purchase import Challenge, name_live_values, pres
 from conformance.surfaces.rail.specified_members import find_402_faults, find_origin_faults
 
 ROW: Final = "RAIL-402-25"
+# Refusals that time can mend. Every other refusal is final, and `Retry-After` there would send a client in circles.
 _RETRY_SECONDS: Final = {"tx_not_found": 2, "tx_not_confirmed": 2}
 _OTHER_STATUSES: Final = {"payment_already_spent": 409, "unsupported_media_type": 415, "payload_too_large": 413}
 # P-RA-09: the payment extension's names.
@@ -89,6 +90,7 @@ def expect_refusal(case: Case, wrong: WrongPayment, answer: Answer, body: Any) -
         faults += find_failure_faults(
             answer.headers.get("PAYMENT-RESPONSE"), wrong.code, _list_networks(case, wrong), _list_transactions(wrong)
         )
+        # A refusal must offer a fresh challenge. The old token is the one that the wrong payment named.
         if references(answer) & references(wrong.quote.answer):
             faults.append("tokens that were issued before")
     elif not faults:
@@ -157,6 +159,7 @@ def _find_task_faults(case: Case, wrong: WrongPayment, task: a2a.Task, refused_t
     last = receipts[-1] if isinstance(receipts, list) and receipts else None
     faults += find_member_faults(last, rules, a2a.RECEIPTS_KEY)
     terms = refused_task.payment_terms or {}
+    # Codes of other statuses than 402 are not codes of a 402's body, which the task repeats.
     error = "payment_required" if wrong.code in _OTHER_STATUSES else wrong.code
     if terms.get("error") != error:
         faults.append(f"{a2a.REQUIRED_KEY}.error {terms.get('error')!r}")

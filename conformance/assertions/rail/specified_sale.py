@@ -89,6 +89,8 @@ def _find_answer_faults(
         "request_hash": _choose_one(hash_call(case, quote.operation, quote.body, quote.accepts)),
         "response_hash": _choose_one(result_hashes),
     }
+    # If the rail settles and the chain does not show the transaction, the client cannot compute this hash. Then receipt
+    # and body are only compared with each other.
     if tx_id is not None:
         references = settled_refs(case.profile.service_word, tx_id, network, token)
         hashes["settled_payment_ref"] = _choose_one(references["payable-core"])
@@ -126,6 +128,7 @@ def _find_answer_faults(
         faults += find_member_faults(
             receipt, receipt_rules(expected, did, case.profile.service_word), "payable_receipt"
         )
+        # P-CV-04: both members state the same instant.
         if int(receipt.get("issued_at_ms") or 0) // 1000 != receipt.get("iat"):
             faults.append("payable_receipt.iat is not the second of issued_at_ms")
     attestation = claims_by_name.get("settlement_attestation")
@@ -164,6 +167,7 @@ def _find_header_faults(sale: Purchase, address: str, tx_id: str | None) -> list
     headers = sale.answer.headers
     faults = find_settlement_faults(headers.get("PAYMENT-RESPONSE"), expected)
     words = {one.strip().lower() for one in headers.get("Cache-Control", "").split(",")}
+    # The order of directives has no meaning (RFC 9111, 5.2).
     faults += [] if words == {"private", "no-store"} else ["Cache-Control is not private, no-store"]
     if "PAYMENT-REQUIRED" in headers:
         faults.append("PAYMENT-REQUIRED, although it is paid")

@@ -76,6 +76,7 @@ def command(
     circumstances = Circumstances("one" if same_payment else "unknown", request_recipes or None)
     pairs = [_compare_pair(names, *both, circumstances) for both in matched.both]
     lonely_texts = [_describe_lonely(side, one) for side, one in _lonely(matched)]
+    # A receipt without a counterpart is a difference that matters: one side's verifier gets nothing to verify.
     difference_count = sum(len(pair.mattering_claims) for pair in pairs) + len(lonely_texts)
     if page is not None:
         _write(page, names, pairs, lonely_texts, difference_count)

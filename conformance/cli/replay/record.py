@@ -51,6 +51,7 @@ class Record:
     @property
     def check(self) -> str:
         """Id of the check that runs again."""
+        # A delivery belongs to no check. The check that judged it is run again.
         return str((self.judgement or self.exchange)["check"])
 
     @property
@@ -142,6 +143,7 @@ def _events(replay_id: str) -> tuple[tuple[Event, ...], int, str]:
 
 def _company(events: Sequence[Event], check: str) -> tuple[str, ...]:
     """Return the checks that ran at the same time as one check."""
+    # One pass over the events. A check is company if it was running when the check began, or began while the check ran.
     under_way: set[str] = set()
     # Running checks that have not yet overlapped the check. Kept separately, or a log that restarts one check often
     # would make this quadratic.

@@ -137,6 +137,7 @@ async def verdicts_against(
     """
     log = EventLog()
     rows = load().select(surface.split())
+    # The mutant is an option of the child process: this process must never import the reference.
     options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
     async with start_own_stack([*options, *list_surface_options(rows)]) as stack:
         # A mutant that never answers would otherwise cost minutes for each of hundreds of mutants.

@@ -145,6 +145,7 @@ def _select_vectors(
         if name not in package.families:
             raise UsageFault(f"no family {name}; the families are {', '.join(package.families)}")
     for pattern in patterns:
+        # A misspelt pattern next to a good one would silently run fewer vectors.
         if not any(fnmatchcase(vector.id, pattern) for vector in package.vectors):
             raise UsageFault(f"no vector {pattern}; `weldproof vectors list --each` shows them all")
     selected_vectors = tuple(

@@ -115,6 +115,7 @@ class Rounds:
         finally:
             progress.close()
             log.close()
+        # An interrupted round judged only some rows. Its report would look like that of a whole round.
         if code is Exit.INTERRUPTED:
             return code
         formats.write(log.events, self.report_dir, ("html", "json"))
@@ -196,6 +197,7 @@ def _plan_first_round(
 async def _restart_or_enter(profile: Profile) -> None:
     """Wait until the target has restarted, or Enter is pressed at the terminal."""
     async with _watch_enter_key() as entered:
+        # Read before waiting: a restart is a difference from this state.
         states = await read_server_states(dict.fromkeys(task.url for task in profile.surfaces.values()))
         restart_task = asyncio.ensure_future(wait_until_restarted(states))
         enter_task = asyncio.ensure_future(entered.wait())

@@ -100,6 +100,7 @@ def _proof(value: Any) -> bool:
 
 _MARKS: Final[Mapping[Kind, str]] = {Kind.CERTIFICATE: "atb_cert_version", Kind.PASSPORT: "passport_id"}
 _TIMES: Final[Mapping[str, Rule]] = {"issued_at": _text, "expires_at": _text}
+# The members that each kind must have, each with its rule (8.1).
 MEMBERS: Final[Mapping[Kind, Mapping[str, Rule]]] = {
     Kind.CERTIFICATE: {
         "atb_cert_version": _text,

@@ -135,6 +135,8 @@ def _mac(key: bytes, base: bytes) -> HMAC:
     return code
 
 
+# The algorithms of RFC 9421, 3.3. The digest belongs to the algorithm: a signer cannot choose another for the same
+# name.
 _SCHEMES: Final = {
     ED25519: _Scheme(lambda key, base: bytes(key.sign(base)), _ed25519_verify),
     RSA_PSS: _rsa(_pss, hashes.SHA512),

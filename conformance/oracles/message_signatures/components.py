@@ -38,6 +38,7 @@ _FIELD_PARAMETERS: Final = frozenset({*_FLAGS, "key"})
 # imitate several lines.
 _FIELD_TEXT = re.compile(r"[\t -~]*")
 _DERIVED_TEXT = re.compile(r"[!-~](?:[ -~]*[!-~])?|")
+# How a field with `sf` is written: RFC 9421, 2.1.1 demands the strict serialisation of its structured type.
 _WRITERS: Final[dict[str, Callable[[str], str]]] = {
     "dictionary": lambda text: structured.write_dictionary(structured.read_dictionary(text)),
     "list": lambda text: structured.write_list(structured.read_list(text)),

@@ -26,6 +26,7 @@ from conformance.oracles.message_signatures.algorithms import (
 )
 
 _DID_KEY: Final = "did:key:z"
+# The multicodec prefix of an Ed25519 public key: 0xed as an unsigned varint.
 _ED25519_CODE: Final = b"\xed\x01"
 _HEX_KEY = re.compile(r"[0-9A-Fa-f]{64}")
 _CURVES: Final = {"secp256r1": ECDSA_P256, "secp384r1": ECDSA_P384}

@@ -135,6 +135,7 @@ def _request_target(message: Message) -> str:
     return f"/{message.target}" if message.target[:1] in {"", "?"} else message.target
 
 
+# The derived components of RFC 9421, 2.2. A query parameter is apart, because it needs the name of the parameter.
 _DERIVED_VALUES: Final[dict[str, Callable[[Message], str]]] = {
     "@method": lambda message: message.method,
     "@target-uri": _target_uri,

@@ -103,6 +103,8 @@ def _without_query(message: Message) -> Iterator[Message]:
     yield replace(message, target=message.path)
 
 
+# What signers and proxies do to a message. Each change is tried alone: two changes at once would fit by chance more
+# often than they explain a fault.
 _CHANGES: tuple[tuple[str, Callable[[Message], Iterator[Message]]], ...] = (
     ("the method was signed as another, or in another case: sign @method exactly as it is sent", _methods),
     (

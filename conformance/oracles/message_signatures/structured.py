@@ -40,6 +40,8 @@ Parameters = tuple[tuple[str, BareItem], ...]
 
 # RFC 9421 builds on RFC 8941. The library also reads the newer types of RFC 9651 (P-AG-09).
 _NOT_IN_RFC_8941: Final = {b"@": "a Date", b"%": "a Display String"}
+# http-sfv raises ValueError for most faults. Others leave it for inputs that it did not expect, such as a text that
+# ends inside a number.
 _PARSER_FAULTS: Final = (ValueError, IndexError, KeyError, OverflowError, ArithmeticError)
 _DEPTH_OF_TEXT: Final = 60
 _BYTE_SEQUENCE: Final = re.compile(rb":([A-Za-z0-9+/]*)(={0,2}):")
@@ -159,6 +161,7 @@ class _Reader:
         self._at = 0
         self._unique = unique
         self._canonical_keys = canonical
+        # Set for each member of a dictionary: whether the byte sequences in it must have their one spelling.
         self._canonical = False
 
     def dictionary(self) -> dict[str, Member]:
@@ -171,6 +174,7 @@ class _Reader:
             if self._unique and key in members:
                 raise Malformed(f"{key!r} occurs twice")
             self._canonical = key in self._canonical_keys
+            # RFC 8941, 3.2: "Members whose value is Boolean [...] true MUST omit that value when serialized."
             members[key] = self._member() if self._take(b"=") else Item(True, self._parameters())
             if not self._next_member():
                 break
@@ -216,6 +220,7 @@ class _Reader:
             if self._take(b")"):
                 return InnerList(tuple(items), self._parameters())
             items.append(self._item())
+            # RFC 8941, 4.2.1.2 demands a space between two items of an inner list.
             if self._data[self._at : self._at + 1] not in {b" ", b")"}:
                 raise self._fault("a list in parentheses is not closed, or its items are not apart by spaces")
 
@@ -238,6 +243,7 @@ class _Reader:
         # The library accepts "1.", and RFC 8941, 4.2.4 demands a digit after the point.
         if isinstance(value, Decimal) and text.endswith(b"."):
             raise self._fault("a Decimal ends in its point")
+        # The library has other types for values of later standards.
         if not isinstance(value, int | Decimal | str):
             raise self._fault("no value of RFC 8941")
         return value

@@ -69,6 +69,7 @@ def _time(subject: str, per_second: int) -> Sentence:
 def _issued_ms(value: Any, claims: Mapping[str, Any]) -> str:
     first = _time("Issued", 1000)(value, claims)
     iat = claims.get("iat")
+    # P-CV-04 has both claims state one instant, once in milliseconds and once in seconds.
     if isinstance(value, int) and isinstance(iat, int) and value // 1000 != iat:
         return f"{first} That is another instant than iat."
     return first
@@ -107,6 +108,8 @@ def _pay_to(value: Any, _: Mapping[str, Any]) -> str:
 
 def _price(value: Any, claims: Mapping[str, Any]) -> str:
     network = network_named(claims.get("network"))
+    # The number of decimals is known for the network's USDC only. Another asset's millionths are shown without a
+    # currency.
     is_usdc = network is not None and network.is_asset(str(claims.get("asset")))
     amount_text = micro_amount(value, network.unit if is_usdc and network is not None else "of the asset")
     if amount_text is None:
@@ -200,6 +203,8 @@ def claimed_dids(claims: Mapping[str, Any]) -> dict[str, Any]:
 
 def kind_words(claims: Mapping[str, Any]) -> str:
     """Return the kind of a payload's receipt in a few words."""
+    # A compliance receipt has no member that names its kind (P-RV-02), so every unmarked payload is taken for one.
+    # Without a member of a screening, that guess is said.
     if kind_of(claims) == "compliance" and not {"screen_result", "payer_ref"} & claims.keys():
         return "of no known kind; read as a compliance receipt, the kind without a mark"
     return {

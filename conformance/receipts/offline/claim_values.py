@@ -7,6 +7,8 @@ import re
 from typing import Any, Final
 
 ABSENT: Final = object()
+# The usual spellings of a digest. Two receipts with one value in two spellings are unequal to a verifier that compares
+# texts, so the spelling is named before the value.
 _SHAPES: Final = (
     ("sha256: and 64 hex digits", re.compile(r"sha256:[0-9a-f]{64}")),
     ("64 hex digits", re.compile(r"(0x)?[0-9a-fA-F]{64}")),

@@ -132,6 +132,7 @@ def _as_such(left_receipt: Receipt, right_receipt: Receipt) -> Iterator[ClaimCom
     else:
         grade, why = Grade.MATTERS, "They are receipts of two kinds, which say different things."
     yield _compared_claim("receipt", "kind of receipt", left_receipt.kind, right_receipt.kind, (grade, why))
+    # A payload in another form than its canonical one is refused, whatever it says (2.4 step 7).
     canonical = (left_receipt.departure is None, right_receipt.departure is None)
     if canonical == (True, True):
         grade, why = Grade.SAME, "The bytes of both payloads are their own canonical form (RFC 8785)."
@@ -152,6 +153,7 @@ def _signatures(left_receipt: Receipt, right_receipt: Receipt) -> Iterator[Claim
     (signed_text, first), (other_signed, second) = (
         text.rsplit(".", 1) for text in (left_receipt.text, right_receipt.text)
     )
+    # Equal signatures are the normal case of a receipt that is compared with itself, and say nothing.
     if first == second:
         return
     wrong = [f"the {side}, {fault}" for side, fault in (("left", _fault(first)), ("right", _fault(second))) if fault]
@@ -218,8 +220,13 @@ def _media_type(left_value: Any, right_value: Any, *, absent: bool) -> tuple[Gra
     return Grade.MATTERS, "Two media types: software that sorts tokens by typ takes them for different things."
 
 
+# How a claim of the payload is graded. Each claim is determined by one fact, its `Bound`. A fact that both receipts
+# share, such as the call, must give equal values, so a difference matters. A fact that each side has for itself, such
+# as its issuer or its time, may differ. Whether the payment is shared depends on the circumstances. Types and the form
+# of a hash come before all this: a program that reads one side's type cannot read the other's.
 def _payloads(left_receipt: Receipt, right_receipt: Receipt, circumstances: Circumstances) -> Iterator[ClaimComparison]:
     tables = (RULES[left_receipt.kind], RULES[right_receipt.kind])
+    # Receipts of two kinds have claims in common. For those the rule of the left kind decides.
     rules = {**tables[1], **tables[0]}
     alike = left_receipt.kind == right_receipt.kind
     values = {
@@ -292,6 +299,8 @@ def _different(
 
 def _word(rule: Rule, left_text: str, right_text: str) -> tuple[Grade, str]:
     left_parts, right_parts = left_text.partition("/"), right_text.partition("/")
+    # The part before the slash is the service word, which each operator chooses. A text without a slash has no such
+    # part.
     if left_parts[1:] == right_parts[1:] and left_parts[1]:
         return Grade.EXPECTED, rule.differs
     return Grade.MATTERS, "What follows the service word differs: a verifier of one does not know the other's kind."
@@ -327,6 +336,7 @@ def _time(rule: Rule, left_value: Any, right_value: Any, circumstances: Circumst
     numbers = sorted(value for value in (left_value, right_value) if isinstance(value, int | float) and value > 0)
     if len(numbers) == 2:
         lowest, highest = _MILLISECONDS_RATIO
+        # The receipts need not be of the same second, so the ratio is compared with a range around 1000.
         if lowest * numbers[0] <= numbers[1] <= highest * numbers[0]:
             return Grade.MATTERS, "The two times are in two units: one counts seconds, the other counts milliseconds."
         # One of the two is not a time, for example a counter.
@@ -348,6 +358,8 @@ def _leaves(left_members: Any, right_members: Any, path: Path) -> Iterator[tuple
     """Yield every claim of two objects; a claim that is an object on both sides is replaced by its members."""
     for name in {**left_members, **right_members}:
         left_value, right_value = left_members.get(name, ABSENT), right_members.get(name, ABSENT)
+        # Two empty objects have no members, so they are compared as one claim. Otherwise they would vanish from the
+        # table.
         if isinstance(left_value, dict) and isinstance(right_value, dict) and (left_value or right_value):
             yield from _leaves(left_value, right_value, (*path, name))
         else:

@@ -48,6 +48,8 @@ _CANON: Final = "A verifier recomputes the payload's bytes by this word: for ano
 _FLAGS: Final = "Which jurisdictions an issuer applies is its own choice."
 _REFERENCE: Final = "Two payments have two references."
 
+# One table for each kind, in the order in which the specification lists the claims (2.3). The comparison prints them in
+# this order, and a test holds that each claim of a kind has a rule.
 RULES: Final[Mapping[Kind, Mapping[Path, Rule]]] = {
     "payable": {
         ("kind",): Rule(Bound.WORD, "The word before the slash is each implementation's own."),

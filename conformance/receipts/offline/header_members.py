@@ -58,6 +58,8 @@ def _cty(value: Any, _: Mapping[str, Any]) -> str:
     return f"Calls the payload {value_text(value)}. Verifiers do not look at it."
 
 
+# Each known member with its sentence and the clause that defines it. Members that carry or fetch a key are explained as
+# ignored: a receipt cannot vouch for its own key (P-RV-03).
 HEADER: Mapping[str, tuple[Sentence, str]] = {
     "alg": (_alg, "specification 2.4 step 3"),
     "kid": (_kid, "P-KY-02, P-RV-01"),

@@ -75,6 +75,7 @@ class Inspection:
         return {
             "place": self.found.place,
             "well_formed": not self.faults,
+            # Null and not false: nothing was verified, so nothing was refused either.
             "verified": None,
             "faults": list(self.faults),
             "kind": self.kind,
@@ -109,8 +110,11 @@ def inspect(found_receipt: Found) -> Inspection:
 def _segments(token: str) -> dict[str, bytes | None]:
     """Return the decoded bytes of each segment, or None for one that cannot be decoded."""
     decoded_segments: dict[str, bytes | None] = {}
+    # A verifier refuses a text longer than LONGEST. The cut bounds the work for a hostile one and leaves enough to
+    # explain. A text with fewer or more segments is explained as far as it has some.
     for name, text in zip(("header", "payload", "signature"), token[: 4 * LONGEST].split("."), strict=False):
         try:
+            # Padding is a fault, which `read_envelope` reports. The bytes are shown nonetheless.
             decoded_segments[name] = decode_base64url(text.rstrip("="))
         except KeyFault:
             decoded_segments[name] = None
@@ -119,6 +123,8 @@ def _segments(token: str) -> dict[str, bytes | None]:
 
 def _object(data: bytes | None) -> dict[str, Any] | None:
     try:
+        # A repeated name is no reason to show nothing. The canonical form excludes it, and `_payload_faults` reports
+        # that.
         value = None if data is None else parse_json(data, duplicates=True)
     except ValueError:
         return None
@@ -184,6 +190,7 @@ def _payload_faults(payload: bytes, claims: Mapping[str, Any] | None) -> list[st
     absent_member, wrong = missing_member(claims), member_outside_its_set(claims)
     if absent_member is not None:
         faults.append(f"It lacks {absent_member}, which its kind must have (MISSING_FIELD).")
+    # A verifier stops at the first of the two faults (2.4 step 8), so only that one is reported.
     elif wrong is not None:
         faults.append(f"Its {wrong} has a value outside its set (INVALID_PAYLOAD).")
     return faults

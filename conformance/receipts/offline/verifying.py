@@ -14,6 +14,7 @@ from conformance.receipts.offline.key_sources import KeySet
 from conformance.receipts.offline.reading import Found
 
 ISSUER_DIFFERS: Final = "ISSUER_DIFFERS"
+# The first eight steps of 2.4 in words. The ninth depends on whether a payment is expected.
 _STEP_WORDS: Final = (
     "there is a receipt",
     "it is a compact JWS, and the key set has a key to try",
@@ -101,6 +102,8 @@ class Verification:
         envelope, fault = self.examination.envelope, self.examination.fault
         kid = envelope.header.get("kid") if envelope is not None else None
         if fault is not None and fault.code == "TAMPERED_SIGNATURE" and isinstance(kid, str):
+            # The key is published without permission to sign. An operator that rotates keys leaves retired ones in the
+            # document.
             if kid.rpartition("#")[2] in self.keys.idle:
                 hints.append("the document lists the key of that kid, and does not let it sign: it may be retired")
             elif self.key_chosen_by == "first":
@@ -120,6 +123,7 @@ class Verification:
         if envelope is None or jwk is None:
             return None
         kid = envelope.header.get("kid")
+        # With one key and without a name on one of the two sides, there is no choice that could have been wrong.
         if len(self.keys.jwks["keys"]) == 1 and (kid is None or "kid" not in jwk):
             return "only"
         return "kid" if kid is not None and jwk.get("kid") == kid else "first"
@@ -196,6 +200,8 @@ def verify_all(
         _compare_hashes(examination, hash_inputs, one.token)
         for examination, one in zip(examinations, receipts, strict=True)
     ]
+    # A hash that no receipt of the answer contains is a fault of each. A hash that one of them contains may be absent
+    # from the others.
     present_codes = {one.code for each in binding_lists for one in each if one.outcome is not Outcome.ABSENT}
     return [
         Verification(
@@ -212,6 +218,7 @@ def verify_all(
 
 
 def _examine_receipt(found_receipt: Found, keys: KeySet, expected_payment_hash: str | None) -> Examination:
+    # The first pass only reads the header. Its kid chooses among the keys of a DID document, for the pass that counts.
     kid = examine(found_receipt.token, keys.jwks).envelope
     jwks = keys.jwks if kid is None else keys.jwks_for_kid(kid.header.get("kid"))
     return examine(found_receipt.token, jwks, expected_payment_hash=expected_payment_hash)
@@ -222,6 +229,7 @@ def _compare_hashes(examination: Examination, hash_inputs: Mapping[str, Any], to
     if not examination.is_verified:
         return []
     response = hash_inputs.get("response")
+    # An answer contains its own receipt, which its hash cannot cover. The token says which member to leave out.
     response_input = {} if response is None else {"response": {**response, "receipt": token}}
     return bindings(examination.claims, {**hash_inputs, **response_input})
 
@@ -230,6 +238,7 @@ def _issuer(examination: Examination, keys: KeySet) -> Issuer:
     claims_of_issuer = claimed_dids(examination.claims)
     if not examination.is_verified:
         return Issuer("not_judged", keys.did, claims_of_issuer, "the steps before failed")
+    # A bare key belongs to no issuer: what the receipt claims about its issuer cannot be compared with anything.
     if keys.did is None:
         return Issuer("not_judged", None, claims_of_issuer, "the key was given without a DID; you say whose it is")
     other_dids = {name: value for name, value in claims_of_issuer.items() if value != keys.did}

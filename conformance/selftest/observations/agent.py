@@ -11,6 +11,8 @@ from conformance.selftest.observations.wire import Exchange, Observer, Wire, joi
 from conformance.surfaces.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING_PAGE, LEGACY_CARD, SIGN, VERIFY
 from conformance.surfaces.agent.answer_reader import ABSENT, at, leaves
 
+# Where the variants of the reference put each part of an answer. An observer reports the first place that is present,
+# which shows that the point was varied.
 _PLACES: Mapping[str, tuple[str, ...]] = {
     "validity": ("valid", "verified", "outcome", "assessment.signature.holds"),
     "errors": ("errors", "problems", "report.errors", "findings"),

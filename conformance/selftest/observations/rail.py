@@ -13,6 +13,7 @@ from conformance.surfaces.rail.purchase import lane_of
 
 _OPENAPI, _CATALOG, _LISTING = "/openapi.json", "/.well-known/x402", "/discovery/resources"
 _V2 = frozenset({"scheme", "network", "amount", "maxAmountRequired", "asset", "payTo", "maxTimeoutSeconds", "extra"})
+# The forms of a token and of a hash among which the variants of the reference choose.
 _TOKENS = {
     "time, nonce and mac": re.compile(r"[0-9]{10,11}:[0-9a-f]{16}:[0-9a-f]{64}"),
     "opaque": re.compile(r"ch_[A-Za-z0-9_-]+"),

@@ -19,12 +19,14 @@ BASES: Final = ("signature_base", "signing_base", "canonical_signing_base", "can
 NOTES: Final = ("fix_notes", "notes", "fixes", "diagnosis", "hints", "suggestions", "advice", "explanation")
 _GOOD: Final = frozenset({"pass", "passed", "valid", "verified", "ok", "true", "success"})
 _BAD: Final = frozenset({"fail", "failed", "invalid", "rejected", "false", "failure", "error"})
+# Answers of agents are flat. The bound keeps the work small for a deeply nested answer.
 _MAX_DEPTH: Final = 6
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 _DID_KEY = re.compile(r"did:key:z[1-9A-HJ-NP-Za-km-z]+")
 _PARAMETERS = '"@signature-params"'
 _LAST_LINE = re.compile(r'^\s*"@signature-params"\s*[:=]', re.MULTILINE)
 _INNER_LIST = re.compile(r'\("[^()]*"\)\s*;\s*[a-z]+=')
+# Shorter texts of these letters are usually words, and a base is never that short.
 _IN_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _MULTIBASE_KEY = re.compile(r"z6Mk[1-9A-HJ-NP-Za-km-z]{44}")
 _PEM_KEY = "-----BEGIN PUBLIC KEY-----"
@@ -78,6 +80,7 @@ def _step(value: Any, name: str) -> Iterator[Any]:
 
 def is_empty(document: Any, place: str) -> bool:
     """Return whether there is an empty list at a place, or on the way to it."""
+    # The rows about lists need one item. An empty list on the way explains why the bound place has none.
     names = place.split(".")
     return any(at(document, ".".join(names[:n])) == [] for n in range(1, len(names) + 1))
 
@@ -222,12 +225,15 @@ def signed_fields(document: Any, places: Mapping[str, str] | None = None) -> Fie
     if places is not None:
         values = {name: at(document, place) for name, place in places.items()}
         fields = tuple((name, value) for name, value in values.items() if isinstance(value, str))
+        # One of the two fields alone is no signed message (RFC 9421, 4).
         return fields if {name.lower() for name, _ in fields} >= _SIGNATURE else None
     return next(every_signed_fields(document), None)
 
 
 def every_signed_fields(document: Any) -> Iterator[Fields]:
     """Yield the header fields of each value that has both signature fields, complete requests first."""
+    # The most explicit form decides: an object of header fields before the text of a request, and members with similar
+    # names last.
     for read in (_fields, _of_text, _of_members):
         for _, value in leaves(document):
             fields = read(value)

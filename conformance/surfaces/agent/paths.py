@@ -12,6 +12,7 @@ CARD: Final = "/.well-known/agent-card.json"
 LEGACY_CARD: Final = "/.well-known/agent.json"
 HEALTH: Final = "/health"
 LANDING_PAGE: Final = "/"
+# Method and path of each. Checks about every operation, such as wrong methods, go over this list.
 OPERATIONS: Final = (
     *(("GET", path) for path in (CARD, LEGACY_CARD, HEALTH)),
     *(("POST", path) for path in (VERIFY, EXPLAIN, SIGN)),

@@ -19,6 +19,7 @@ from conformance.surfaces.agent.templates import KeyForm
 
 BODY = b'{"order":7,"items":["a","b"]}'
 TARGET = "/orders/7?expand=items&page=2"
+# Fields of a usual request. The date is fixed: the age of a signature is its own parameter, not the Date.
 FIELDS: Fields = (
     ("Date", "Wed, 01 Jan 2025 00:00:00 GMT"),
     ("Content-Type", "application/json"),

@@ -35,6 +35,7 @@ class Administrator:
     async def call(self, method: str, *path: str, body: Any = None) -> Answer:
         """Send one call of `/internal/tenants` and return the answer."""
         base = self.gateway or self.case.session.gateway
+        # Ids come from the target. Quoted, an id with a slash or a dot segment cannot lead to another path.
         url = "/".join([f"{base}{_TENANTS}", *(quote(part, safe="") for part in path)])
         return await self.case.client.call(method, url, json_body=body, headers={"Authorization": f"Bearer {self.key}"})
 
@@ -160,6 +161,8 @@ async def create_tenant_with_two_keys(case: Case, name: str) -> TwoKeys | None:
     Raises:
         Inconclusive: It was not made.
     """
+    # The interface defines no calls for administrators. They belong to the specification, so only a target that claims
+    # them gets them.
     if not case.profile.claims.includes("gateway.tenants") or case.profile.gateway.admin_key is None:
         return None
     admin = administrator(case)

@@ -114,6 +114,8 @@ async def probe_gateway(
 
 async def _is_verifier(client: Client, url: str, present_paths: Sequence[str], credentials: dict[str, str]) -> bool:
     """Return whether a server that has some of a gateway's operations has none but the verification of receipts."""
+    # A gateway may verify receipts and nothing else. Then links, resources and tenants are not its, and are not
+    # drafted.
     if present_paths != [RECEIPT_VERIFY]:
         return False
     return not any([await is_there(client, url, path, credentials) for path in (RESOURCES, SCREEN)])
@@ -160,6 +162,8 @@ async def _screen_once(
     client: Client, url: str, document: Mapping[str, Any], credentials: Mapping[str, str]
 ) -> tuple[dict[str, Any] | None, str | None]:
     """Return a body that is screened, and the member of the answer that carries the receipt."""
+    # The first accepted body ends the search: every screening may be kept by the target, and may cost its operator
+    # money.
     for body in map(_unique, bodies(document, SCREEN)):
         answer = await client.call("POST", url + SCREEN, json_body=body, headers=credentials)
         if answer.status in _CREATED_STATUSES:
@@ -195,6 +199,8 @@ async def _create_probe_links(
             answer = await client.call("POST", gateway.url + LINKS, json_body=asked, headers=credentials)
             token = answer.read_object().get("token")
             if answer.status in _CREATED_STATUSES and isinstance(token, str):
+                # What one network accepted is likely to be accepted on the others, so at most one link more is created
+                # for each.
                 offers, usual = [further], []
                 gateway.networks.setdefault(name, []).append(network)
                 await _learn_from_link(client, gateway, answer, token, further)
@@ -212,6 +218,7 @@ async def _learn_from_link(
     gateway.bindings.setdefault("create_status", [answer.status])
     currency = further.get("currency")
     price = answer.read_object().get("amount_microunits")
+    # The price tells whether a unit of the currency is one USDC. Only then may the suite compute amounts in it.
     if currency != "USDC" and price == round(_PROBE_AMOUNT * 1_000_000):
         gateway.bindings["currency"] = currency
     elif currency != "USDC" and not any(note.startswith(_PRICE_NOTE) for note in gateway.notes):

@@ -187,6 +187,7 @@ def checkout_nodes_help(gateway: DiscoveredGateway, tables: Mapping[str, Mapping
     text = ""
     for lane, key in networks_of(gateway).items():
         table = tables.get(lane)
+        # A lane has one node in [chains]. If links are paid on another network than calls, the gateway needs its own.
         if table is not None and table["network"] != key:
             node = FACTS[lane].options[0].member
             text += (

@@ -22,6 +22,7 @@ from conformance.surfaces.gateway.calls import (
     target_of,
 )
 
+# A well-formed id of a tenant that does not exist, so that only its being unknown is wrong.
 _NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
@@ -71,6 +72,7 @@ def tenant_faults(tenant: Credentials) -> Iterator[Fault]:
         yield Fault(f"half an object at {path}", "POST", path, b'{"amount":', {**_JSON, **headers})
         yield Fault(f"an array at {path}", "POST", path, b"[]", {**_JSON, **headers})
         yield Fault(f"a number at {path}", "POST", path, b"5", {**_JSON, **headers})
+        # The key is good and the tenant is not the key's: a gateway that checks them separately would let it pass.
         yield Fault(f"another tenant id at {path}", "POST", path, b"{}", {**_JSON, **headers, "X-Tenant-Id": _NOBODY})
         yield Fault(f"a wrong method at {path}", "DELETE", path, None, headers)
 
@@ -109,6 +111,7 @@ async def provoke_faults(case: Case) -> list[tuple[str, Answer]]:
     )
     descriptions = [*(one.description for one in faults), *(what for what, _, _ in values)]
     answers = list(zip(descriptions, [*body_answers, *value_answers], strict=True))
+    # Answers of 5xx are crashes, which the rows about robustness judge.
     errors = [(what, answer) for what, answer in answers if 400 <= answer.status < 500]
     if not errors:
         raise Inconclusive("no call was answered with a client error")

@@ -25,7 +25,9 @@ ERROR_KEY: Final = "x402.payment.error"
 RECEIPTS_KEY: Final = "x402.payment.receipts"
 _STATE: Final = "a2a-x402"
 _INPUT_REQUIRED_STATES: Final = frozenset({"input-required", "auth-required", "TASK_STATE_INPUT_REQUIRED"})
+# Deep enough for the parts of a message in the history of a task.
 _DEPTH: Final = 12
+# Seconds between two presentations of one payment while it waits for blocks.
 _AGAIN: Final = 1.0
 
 

@@ -42,6 +42,7 @@ async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
     operations = await discover(client, profile)
     if not operations:
         return None
+    # An unpaid call costs nothing and creates nothing: a rail answers it 402.
     answers = {one.path: await client.call("POST", one.url, json_body=one.body) for one in operations}
     offered_entries = [entry for answer in answers.values() for entry in entries(answer)]
     lanes = [lane for lane in FACTS if any(lane_of(entry) == lane for entry in offered_entries)]
@@ -59,6 +60,8 @@ async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
         "prices": {path: _price(answer) for path, answer in answers.items()},
         "card": card.status == 200,
         "word": service_word(index),
+        # A drafted profile claims the specification only if every part of it that can be seen without paying is there.
+        # One foreign answer is enough to leave the claim to the operator.
         "specified": index.keys() >= _INDEX_MEMBERS
         and all(has_specified_form(answer) for answer in answers.values())
         and all([has_specified_refusal(await _present_unreadable(client, one)) for one in operations]),

@@ -123,6 +123,7 @@ async def challenge(case: Case, operation: Operation, *, body: Any = None) -> Ch
         extra = entry.get("extra")
         token = extra.get("payment_reference") if isinstance(extra, dict) else None
         if isinstance(token, str):
+            # Tokens differ in every run. Their name keeps the request templates of two runs with one seed equal.
             case.client.names.name(token, "PAYMENT_REFERENCE")
     return Challenge(operation, sent_body, answer, entries)
 
@@ -171,6 +172,8 @@ async def redeem(case: Case, operation: Operation, proof: object, *, body: Any =
             break
         await asyncio.sleep(pause)
         answer = await present(case, operation, proof, body=body, retry=True)
+    # The payment is spent or not, but the refusal is about the body. The guess was the suite's, so no row is judged by
+    # it.
     if not operation.is_accepted and answer.status in {400, 422}:
         raise Inconclusive(
             case.session.catalog.refuse_body(operation, describe_refused_body(answer) or str(answer.status))
@@ -195,6 +198,7 @@ def name_live_values(case: Case, proof: Mapping[str, Any]) -> None:
     # Over A2A an authorization is JSON in the message, not one word as in a header, so its members need names.
     terms = proof.get("authorization")
     if isinstance(terms, Mapping):
+        # Their values differ from run to run, so they get names. The amount and the payee's address stay readable.
         for member in _LIVE_TERMS:
             value = terms.get(member)
             # A time of another length, such as 0, was chosen by a check and is the same in each run.

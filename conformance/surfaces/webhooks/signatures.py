@@ -123,6 +123,8 @@ def verify_delivery(case: Case, delivery: Received) -> Verification:
     string = signed_string(case, delivery)
     body = delivery.arrival.body
     key = key_of(case, place)
+    # The declared or usual way first. Only a signature that does not hold is compared with known mistakes, for the
+    # hint.
     if verify(header, [key], string, body) is not None:
         return Verification(True, string, None, True)
     # A signature that fits another form of the secret shows an unbound key, not a wrong signature.

@@ -79,6 +79,7 @@ def schema() -> Mapping[str, Any]:
 
 def write_document(conclusion: Conclusion, plan: Plan, vectors_version: str) -> bytes:
     """Return a run as a document: ASCII, members in a fixed order, vectors in the order of the package."""
+    # ASCII, so that a terminal or a diff shows the same bytes whatever a verifier answered.
     return json.dumps(json_safe(_value(conclusion, plan, vectors_version)), allow_nan=False, indent=1).encode() + b"\n"
 
 

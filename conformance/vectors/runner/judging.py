@@ -37,6 +37,7 @@ class Outcome(StrEnum):
     NONSENSE = "nonsense"
 
 
+# Outcomes of an answer with a verdict. The other outcomes say that there was none.
 VERDICT_OUTCOMES = frozenset(
     {Outcome.AGREE, Outcome.OTHER_REASON, Outcome.WRONG_VALUE, Outcome.ACCEPTS, Outcome.REFUSES},
 )
@@ -71,6 +72,8 @@ class Result:
 def judge_answer(vector: Vector, family: FamilyInfo, answer: Answer) -> Result:
     """Return the result of an answer to a vector."""
     expected = vector.expected
+    # A verifier that calls a message valid must say what is valid about it, where its family asks for that. Without the
+    # value, its answer cannot be compared.
     missing_values = [name for name in family.told if name not in answer.values]
     if answer.verdict == VALID and missing_values:
         detail = f"valid, but without the value {' and '.join(missing_values)} that its family asks for"
@@ -98,12 +101,15 @@ def _other_reasons(vector: Vector, answer: Answer) -> Iterable[str]:
     """Yield the returned members of a refusal that differ; of several right codes, one is enough."""
     if answer.stage is not None and answer.stage != vector.expected.stage:
         yield "stage"
+    # Several faults may be found in one message, and verifiers name them in their own order. So every code that was
+    # named must be right, and none is demanded.
     if not set(answer.codes) <= set(vector.expected.codes):
         yield "codes"
 
 
 def _only_profile(vector: Vector, differences: Iterable[str]) -> bool:
     members = set(differences)
+    # One difference that a standard decides is enough: then the disagreement is not the profile's alone.
     return "valid" in vector.pinned or (bool(members) and members <= set(vector.pinned))
 
 

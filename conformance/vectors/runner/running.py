@@ -22,6 +22,7 @@ from conformance.vectors.runner.protocol import (
 
 # After so many failures in a row the command is broken, and each further start would cost seconds.
 FAILURES_IN_A_ROW: Final = 10
+# Each way in which a verifier fails to answer has an outcome, so that its vector has a result and the run goes on.
 _FAULT_OUTCOMES: Final[Mapping[type[Exception], Outcome]] = {
     NotStarted: Outcome.CRASH,
     CrashedVerifier: Outcome.CRASH,

@@ -116,7 +116,9 @@ def compare(documents: Mapping[str, Document]) -> Comparison:
     if len(versions) != 1:
         raise ComparisonFault(f"the results are of different versions of the vectors: {', '.join(versions)}")
     by_id = [{one.id: one for one in document.results} for document in documents.values()]
+    # Reversed, so that the first file that has a vector describes it.
     every = {one.id: one for results in reversed(by_id) for one in results.values()}
+    # The order of the first file, then what only later files have. Two comparisons of the same files are equal.
     order = list(dict.fromkeys(one for results in by_id for one in results))
     families: dict[str, dict[str, list[str]]] = {}
     for name in order:

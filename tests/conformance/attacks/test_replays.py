@@ -130,14 +130,16 @@ def test_a_replay_probes_the_rows_of_its_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("guilty", "expected"),
+    ("guilty", "expected_changes"),
     [
         ((), ()),
         (("method GET",), ("method GET",)),
         (("other body 1", "method GET"), ("other body 1", "method GET")),
     ],
 )
-async def test_a_breach_is_reduced_to_the_fewest_changes(guilty: tuple[str, ...], expected: tuple[str, ...]) -> None:
+async def test_a_breach_is_reduced_to_the_fewest_changes(
+    guilty: tuple[str, ...], expected_changes: tuple[str, ...]
+) -> None:
     """What remains is what the breach needs: nothing, one change, or both."""
     by_name = {change.name: change for change in list_changes(MATERIAL)}
     breach = by_name["method GET"].apply(by_name["other body 1"].apply(SUCCESS))
@@ -148,12 +150,12 @@ async def test_a_breach_is_reduced_to_the_fewest_changes(guilty: tuple[str, ...]
         return set(guilty) <= set(candidate.changes)
 
     reduced_breach = await reduce_breach(SUCCESS, breach, MATERIAL, is_breach)
-    assert reduced_breach.changes == expected
+    assert reduced_breach.changes == expected_changes
     assert candidates[0] == ()
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("breaches", "expected_breaches"),
     [
         ([], []),
         ([("a",), ("b",)], [0, 1]),
@@ -162,9 +164,11 @@ async def test_a_breach_is_reduced_to_the_fewest_changes(guilty: tuple[str, ...]
         ([(f"change {n}",) for n in range(40)], list(range(40))),
     ],
 )
-def test_only_a_breach_that_no_smaller_one_explains_is_told(found: list[tuple[str, ...]], expected: list[int]) -> None:
+def test_only_a_breach_that_no_smaller_one_explains_is_told(
+    breaches: list[tuple[str, ...]], expected_breaches: list[int]
+) -> None:
     """A pair with a guilty member is left out; every other breach stays, however many there are."""
-    assert find_unexplained(found) == expected
+    assert find_unexplained(breaches) == expected_breaches
 
 
 def answer_with(*tokens: str, status: int = 200) -> Answer:

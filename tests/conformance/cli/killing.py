@@ -45,7 +45,7 @@ USDC = {
         "gateway": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU",
     },
 }
-LINKED = {"algorand": "algorand_testnet", "base": "base_sepolia", "solana": "solana_devnet"}
+LINK_NETWORKS = {"algorand": "algorand_testnet", "base": "base_sepolia", "solana": "solana_devnet"}
 
 
 class Seen(NamedTuple):
@@ -97,11 +97,11 @@ class Proxy:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 self.close_connection = True
                 has_proof = "X-PAYMENT" in self.headers or b"payment-submitted" in body
-                seen = Seen("before", self.command, self.path, has_proof, body)
-                found = proxy.watch(seen)
-                if isinstance(found, Instead):
-                    self._say(found)
-                if found:
+                request_seen = Seen("before", self.command, self.path, has_proof, body)
+                watch_answer = proxy.watch(request_seen)
+                if isinstance(watch_answer, Instead):
+                    self._say(watch_answer)
+                if watch_answer:
                     return
                 connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
                 headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
@@ -109,7 +109,7 @@ class Proxy:
                 answer = connection.getresponse()
                 content = answer.read()
                 connection.close()
-                if proxy.watch(seen._replace(phase="after")):
+                if proxy.watch(request_seen._replace(phase="after")):
                     return
                 self.send_response(answer.status)
                 for name, value in answer.getheaders():
@@ -163,9 +163,9 @@ class World:
     watch: Watch | None = None
     places: dict[str, str] = field(default_factory=dict)
 
-    def ask_watch(self, seen: Seen) -> bool | Instead:
+    def ask_watch(self, request_seen: Seen) -> bool | Instead:
         """Ask `watch`, if there is one."""
-        return False if self.watch is None else self.watch(seen)
+        return False if self.watch is None else self.watch(request_seen)
 
     def config(self, folder: Path) -> Path:
         """Write the profile, with the proxies' addresses."""
@@ -184,29 +184,29 @@ class World:
             return next((one["amount"] for one in info["assets"] if str(one["asset-id"]) == asset), 0)
         if lane == "solana":
             place = get_associated_token_address(Pubkey.from_string(address), Pubkey.from_string(asset))
-            found = self._ask("solana", "getTokenAccountBalance", str(place), {"commitment": "confirmed"})
-            return int(found.get("result", {}).get("value", {}).get("amount", 0))
+            balance = self._ask("solana", "getTokenAccountBalance", str(place), {"commitment": "confirmed"})
+            return int(balance.get("result", {}).get("value", {}).get("amount", 0))
         node = "base" if asset == USDC["base"]["rail"] else "base_sepolia"
-        asked = {"to": asset, "data": call("balanceOf(address)", address)}
-        return int(self._ask(node, "eth_call", asked, "latest")["result"], 16)
+        query = {"to": asset, "data": call("balanceOf(address)", address)}
+        return int(self._ask(node, "eth_call", query, "latest")["result"], 16)
 
     def _ask(self, node: str, method: str, *params: Any) -> dict[str, Any]:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
-        found: dict[str, Any] = httpx.post(self.ready[node], json=body, trust_env=False, timeout=60).json()
-        return found
+        document: dict[str, Any] = httpx.post(self.ready[node], json=body, trust_env=False, timeout=60).json()
+        return document
 
     def link(self, lane: str) -> tuple[str, str, str]:
         """Make a payment link of 0.05 USDC; return its page's address, its payee and its asset."""
         key = Path(self.ready["tenant_first_key_file"]).read_text().strip()
         headers = {"Authorization": f"Bearer {key}", "X-Tenant-Id": self.ready["tenant_first"]}
-        asked = {"amount": 0.05, "currency": "USDC", "label": "Order", "preferred_network": LINKED[lane]}
-        made = httpx.post(
-            f"{self.ready['gateway']}/v1/payment-links", json=asked, headers=headers, trust_env=False, timeout=60
+        link_request = {"amount": 0.05, "currency": "USDC", "label": "Order", "preferred_network": LINK_NETWORKS[lane]}
+        link_answer = httpx.post(
+            f"{self.ready['gateway']}/v1/payment-links", json=link_request, headers=headers, trust_env=False, timeout=60
         )
-        assert made.status_code == 201, made.text
-        link = made.json()
+        assert link_answer.status_code == 201, link_answer.text
+        link = link_answer.json()
         page = self.places[self.ready["gateway"]] + urlsplit(link["checkout_url"]).path
-        return page, self.payout(LINKED[lane]), USDC[lane]["gateway"]
+        return page, self.payout(LINK_NETWORKS[lane]), USDC[lane]["gateway"]
 
     def payout(self, network: str) -> str:
         """Return where the first tenant is paid on a network."""
@@ -218,11 +218,11 @@ def world(folder: Path, *options: str) -> Iterator[World]:
     """Start a stack and its proxies."""
     with ExitStack() as stack:
         ready = stack.enter_context(running_stack(folder, *options))
-        made = World(ready, Path(ready["profile"]).read_text())
+        new_world = World(ready, Path(ready["profile"]).read_text())
         for name in {"rail", "gateway", "algod", "base", "base_sepolia", "solana"} & ready.keys():
-            proxy = Proxy(ready[name], made.ask_watch)
-            made.places[ready[name]] = stack.enter_context(proxy.serve_proxy()).url
-        yield made
+            proxy = Proxy(ready[name], new_world.ask_watch)
+            new_world.places[ready[name]] = stack.enter_context(proxy.serve_proxy()).url
+        yield new_world
 
 
 @dataclass
@@ -234,8 +234,8 @@ class Payer:
 
     def words(self, *words: str) -> list[str]:
         """Return the words of a command with the world's profile."""
-        waiting = () if "--wait" in words else ("--wait", "120")
-        return ["pay", *words, "--config", str(self.world.config(self.folder)), *waiting]
+        wait_words = () if "--wait" in words else ("--wait", "120")
+        return ["pay", *words, "--config", str(self.world.config(self.folder)), *wait_words]
 
     @property
     def env(self) -> dict[str, str]:
@@ -248,18 +248,18 @@ class Payer:
 
     def run_until_killed(self, kills: Watch, *words: str) -> bool:
         """Run it, and kill it at the first request that `kills` says yes to; return whether it was killed."""
-        started, dead, ended = threading.Event(), threading.Event(), threading.Event()
+        start_event, dead, end_event = threading.Event(), threading.Event(), threading.Event()
         lock = threading.Lock()
 
-        def watch(seen: Seen) -> bool:
-            if not started.wait(60) or dead.is_set():
+        def watch(request_seen: Seen) -> bool:
+            if not start_event.wait(60) or dead.is_set():
                 return True
             with lock:
-                if not kills(seen):
+                if not kills(request_seen):
                     return False
                 os.kill(process.pid, signal.SIGKILL)
                 dead.set()
-                ended.wait(120)
+                end_event.wait(120)
                 return True
 
         self.world.watch = watch
@@ -267,9 +267,9 @@ class Payer:
             process = prepared.start(
                 "conformance", *self.words(*words), env=self.env, cwd=self.folder, stdout=out, stderr=out
             )
-            started.set()
+            start_event.set()
             process.wait(600)
-            ended.set()
+            end_event.set()
         self.world.watch = None
         return dead.is_set()
 

@@ -11,7 +11,7 @@ import pytest
 from conformance.log.events import LOG, read_log
 
 # The clock of a node in DevMode cannot be moved, so that rows of expired challenges are documented there.
-_DOCUMENTED = {"dev": {"RAIL-402-20", "RAIL-WELD-06"}, "rounds": set[str]()}
+_DOCUMENTED_ROWS = {"dev": {"RAIL-402-20", "RAIL-WELD-06"}, "rounds": set[str]()}
 
 
 @pytest.mark.slow
@@ -32,4 +32,4 @@ def test_rail_and_checkout_pass_in_each_mode(tmp_path: Path, mode: str) -> None:
         event["id"]: event["verdict"] for event in read_log(tmp_path / "report" / LOG) if event["event"] == "row"
     }
     assert verdicts["RAIL-PAY-02"] == verdicts["RAIL-PAY-07"] == verdicts["GW-CHK-05"] == "pass"
-    assert _DOCUMENTED[mode] <= {row for row, verdict in verdicts.items() if verdict == "documented"}
+    assert _DOCUMENTED_ROWS[mode] <= {row for row, verdict in verdicts.items() if verdict == "documented"}

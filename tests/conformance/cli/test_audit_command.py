@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from conformance.cli import audit, main
 from conformance.oracles.audit_chain import mac_of
-from tests.conformance.served import Answer, Served, served
+from tests.conformance.served import Answer, Served, serve
 
 KEY = bytes(range(32))
 TOKEN = "the-admin-token-of-this-hub"
@@ -22,13 +22,13 @@ Log = list[dict[str, Any]]
 
 def log_of(count: int) -> Log:
     """Return a log of some length."""
-    found: Log = []
+    entries: Log = []
     for seq in range(1, count + 1):
-        before = found[-1]["mac"] if found else "0" * 64
+        before = entries[-1]["mac"] if entries else "0" * 64
         entry = {"seq": seq, "ts_ms": seq, "actor": "admin", "action": "issuer.revoked", "subject": f"did:web:{seq}"}
         entry |= {"payload": {"kid": "00"}, "prev_mac": before}
-        found.append({**entry, "mac": mac_of(entry, KEY)})
-    return found
+        entries.append({**entry, "mac": mac_of(entry, KEY)})
+    return entries
 
 
 LOG = log_of(9)
@@ -93,10 +93,10 @@ def test_the_first_fault_ends_with_one(log: Log, kind: str, seq: int, tmp_path: 
 def test_the_noted_head_goes_before_the_one_in_the_answer(tmp_path: Path, key: Path) -> None:
     """An operator who cut the log may have reported another head; the file kept separately has the right one."""
     source = file(tmp_path, json.dumps({"entries": LOG[:6], "head": {"seq": 6, "mac": LOG[5]["mac"]}}))
-    noted = tmp_path / "audit_head"
-    noted.write_text(json.dumps(HEAD))
+    noted_head = tmp_path / "audit_head"
+    noted_head.write_text(json.dumps(HEAD))
     assert ran(source, key).exit_code == 0
-    assert ran(source, key, "--head-file", str(noted)).exit_code == 1
+    assert ran(source, key, "--head-file", str(noted_head)).exit_code == 1
     assert "missing tail would not be noticed" in ran(file(tmp_path, json.dumps(LOG[:6])), key).output
 
 
@@ -127,8 +127,8 @@ def hub() -> Iterator[Served]:
         page = [one for one in LOG if one["seq"] > after][:4]
         return (200, {"entries": page, "count": 9, "head": HEAD}) if parts.path == "/v1/audit" else (404, {})
 
-    with served(answer) as running:
-        yield running
+    with serve(answer) as hub_server:
+        yield hub_server
 
 
 def test_a_hub_is_read_page_by_page(hub: Served, key: Path, tmp_path: Path) -> None:
@@ -160,18 +160,18 @@ def endless(seq: int, size: int) -> Answer:
 def test_pages_without_an_end_end_with_three(key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All pages together have a bound in bytes and in time."""
     monkeypatch.setattr(audit, "_MOST_BYTES", 100_000)
-    with served(endless(0, 10_000)) as hub:
+    with serve(endless(0, 10_000)) as hub:
         result = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
     assert (result.exit_code, "more than 100000 bytes" in result.output) == (3, True)
     monkeypatch.setattr(audit, "_MOST_SECONDS", 0.5)
-    with served(endless(0, 0)) as hub:
+    with serve(endless(0, 0)) as hub:
         result = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
     assert (result.exit_code, "did not serve the complete log within" in result.output) == (3, True)
 
 
 def test_a_hub_that_counts_no_further_is_judged(key: Path) -> None:
     """Its entries are not asked for again and again."""
-    with served(endless(1, 0)) as hub:
+    with serve(endless(1, 0)) as hub:
         assert ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN).exit_code == 1
 
 

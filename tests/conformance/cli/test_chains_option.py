@@ -16,8 +16,8 @@ ELSEWHERE = "https://node.example/rpc"
 
 def run_suite(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the suite in a folder, without an operator's algod."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ALGOD_", "INDEXER_"))}
-    return prepared.run("conformance", "run", *words, env={**kept, **environment}, cwd=folder, timeout=600)
+    kept_variables = {name: value for name, value in os.environ.items() if not name.startswith(("ALGOD_", "INDEXER_"))}
+    return prepared.run("conformance", "run", *words, env={**kept_variables, **environment}, cwd=folder, timeout=600)
 
 
 def chains(folder: Path, **members: str) -> Path:

@@ -10,15 +10,15 @@ from conformance.outcome import Exit
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["x"], "a seed must be a number"),
         (["1", "2", "--shard", "3/2"], "give I/N with I from 1 to N"),
         (["1", "--rows", "NOBODY-01"], "did you mean"),
     ],
 )
-def test_a_wrong_word_is_a_fault_of_usage(words: list[str], said: str) -> None:
+def test_a_wrong_word_is_a_fault_of_usage(words: list[str], message: str) -> None:
     """A seed that is no number, a malformed part, and an unknown row end it with status 2."""
     result = CliRunner().invoke(main, ["selftest", "--chameleon", *words])
     assert result.exit_code == Exit.USAGE
-    assert said in result.output
+    assert message in result.output

@@ -28,8 +28,8 @@ def test_it_shows_the_fault_and_what_is_next(tmp_path: Path) -> None:
         line[6:].partition("  ")[0]: line[:4] for line in result.stdout.splitlines() if line[:4] in {"pass", "fail"}
     }
     assert rows == {"RAIL-402-01": "pass", "RAIL-PAY-09": "pass", "RAIL-WELD-02": "fail"}
-    for said in ("expected  not served", "found     200", "fix  ", "curl  ", "weldproof explain RAIL-WELD-02"):
-        assert said in result.stdout
+    for text in ("expected  not served", "found     200", "fix  ", "curl  ", "weldproof explain RAIL-WELD-02"):
+        assert text in result.stdout
     report = (tmp_path / "demo-report" / "index.html").read_text("utf-8")
     assert "RAIL-WELD-02" in report
     assert [*find_processes_using(tmp_path), *tmp_path.glob("weldproof-*")] == []
@@ -54,10 +54,12 @@ def test_ctrl_c_ends_it_with_all_that_it_started(tmp_path: Path) -> None:
         try:
             until(lambda: any("localnet" in one for one in find_processes_using(tmp_path)), process)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=600)
+            _, error_text = process.communicate(timeout=600)
         finally:
             process.kill()
-    assert (process.returncode, b"interrupted; all programs that it started have ended" in said) == (130, True), said
+    assert (process.returncode, b"interrupted; all programs that it started have ended" in error_text) == (130, True), (
+        error_text
+    )
     until(lambda: not [*find_processes_using(tmp_path), *tmp_path.glob("weldproof-*")])
 
 

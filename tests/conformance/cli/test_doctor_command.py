@@ -49,12 +49,12 @@ def test_an_old_python_is_missing_and_the_running_one_is_not() -> None:
 
 def test_a_library_that_is_not_there_or_too_old_is_named() -> None:
     """Absent and unfit libraries are named with what was found; extras and other platforms do not count."""
-    found = check_libraries(["click>=999", "no-such-library-of-ours>=1", "ruff>=9999; extra == 'dev'", "jinja2>=3"])
-    assert found.state == "missing"
-    assert "click>=999" in found.found
-    assert "no-such-library-of-ours>=1 (missing)" in found.found
-    assert "ruff" not in found.found
-    assert "jinja2" not in found.found
+    findings = check_libraries(["click>=999", "no-such-library-of-ours>=1", "ruff>=9999; extra == 'dev'", "jinja2>=3"])
+    assert findings.state == "missing"
+    assert "click>=999" in findings.found
+    assert "no-such-library-of-ours>=1 (missing)" in findings.found
+    assert "ruff" not in findings.found
+    assert "jinja2" not in findings.found
     assert check_libraries(["jinja2>=3"]).state == "ok"
 
 
@@ -102,11 +102,11 @@ def test_a_network_namespace_counts_when_one_may_be_made(empty_path: Path) -> No
 
 def test_a_taken_port_is_named_with_the_way_round() -> None:
     """A foreign server on a usual port does not stop the suite."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        found = check_port("rail", port)
-        assert found.state == "absent"
-        assert "--port-base 0" in found.remedy
+    with socket.create_server(("127.0.0.1", 0)) as busy_server:
+        port = busy_server.getsockname()[1]
+        finding = check_port("rail", port)
+        assert finding.state == "absent"
+        assert "--port-base 0" in finding.remedy
     with reserved_port() as port:
         assert check_port("rail", port).state == "ok"
 
@@ -145,24 +145,24 @@ def hooks(folder: Path, **members: str) -> target.Profile:
 
 def test_a_destination_that_can_be_received_at_is_told(tmp_path: Path) -> None:
     """A free address is well, a taken one disables the webhook rows and says what to do."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        place = f"127.0.0.1:{taken.getsockname()[1]}"
-        (found,) = check_destinations(hooks(tmp_path, listen=place))
-        assert found.state == "absent"
-        assert place in found.found
-        assert "WH-DELIV" in found.disables
-        assert "listen" in found.remedy
-    (found,) = check_destinations(hooks(tmp_path, listen=place))
-    assert (found.name, found.state) == ("webhook destination first", "ok")
+    with socket.create_server(("127.0.0.1", 0)) as busy_server:
+        place = f"127.0.0.1:{busy_server.getsockname()[1]}"
+        (finding,) = check_destinations(hooks(tmp_path, listen=place))
+        assert finding.state == "absent"
+        assert place in finding.found
+        assert "WH-DELIV" in finding.disables
+        assert "listen" in finding.remedy
+    (finding,) = check_destinations(hooks(tmp_path, listen=place))
+    assert (finding.name, finding.state) == ("webhook destination first", "ok")
 
 
 def test_a_destination_that_nobody_can_bind_is_told(tmp_path: Path) -> None:
     """An https URL needs `listen`; a secret that is not there is named, and never shown."""
-    (found,) = check_destinations(hooks(tmp_path, url="https://hooks.example/x"))
-    assert found.state == "absent"
-    assert "listen" in found.found
+    (finding,) = check_destinations(hooks(tmp_path, url="https://hooks.example/x"))
+    assert finding.state == "absent"
+    assert "listen" in finding.found
     profile = hooks(tmp_path, listen="127.0.0.1:0")
     (tmp_path / "secret").unlink()
-    (found,) = check_destinations(profile)
-    assert found.state == "absent"
-    assert "secret" in found.found
+    (finding,) = check_destinations(profile)
+    assert finding.state == "absent"
+    assert "secret" in finding.found

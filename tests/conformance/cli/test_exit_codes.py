@@ -42,9 +42,9 @@ def test_0_when_every_claimed_requirement_passes(tmp_path: Path) -> None:
     """The reference keeps RAIL-KEY, the reports are there, and it says that nothing of the operator's was judged."""
     result = run_suite(tmp_path, "RAIL-KEY", "--reference")
     assert result.returncode == 0, result.stdout + result.stderr
-    said = "Nothing of yours was judged: the target was our own stack."
+    last_line = "Nothing of yours was judged: the target was our own stack."
     first, *_, last = result.stdout.splitlines()
-    assert (first, last) == (said, f"Passed: 5 of 5 judged requirements pass. {said}")
+    assert (first, last) == (last_line, f"Passed: 5 of 5 judged requirements pass. {last_line}")
     assert (tmp_path / "report" / "index.html").stat().st_size > 1000
     assert counts(tmp_path)["passed"] == 5
 
@@ -182,19 +182,19 @@ def test_130_when_it_is_interrupted(tmp_path: Path) -> None:
     """Ctrl-C ends the run, ends the stack that it started, and still writes what was found so far."""
     with subprocess.Popen(
         [*WELDPROOF, "run", "RAIL", "--reference"], cwd=tmp_path, stdout=subprocess.DEVNULL
-    ) as running:
+    ) as process:
         log = tmp_path / "report" / LOG
         ends = time.monotonic() + 600
         while time.monotonic() < ends and not (
             log.exists() and any(one["event"] == "exchange" for one in read_log(log))
         ):
             time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
-        assert running.wait(600) == 130
-    started, *_, ended = read_log(log)
-    assert ended["event"] == "run.finished"
-    assert ended["interrupted"] is True
-    address = urlsplit(started["target"]["surfaces"]["rail"])
+        process.send_signal(signal.SIGINT)
+        assert process.wait(600) == 130
+    start_event, *_, end_event = read_log(log)
+    assert end_event["event"] == "run.finished"
+    assert end_event["interrupted"] is True
+    address = urlsplit(start_event["target"]["surfaces"]["rail"])
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((address.hostname or "", address.port or 0), 2)
 
@@ -203,13 +203,13 @@ def test_130_when_a_selftest_is_interrupted(tmp_path: Path) -> None:
     """Ctrl-C ends the whole of it: a list that was cut short is not judged, and the next one does not begin."""
     words = [*WELDPROOF, "selftest", "hub-issuers-open", "hub-revoke-open"]
     environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
         heads: set[bytes] = set()
         ends = time.monotonic() + 600
         while time.monotonic() < ends and len(heads) < 2:  # the log's head moves when a check registers an issuer
             heads |= {found.read_bytes() for found in tmp_path.glob("*/control_plane/audit_head")}
             time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
-        printed, _ = running.communicate(timeout=600)
-    assert (running.returncode, printed) == (130, "")
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=600)
+    assert (process.returncode, output) == (130, "")
     assert not list(tmp_path.glob("weldproof-*"))

@@ -39,9 +39,9 @@ def test_json_has_the_same_clauses() -> None:
 
 def test_every_place_that_is_printed_exists() -> None:
     """The file is there, and the heading with that anchor is in it."""
-    for one in clauses().values():
-        name, _, found = one.where.partition("#")
-        assert found in {anchor(line.lstrip("# ")) for line in (ROOT / name).read_text("utf-8").splitlines()}
+    for clause in clauses().values():
+        name, _, heading = clause.where.partition("#")
+        assert heading in {anchor(line.lstrip("# ")) for line in (ROOT / name).read_text("utf-8").splitlines()}
 
 
 def test_a_demand_on_any_402_is_explained_as_well() -> None:

@@ -33,7 +33,7 @@ HOSTILE = (
 )
 ROW, CHECK = "RAIL-402-01", "unpaid_calls_are_refused"
 # What a terminal or a build service would obey.
-OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]|(?m:^)\s*::[A-Za-z]|##[A-Za-z]*\[")
+OBEYED_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]|(?m:^)\s*::[A-Za-z]|##[A-Za-z]*\[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class Trap:
         """The stranger's address."""
         return f"http://127.0.0.1:{self.server.getsockname()[1]}"
 
-    def assert_nothing_happened(self, done: Result) -> None:
+    def assert_nothing_happened(self, result: Result) -> None:
         """See that no effect shows, and that the command ended as it says."""
-        assert done.exit_code in {0, 1, 2, 3, PaidExit.ANSWER_MISSING}, f"{done.exit_code}: {done.output}"
+        assert result.exit_code in {0, 1, 2, 3, PaidExit.ANSWER_MISSING}, f"{result.exit_code}: {result.output}"
         assert not self.canary.exists()
         assert self.victim.read_text() == "kept"
-        assert SECRET not in done.output
-        assert OBEYED.search(done.output.replace("\t", " ")) is None, OBEYED.search(done.output)
+        assert SECRET not in result.output
+        assert OBEYED_TEXT.search(result.output.replace("\t", " ")) is None, OBEYED_TEXT.search(result.output)
         with pytest.raises(BlockingIOError):
             self.server.accept()
 
@@ -77,16 +77,16 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
-        made = Trap(tmp_path, tmp_path / "canary", tmp_path / "victim", server)
-        made.victim.write_text("kept")
+        new_trap = Trap(tmp_path, tmp_path / "canary", tmp_path / "victim", server)
+        new_trap.victim.write_text("kept")
         for name in ("sent", "other"):
             folder = tmp_path / name
             folder.mkdir()
-            write_log(folder, events(made, shard="1/2" if name == "sent" else "2/2"))
+            write_log(folder, events(new_trap, shard="1/2" if name == "sent" else "2/2"))
             for kind in FORMATS.values():
-                (folder / kind.file).symlink_to(made.victim)
-        (tmp_path / "sent" / "evil.toml").write_text(profile(made))
-        yield made
+                (folder / kind.file).symlink_to(new_trap.victim)
+        (tmp_path / "sent" / "evil.toml").write_text(profile(new_trap))
+        yield new_trap
 
 
 def profile(trap: Trap) -> str:
@@ -166,9 +166,9 @@ def events(trap: Trap, shard: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def write_log(folder: Path, listed: list[dict[str, Any]]) -> None:
+def write_log(folder: Path, events_listed: list[dict[str, Any]]) -> None:
     """Write a log as a run would."""
-    text = "".join(json.dumps(one) + "\n" for one in listed)
+    text = "".join(json.dumps(one) + "\n" for one in events_listed)
     (folder / "events.ndjson.gz").write_bytes(gzip.compress(text.encode()))
 
 
@@ -210,9 +210,9 @@ def test_a_hostile_report_folder_has_no_effect(line: str, trap: Trap) -> None:
 @pytest.mark.usefixtures("trap")
 def test_a_replay_of_a_hostile_report_is_refused_and_explained() -> None:
     """It ends with 2 before anything is opened, and says what is to be given."""
-    done = weldproof("replay", "sent#1")
-    assert done.exit_code == 2
-    assert "A replay takes no target, program or secret from a log" in done.output
+    result = weldproof("replay", "sent#1")
+    assert result.exit_code == 2
+    assert "A replay takes no target, program or secret from a log" in result.output
 
 
 def test_a_log_that_starts_a_check_over_and_over_is_read_in_time() -> None:
@@ -270,9 +270,9 @@ def test_a_replay_asks_no_address_of_a_log(options: dict[str, Any], trap: Trap) 
             {"event": "exchange", **sent_members, "response": None, "error": ""},
         ],
     )
-    done = weldproof("replay", "sent#1")
-    trap.assert_nothing_happened(done)
-    assert done.exit_code == 2
+    result = weldproof("replay", "sent#1")
+    trap.assert_nothing_happened(result)
+    assert result.exit_code == 2
 
 
 def test_a_link_in_a_report_folder_is_not_read(trap: Trap) -> None:
@@ -281,25 +281,25 @@ def test_a_link_in_a_report_folder_is_not_read(trap: Trap) -> None:
     (trap.folder / "secret.ndjson").write_text(json.dumps({"event": "note", "check": "run", "text": SECRET}) + "\n")
     (trap.folder / "sent" / "events.ndjson.gz").symlink_to(trap.folder / "secret.ndjson")
     for line in REPORT_COMMANDS[:1] + REPORT_COMMANDS[4:8] + REPORT_COMMANDS[-8:-2]:
-        done = weldproof(*line.split())
-        assert done.exit_code == 2, line
-        trap.assert_nothing_happened(done)
+        result = weldproof(*line.split())
+        assert result.exit_code == 2, line
+        trap.assert_nothing_happened(result)
 
 
 def test_a_report_is_written_in_place_of_a_link(trap: Trap) -> None:
     """What the link named keeps its text, and the report is there."""
     assert weldproof("report", "write", "sent", "--report", "html").exit_code == 0
-    written = trap.folder / "sent" / "index.html"
-    assert not written.is_symlink()
-    assert "<script>alert" not in written.read_text()
+    report_page = trap.folder / "sent" / "index.html"
+    assert not report_page.is_symlink()
+    assert "<script>alert" not in report_page.read_text()
     assert trap.victim.read_text() == "kept"
 
 
 def test_a_json_report_of_a_stranger_is_shown_as_text(trap: Trap) -> None:
     """`report.json` repeats the sentences of requirements, which a stranger can rewrite."""
     output = json.loads(weldproof("report", "show", "sent", "--json").output)
-    for one in output["results"]["tests"]:
-        one["extra"]["requirement"]["sentence"] = HOSTILE
+    for test in output["results"]["tests"]:
+        test["extra"]["requirement"]["sentence"] = HOSTILE
     (trap.folder / "sent.json").write_text(json.dumps(output))
     for line in (
         "report show sent.json",
@@ -333,9 +333,9 @@ def test_a_log_that_unpacks_without_end_is_refused(
     monkeypatch.setattr(log_file, "LARGEST_LOG", 2_000_000)
     monkeypatch.setattr(log_file, "MOST_LETTERS", 1_000_000)
     (trap.folder / "sent" / "events.ndjson.gz").write_bytes(BOMBS[bomb]())
-    done = weldproof(*line.split())
-    assert done.exit_code == 2
-    assert "which is the limit" in done.output or "repeated beyond" in done.output
+    result = weldproof(*line.split())
+    assert result.exit_code == 2
+    assert "which is the limit" in result.output or "repeated beyond" in result.output
 
 
 READING = [
@@ -355,27 +355,27 @@ READING = [
 @pytest.mark.parametrize("seed", range(40))
 def test_a_damaged_log_is_a_fault_of_usage_and_not_of_the_suite(seed: int, trap: Trap) -> None:
     """Any member of any event may be of another kind, or missing."""
-    drawn = random.Random(seed)
+    rng = random.Random(seed)
     for name in ("sent", "other"):
-        listed = events(trap, shard="1/2" if name == "sent" else "2/2")
-        for _ in range(drawn.choice((1, 1, 2, 3))):
-            damage(drawn, listed)
-        write_log(trap.folder / name, listed)
+        events_listed = events(trap, shard="1/2" if name == "sent" else "2/2")
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            damage(rng, events_listed)
+        write_log(trap.folder / name, events_listed)
     for line in READING:
-        done = weldproof(*line.split())
-        assert done.exit_code in {0, 1, 2, 3}, f"{line}: {done.output}"
+        result = weldproof(*line.split())
+        assert result.exit_code in {0, 1, 2, 3}, f"{line}: {result.output}"
 
 
-def damage(drawn: random.Random, listed: list[dict[str, Any]]) -> None:
+def damage(rng: random.Random, events_listed: list[dict[str, Any]]) -> None:
     """Change or remove a member somewhere in a log."""
-    place: Any = drawn.choice(listed)
+    place: Any = rng.choice(events_listed)
     while isinstance(place, dict | list) and place:
-        key = drawn.choice(list(place)) if isinstance(place, dict) else drawn.randrange(len(place))
-        if drawn.random() < 0.5 or not isinstance(place[key], dict | list) or not place[key]:
-            if drawn.random() < 0.3 and isinstance(place, dict):
+        key = rng.choice(list(place)) if isinstance(place, dict) else rng.randrange(len(place))
+        if rng.random() < 0.5 or not isinstance(place[key], dict | list) or not place[key]:
+            if rng.random() < 0.3 and isinstance(place, dict):
                 del place[key]
             else:
-                place[key] = drawn.choice((None, [], {}, -1, 2**70, 1e400, "x", True, [[]], {"a": None}, "\ud800"))
+                place[key] = rng.choice((None, [], {}, -1, 2**70, 1e400, "x", True, [[]], {"a": None}, "\ud800"))
             return
         place = place[key]
 
@@ -486,10 +486,10 @@ def test_a_payment_file_is_shown_as_text(trap: Trap) -> None:
         path = trap.folder / "payment.json"
         path.write_text(json.dumps({**record, "url": url}))
         path.chmod(0o600)
-        done = weldproof("pay", "--resume", path, "--wait", "0", "--json")
-        assert json.loads(done.stdout)["payee"] == HOSTILE
-        assert done.exit_code == PaidExit.ANSWER_MISSING
-        trap.assert_nothing_happened(done)
+        result = weldproof("pay", "--resume", path, "--wait", "0", "--json")
+        assert json.loads(result.stdout)["payee"] == HOSTILE
+        assert result.exit_code == PaidExit.ANSWER_MISSING
+        trap.assert_nothing_happened(result)
 
 
 def hostile_package(folder: Path, schema: dict[str, Any] | None = None, **members: Any) -> Path:
@@ -526,16 +526,16 @@ def test_a_schema_of_a_package_reads_no_address(address: str, trap: Trap) -> Non
     """A reference in it leads to places in the schema itself only."""
     port = trap.server.getsockname()[1]
     package = hostile_package(trap.folder, {"$ref": address.format(port=port, victim=trap.victim)})
-    done = weldproof("vectors", "check", package)
-    trap.assert_nothing_happened(done)
-    assert (done.exit_code, "no usable JSON Schema" in done.output) == (1, True)
+    result = weldproof("vectors", "check", package)
+    trap.assert_nothing_happened(result)
+    assert (result.exit_code, "no usable JSON Schema" in result.output) == (1, True)
 
 
 @pytest.mark.parametrize("schema", [{"$ref": "#"}, {"properties": {"family": {"pattern": "("}}}, {"$ref": "#/no"}])
 def test_a_schema_that_cannot_be_used_is_a_fault_of_its_package(schema: dict[str, Any], trap: Trap) -> None:
     """It is not a fault of the suite."""
-    done = weldproof("vectors", "check", hostile_package(trap.folder, schema))
-    assert (done.exit_code, "no usable JSON Schema" in done.output) == (1, True)
+    result = weldproof("vectors", "check", hostile_package(trap.folder, schema))
+    assert (result.exit_code, "no usable JSON Schema" in result.output) == (1, True)
 
 
 def test_a_pipe_in_a_package_is_not_waited_for(trap: Trap) -> None:
@@ -554,6 +554,6 @@ def test_a_package_names_no_file_outside_it(name: str, trap: Trap) -> None:
     (package / "link.json").symlink_to(trap.victim)
     manifest = {"format": "weldproof-vectors/1", "version": "1", "families": {}, "files": {name: "00"}}
     (package / "manifest.json").write_text(json.dumps(manifest))
-    done = weldproof("vectors", "check", package)
-    assert done.exit_code == 1
-    assert "is no name of a file in a package" in done.output or "leads out of the package" in done.output
+    result = weldproof("vectors", "check", package)
+    assert result.exit_code == 1
+    assert "is no name of a file in a package" in result.output or "leads out of the package" in result.output

@@ -25,7 +25,7 @@ HOSTILE = (
     "\x1b]0;owned\x07\x1b[2J<script>alert(1)</script>\n::error file=x::owned\n  ::set-output name=a::b\n"
     '##[error]owned ##vso[task.setvariable variable=a]b\r\n"""\n[surfaces.rail]\nrestart = ["touch", "canary"]\n'
 )
-OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]|(?m:^)\s*::[A-Za-z]|##[A-Za-z]*\[")
+OBEYED_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]|(?m:^)\s*::[A-Za-z]|##[A-Za-z]*\[")
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -43,22 +43,22 @@ class Target:
 
     url: str
     folder: Path
-    other: socket.socket
+    other_server: socket.socket
     answer: Answer
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
-    def assert_nothing_happened(self, done: Result) -> None:
+    def assert_nothing_happened(self, result: Result) -> None:
         """See that no other host was asked, no command ran, and nothing printed would be obeyed."""
-        assert done.exit_code in {0, 1, 2, 3}, f"{done.exit_code}: {done.output[-2000:]}"
-        assert SECRET not in done.output
-        assert OBEYED.search(done.output.replace("\t", " ")) is None, OBEYED.search(done.output)
+        assert result.exit_code in {0, 1, 2, 3}, f"{result.exit_code}: {result.output[-2000:]}"
+        assert SECRET not in result.output
+        assert OBEYED_TEXT.search(result.output.replace("\t", " ")) is None, OBEYED_TEXT.search(result.output)
         assert not (self.folder / "canary").exists()
         for path in self.folder.rglob("*"):
             if path.is_file() and path.name != "profile.toml":
                 data = path.read_bytes()
                 assert SECRET.encode() not in (gzip.decompress(data) if path.suffix == ".gz" else data), path
         with pytest.raises(BlockingIOError):
-            self.other.accept()
+            self.other_server.accept()
 
 
 @pytest.fixture
@@ -68,15 +68,15 @@ def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
     for name in ("CANARY_SECRET", "WELDPROOF_HUB_TOKEN", "WELDPROOF_ADMIN_KEY"):
         monkeypatch.setenv(name, SECRET)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        other.setblocking(False)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
 
         class Handler(BaseHTTPRequestHandler):
             def handle_any(self) -> None:
-                made.asked.append(self.headers.get("Authorization", ""))
+                new_target.requests.append(self.headers.get("Authorization", ""))
                 with contextlib.suppress(ValueError, OSError):
                     self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                    made.answer(self)
+                    new_target.answer(self)
 
             do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = do_OPTIONS = handle_any  # noqa: N815
 
@@ -85,11 +85,11 @@ def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         url = f"http://127.0.0.1:{server.server_address[1]}"
-        made = Target(url, tmp_path, other, lambda _: None)
+        new_target = Target(url, tmp_path, listener, lambda _: None)
         (tmp_path / "profile.toml").write_text(profile(url))
         (tmp_path / "key").write_text("ab" * 32)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield made
+        yield new_target
         server.shutdown()
         server.server_close()
 
@@ -111,7 +111,7 @@ def redirect_everything(target: Target, status: int) -> Answer:
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(status)
-        handler.send_header("Location", f"http://127.0.0.1:{target.other.getsockname()[1]}{handler.path}")
+        handler.send_header("Location", f"http://127.0.0.1:{target.other_server.getsockname()[1]}{handler.path}")
         handler.send_header("Content-Length", "0")
         handler.end_headers()
 
@@ -163,7 +163,7 @@ def wordy(target: Target) -> Answer:
         "paths": {f"/pay/v1/{HOSTILE}": {"post": {"operationId": HOSTILE, "summary": HOSTILE}}},
         "services": [service],
         "name": HOSTILE,
-        "url": f"http://127.0.0.1:{target.other.getsockname()[1]}/",
+        "url": f"http://127.0.0.1:{target.other_server.getsockname()[1]}/",
         "status": HOSTILE,
         "error": HOSTILE,
         "message": HOSTILE,
@@ -216,15 +216,15 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("what", ANSWERS)
+@pytest.mark.parametrize("description", ANSWERS)
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_hostile_target_has_no_effect(line: str, what: str, target: Target) -> None:
+def test_a_hostile_target_has_no_effect(line: str, description: str, target: Target) -> None:
     """Its redirects are not followed, its prices not paid, its words not obeyed, its size not read."""
-    target.answer = ANSWERS[what](target)
-    done = CliRunner().invoke(main, line.format(url=target.url).split(), input="")
-    target.assert_nothing_happened(done)
-    made = target.folder / "made.toml"
-    if made.exists():
-        file_text = tomllib.loads(made.read_text())
+    target.answer = ANSWERS[description](target)
+    result = CliRunner().invoke(main, line.format(url=target.url).split(), input="")
+    target.assert_nothing_happened(result)
+    made_file = target.folder / "made.toml"
+    if made_file.exists():
+        file_text = tomllib.loads(made_file.read_text())
         assert all("restart" not in table for table in file_text["surfaces"].values())
         assert "addons" not in file_text

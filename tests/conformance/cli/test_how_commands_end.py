@@ -59,20 +59,20 @@ def test_how_a_command_ends_is_told(monkeypatch: pytest.MonkeyPatch, end: BaseEx
 
 def unread(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command whose standard output is not read."""
-    reading, writing = os.pipe()
+    reading, write_end = os.pipe()
     os.close(reading)
     try:
         return subprocess.run(
             [*WELDPROOF, *words],
             cwd=folder,
-            stdout=writing,
+            stdout=write_end,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
             timeout=_LONG,
         )
     finally:
-        os.close(writing)
+        os.close(write_end)
 
 
 def test_output_that_nobody_reads_changes_no_verdict(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def record_exchange(folder: Path) -> str:
     log.add("run.started", seed=5, options={}, rows=["RAIL-KEY-01"])
     request: dict[str, Any] = {"method": "GET", "url": "http://h/x", "path": "/x", "headers": [], "body": None}
     response = {"status": 200, "headers": [], "body": "", "body_bytes": 0, "milliseconds": 1.0}
-    told = {"request": request, "response": response, "error": None}
-    log.add("exchange", n=1, check=CHECK, ordinal=1, retry=False, **told)
+    exchange_members = {"request": request, "response": response, "error": None}
+    log.add("exchange", n=1, check=CHECK, ordinal=1, retry=False, **exchange_members)
     log.close()
     return "report#1"
 
@@ -110,22 +110,22 @@ def record_exchange(folder: Path) -> str:
 def interrupt_command(folder: Path, words: list[str], ready: Callable[[], bool]) -> tuple[int, str]:
     """Run a command with its temporary files in `folder`, interrupt it once it is ready for that, and wait for it."""
     environment = os.environ | {"TMPDIR": str(folder)}
-    with subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
         ends = time.monotonic() + _LONG
         while not ready():
-            assert running.poll() is None, "it ended by itself"
+            assert process.poll() is None, "it ended by itself"
             assert time.monotonic() < ends, "it never got there"
             time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
-        printed, _ = running.communicate(timeout=_LONG)
-    return running.returncode, printed
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=_LONG)
+    return process.returncode, output
 
 
 def test_130_when_a_replay_is_interrupted_while_its_stack_comes_up(tmp_path: Path) -> None:
     """The stack that it was starting is gone with its folder, and nothing is compared."""
     words = [*WELDPROOF, "replay", record_exchange(tmp_path), "--reference"]
-    code, printed = interrupt_command(tmp_path, words, lambda: any(tmp_path.glob("weldproof-*/rail/*")))
-    assert (code, printed) == (130, "")
+    code, output = interrupt_command(tmp_path, words, lambda: any(tmp_path.glob("weldproof-*/rail/*")))
+    assert (code, output) == (130, "")
     assert not list(tmp_path.glob("weldproof-*"))
     assert find_processes_using(tmp_path) == []
 
@@ -139,17 +139,17 @@ def test_130_when_a_replay_is_interrupted_in_its_check(tmp_path: Path) -> None:
         (tmp_path / "t.toml").write_text(
             f'[surfaces.rail]\nurl = "{url}"\n[claims]\nsurfaces = ["rail"]\nlanes = []\n[budgets]\nrequest = {_LONG}\n'
         )
-        taken: list[socket.socket] = []
+        taken_connections: list[socket.socket] = []
 
-        def asked() -> bool:
+        def is_asked() -> bool:
             with contextlib.suppress(BlockingIOError):
-                taken.append(server.accept()[0])
-            return bool(taken)
+                taken_connections.append(server.accept()[0])
+            return bool(taken_connections)
 
-        code, printed = interrupt_command(tmp_path, [*WELDPROOF, "replay", name, "--config", "t.toml"], asked)
-        for one in taken:
-            one.close()
-    assert (code, printed) == (130, "")
+        code, output = interrupt_command(tmp_path, [*WELDPROOF, "replay", name, "--config", "t.toml"], is_asked)
+        for connection in taken_connections:
+            connection.close()
+    assert (code, output) == (130, "")
     assert find_processes_using(tmp_path) == []
 
 

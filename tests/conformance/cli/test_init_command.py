@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from tests.conformance.served import served
+from tests.conformance.served import serve
 from tests.reserved_port import reserved_port
 
 PATH = "/pay/v1/receipt/verify"
@@ -43,9 +43,9 @@ def rail(body: Any, entry: dict[str, Any], kind: str = "word/payable-svc-receipt
 def test_a_rail_becomes_a_profile(tmp_path: Path) -> None:
     """What it publishes is bound: operations with their bodies, price, scheme and life of a challenge."""
     entry = {"network": "eip155:8453", "scheme": "welded", "maxTimeoutSeconds": 600, "maxAmountRequired": "1000"}
-    with served(rail({"jws": "a.b.c"}, entry)) as there:
-        code, said, profile = run_init(tmp_path, there.url)
-    assert code == 0, said
+    with serve(rail({"jws": "a.b.c"}, entry)) as rail_server:
+        code, output, profile = run_init(tmp_path, rail_server.url)
+    assert code == 0, output
     assert profile["rail"] == {
         "services": {"receipt-verify": PATH},
         "bodies": {"receipt-verify": {"jws": "a.b.c"}},
@@ -61,18 +61,18 @@ def test_a_rail_becomes_a_profile(tmp_path: Path) -> None:
 def test_what_no_profile_can_hold_is_left_open(tmp_path: Path) -> None:
     """Null and lone surrogates, which TOML and UTF-8 lack, and values of another type are not bound."""
     entry = {"network": "base", "scheme": "\ud800", "maxTimeoutSeconds": [600], "maxAmountRequired": {"a": []}}
-    with served(rail({"jws": None}, entry)) as there:
-        code, said, profile = run_init(tmp_path, there.url)
-    assert code == 0, said
+    with serve(rail({"jws": None}, entry)) as rail_server:
+        code, output, profile = run_init(tmp_path, rail_server.url)
+    assert code == 0, output
     assert profile["rail"] == {"services": {"receipt-verify": PATH}, "bodies": {}}
 
 
 def test_an_address_that_nobody_answers_at_is_told(tmp_path: Path) -> None:
     """Nothing is written, and the line says what came of the call."""
     with reserved_port() as port:
-        code, said, profile = run_init(tmp_path, f"http://127.0.0.1:{port}")
+        code, output, profile = run_init(tmp_path, f"http://127.0.0.1:{port}")
     assert (code, profile) == (3, {})
-    assert f"http://127.0.0.1:{port}: cannot connect to 127.0.0.1:{port}: Connection refused" in said
+    assert f"http://127.0.0.1:{port}: cannot connect to 127.0.0.1:{port}: Connection refused" in output
 
 
 def test_a_profile_that_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_a_profile_that_is_there_is_replaced_only_when_asked(tmp_path: Path) -> 
     file = tmp_path / "w.toml"
     file.write_text("# mine\n", "utf-8")
     entry = {"network": "eip155:8453", "scheme": "welded", "maxTimeoutSeconds": 600, "maxAmountRequired": "1000"}
-    with served(rail({"jws": "a.b.c"}, entry)) as there:
-        words = ["init", there.url, "-o", str(file)]
+    with serve(rail({"jws": "a.b.c"}, entry)) as rail_server:
+        words = ["init", rail_server.url, "-o", str(file)]
         kept_run = CliRunner().invoke(main, words)
         assert (kept_run.exit_code, file.read_text("utf-8")) == (2, "# mine\n")
         assert f"{file} exists already; --force replaces it" in kept_run.output
@@ -93,8 +93,17 @@ def test_an_account_that_pays_goes_with_a_limit(tmp_path: Path) -> None:
     """A profile that no command would take is not written; the limit is in each table that names an account."""
     file = tmp_path / "w.toml"
     entry = {"network": "base", "scheme": "x", "maxTimeoutSeconds": 600, "maxAmountRequired": "1"}
-    with served(rail({"jws": "a.b.c"}, entry)) as there:
-        words = ["init", there.url, "-o", str(file), "--base-rpc", "http://127.0.0.1:1", "--base-funder-env", "KEY"]
+    with serve(rail({"jws": "a.b.c"}, entry)) as rail_server:
+        words = [
+            "init",
+            rail_server.url,
+            "-o",
+            str(file),
+            "--base-rpc",
+            "http://127.0.0.1:1",
+            "--base-funder-env",
+            "KEY",
+        ]
         for limit in ([], ["--spending-limit", "5.00"]):
             refused_run = CliRunner().invoke(main, [*words, *limit])
             assert (refused_run.exit_code, "--spending-limit" in refused_run.output, file.exists()) == (2, True, False)
@@ -107,14 +116,14 @@ def test_an_account_that_pays_goes_with_a_limit(tmp_path: Path) -> None:
 def test_the_next_command_takes_the_file_that_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With another file than ./weldproof.toml `run` alone would look elsewhere, and bring up our own stack."""
     monkeypatch.chdir(tmp_path)
-    with served(rail({"jws": "a.b.c"}, {"network": "eip155:8453"})) as there:
-        for words, expected in (
+    with serve(rail({"jws": "a.b.c"}, {"network": "eip155:8453"})) as rail_server:
+        for words, profile_text in (
             ((), "Next: weldproof run\n"),
             (("-o", "our rail.toml"), "Next: weldproof run --config 'our rail.toml'\n"),
         ):
-            result = CliRunner().invoke(main, ["init", there.url, *words])
+            result = CliRunner().invoke(main, ["init", rail_server.url, *words])
             assert result.exit_code == 0, result.output
-            assert result.output.endswith(expected)
+            assert result.output.endswith(profile_text)
 
 
 @pytest.mark.parametrize("level", ["document", "item", "operation"])
@@ -132,9 +141,9 @@ def test_paths_below_servers_are_found_with_their_bodies(tmp_path: Path, level: 
             document |= there_is if level == "document" else {}
         return status, document
 
-    with served(answer) as there:
-        code, said, profile = run_init(tmp_path, there.url)
-    assert code == 0, said
+    with serve(answer) as server:
+        code, output, profile = run_init(tmp_path, server.url)
+    assert code == 0, output
     assert profile["rail"]["services"] == {"receipt-verify": PATH}
     assert profile["rail"]["bodies"] == {"receipt-verify": {"jws": "a.b.c"}}
 
@@ -150,32 +159,32 @@ def test_a_body_that_nobody_vouches_for_is_not_bound(tmp_path: Path) -> None:
             document["paths"][PATH]["post"]["requestBody"]["content"]["application/json"] = {"schema": schema}
         return status, document
 
-    with served(answer) as there:
-        code, said, profile = run_init(tmp_path, there.url)
-    assert code == 0, said
+    with serve(answer) as server:
+        code, output, profile = run_init(tmp_path, server.url)
+    assert code == 0, output
     assert profile["rail"]["bodies"] == {}
-    assert f"no body that {PATH} accepts is known yet: add [rail.bodies] receipt-verify = {{ member = " in said
+    assert f"no body that {PATH} accepts is known yet: add [rail.bodies] receipt-verify = {{ member = " in output
 
 
 def test_a_limit_is_measured_and_written(tmp_path: Path) -> None:
     """An agent that lets forty verifications through gets a pace of its own for them, which a profile reads back."""
-    asked = 0
+    call_count = 0
 
     def answer(method: str, target: str, _: Any, __: bytes) -> tuple[int, Any]:
-        nonlocal asked
+        nonlocal call_count
         if (method, target) == ("POST", "/verify/rfc9421"):
-            asked += 1
-            return (422, {"detail": []}) if asked <= 40 else (429, {"detail": "too many"})
+            call_count += 1
+            return (422, {"detail": []}) if call_count <= 40 else (429, {"detail": "too many"})
         return 404, {}
 
-    with served(answer) as there:
-        code, said, profile = run_init(tmp_path, there.url)
-    assert code == 0, said
+    with serve(answer) as server:
+        code, output, profile = run_init(tmp_path, server.url)
+    assert code == 0, output
     assert set(profile["pace"]["limits"]) == {"POST /verify/rfc9421"}
     assert 20 <= profile["pace"]["limits"]["POST /verify/rfc9421"] <= 40
-    assert "POST /verify/rfc9421" in said
-    assert re.search(r"a whole run calls it about 600 times, \d\d minutes at that pace", said)
-    assert 40 < asked < 60
+    assert "POST /verify/rfc9421" in output
+    assert re.search(r"a whole run calls it about 600 times, \d\d minutes at that pace", output)
+    assert 40 < call_count < 60
     assert profile["pace"]["requests_per_second"] == 10
 
 
@@ -185,11 +194,11 @@ def test_a_target_here_that_limits_nothing_is_asked_without_a_bound(tmp_path: Pa
     def answer(method: str, target: str, _: Any, __: bytes) -> tuple[int, Any]:
         return (422, {"detail": []}) if (method, target) == ("POST", "/verify/rfc9421") else (404, {})
 
-    with served(answer) as there:
-        code, said, profile = run_init(tmp_path, there.url)
-    assert code == 0, said
+    with serve(answer) as server:
+        code, output, profile = run_init(tmp_path, server.url)
+    assert code == 0, output
     assert profile["pace"] == {"requests_per_second": 0.0, "workers": 8}
-    assert "verify_body" in said
+    assert "verify_body" in output
     file_text = (tmp_path / "w.toml").read_text("utf-8")
     assert (
         "# To be said first: unbound: no body is known that verify understands; give [agent] verify_body" in file_text
@@ -199,8 +208,8 @@ def test_a_target_here_that_limits_nothing_is_asked_without_a_bound(tmp_path: Pa
 def test_what_was_not_seen_is_told_and_the_clock_is_written(tmp_path: Path) -> None:
     """Options that nothing shows are not claimed, and a file of seconds is bound for rows about lifetimes."""
     clock, file = tmp_path / "offset", tmp_path / "w.toml"
-    with served(rail({"jws": "a.b.c"}, {"network": "eip155:8453"})) as there:
-        result = CliRunner().invoke(main, ["init", there.url, "-o", str(file), "--clock", str(clock)])
+    with serve(rail({"jws": "a.b.c"}, {"network": "eip155:8453"})) as rail_server:
+        result = CliRunner().invoke(main, ["init", rail_server.url, "-o", str(file), "--clock", str(clock)])
     assert "no agent card was found, so the options rail.agent_card and rail.a2a are not claimed" in result.output
     profile = tomllib.loads(file.read_text("utf-8"))
     assert profile["clock"] == {"offset_file": str(clock)}

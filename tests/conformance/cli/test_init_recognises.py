@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from conformance.cli import main
 from conformance.discovery.operation_presence import NOWHERE
 from conformance.vocabulary.networks import network_named
-from tests.conformance.served import served
+from tests.conformance.served import serve
 from tests.reserved_port import reserved_port
 
 PATH = "/pay/v1/receipt/verify"
@@ -76,10 +76,10 @@ def run_init(folder: Path, *words: str, **environment: str) -> tuple[int, str, d
 def test_what_answers_alike_everywhere_is_no_surface(tmp_path: Path, answer: Any, looks: str) -> None:
     """A page, a redirect and a server that gives the same answer to everything are reported as what they look like."""
     with serve_answers(answer) as url:
-        code, said, profile = run_init(tmp_path, url)
+        code, output, profile = run_init(tmp_path, url)
     assert (code, profile) == (3, {})
-    assert "not a surface that the suite knows" in said
-    assert looks in said
+    assert "not a surface that the suite knows" in output
+    assert looks in output
 
 
 def test_a_gateway_with_receipts_alone_is_one(tmp_path: Path) -> None:
@@ -88,13 +88,13 @@ def test_a_gateway_with_receipts_alone_is_one(tmp_path: Path) -> None:
     def answer(method: str, target: str, _: Any, body: bytes) -> tuple[int, Any]:
         if (method, target) != ("POST", "/v1/receipt/verify"):
             return 404, {"error": "not_found", "message": "There is nothing here."}
-        named = "receipt_jws" in json.loads(body)
-        return 422, {"error": "tampered" if named else "no_receipt", "message": "It does not verify."}
+        has_receipt = "receipt_jws" in json.loads(body)
+        return 422, {"error": "tampered" if has_receipt else "no_receipt", "message": "It does not verify."}
 
-    with served(answer) as there:
-        code, said, profile = run_init(tmp_path, there.url)
-    assert code == 0, said
-    assert profile["surfaces"] == {"gateway": {"url": there.url}}
+    with serve(answer) as server:
+        code, output, profile = run_init(tmp_path, server.url)
+    assert code == 0, output
+    assert profile["surfaces"] == {"gateway": {"url": server.url}}
     assert profile["gateway"]["receipt_member"] == "receipt_jws"
 
 
@@ -115,50 +115,52 @@ def node(answers: Mapping[str, Any]) -> Any:
     """Return what answers as a JSON-RPC node."""
 
     def answer(_: str, __: str, ___: Any, body: bytes) -> tuple[int, Any]:
-        asked = json.loads(body)
-        return 200, {"jsonrpc": "2.0", "id": asked["id"], "result": answers[asked["method"]]}
+        question = json.loads(body)
+        return 200, {"jsonrpc": "2.0", "id": question["id"], "result": answers[question["method"]]}
 
     return answer
 
 
 @pytest.mark.parametrize(
-    ("lane", "key", "told"),
+    ("lane", "key", "node_answers"),
     [
         ("base", "base_sepolia", {"eth_chainId": hex(84532)}),
         ("base", "base_mainnet", {"eth_chainId": hex(8453)}),
         ("solana", "solana_devnet", {"getGenesisHash": "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG"}),
     ],
 )
-def test_the_node_says_which_network_it_serves(tmp_path: Path, lane: str, key: str, told: Mapping[str, Any]) -> None:
+def test_the_node_says_which_network_it_serves(
+    tmp_path: Path, lane: str, key: str, node_answers: Mapping[str, Any]
+) -> None:
     """The profile has the network of the node that was given."""
-    known = network_named(key)
-    assert known is not None
-    with served(rail(known.caip2)) as there, served(node(told)) as chain:
-        code, said, profile = run_init(tmp_path, there.url, f"--{lane}-rpc", chain.url)
-    assert code == 0, said
+    network = network_named(key)
+    assert network is not None
+    with serve(rail(network.caip2)) as rail_server, serve(node(node_answers)) as chain:
+        code, output, profile = run_init(tmp_path, rail_server.url, f"--{lane}-rpc", chain.url)
+    assert code == 0, output
     assert profile["chains"][lane]["network"] == key
 
 
 def test_a_node_of_another_network_than_the_targets_is_told(tmp_path: Path) -> None:
     """The operator reads that payments would go elsewhere."""
-    with served(rail("eip155:8453")) as there, served(node({"eth_chainId": hex(84532)})) as chain:
-        code, said, profile = run_init(tmp_path, there.url, "--base-rpc", chain.url)
+    with serve(rail("eip155:8453")) as rail_server, serve(node({"eth_chainId": hex(84532)})) as chain:
+        code, output, profile = run_init(tmp_path, rail_server.url, "--base-rpc", chain.url)
     assert (code, profile["chains"]["base"]["network"]) == (0, "base_sepolia")
-    assert "serves base_sepolia, and the target offers base_mainnet" in said
+    assert "serves base_sepolia, and the target offers base_mainnet" in output
 
 
 def test_where_the_node_does_not_answer_the_target_says_it(tmp_path: Path) -> None:
     """Its own entries name the network, and the line says that the node was not asked."""
-    with served(rail("eip155:84532")) as there, reserved_port() as port:
-        code, said, profile = run_init(tmp_path, there.url, "--base-rpc", f"http://127.0.0.1:{port}")
+    with serve(rail("eip155:84532")) as rail_server, reserved_port() as port:
+        code, output, profile = run_init(tmp_path, rail_server.url, "--base-rpc", f"http://127.0.0.1:{port}")
     assert (code, profile["chains"]["base"]["network"]) == (0, "base_sepolia")
-    assert "[chains.base] did not report its network" in said
+    assert "[chains.base] did not report its network" in output
 
 
 def test_a_lane_without_a_node_is_drafted_for_the_targets_network(tmp_path: Path) -> None:
     """The commented table names it."""
-    with served(rail("eip155:84532")) as there:
-        run_init(tmp_path, there.url)
+    with serve(rail("eip155:84532")) as rail_server:
+        run_init(tmp_path, rail_server.url)
     assert '# network = "base_sepolia"' in (tmp_path / "w.toml").read_text("utf-8")
 
 
@@ -172,12 +174,12 @@ LINK: dict[str, Any] = {
 }
 
 
-def links(*, documented: bool) -> Any:
+def links(*, is_documented: bool) -> Any:
     """Return what answers as a gateway whose links want a fifth member and another currency."""
     post = {"requestBody": {"content": {"application/json": {"schema": LINK}}}, "responses": {}}
 
     def answer(method: str, target: str, _: Any, body: bytes) -> tuple[int, Any]:
-        if target == "/openapi.json" and documented:
+        if target == "/openapi.json" and is_documented:
             return 200, {"openapi": "3.1.0", "paths": {"/payment-links": {"servers": [{"url": "/v1"}], "post": post}}}
         if (method, target) != ("POST", "/v1/payment-links"):
             return 404, {"error": "not_found", "message": "There is nothing here."}
@@ -198,9 +200,9 @@ def links(*, documented: bool) -> Any:
 
 def test_what_a_link_wants_is_read_in_the_document(tmp_path: Path) -> None:
     """A fifth member, another currency and networks of other names, found and bound."""
-    with served(links(documented=True)) as there:
-        code, said, profile = run_init(tmp_path, there.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
-    assert code == 0, said
+    with serve(links(is_documented=True)) as server:
+        code, output, profile = run_init(tmp_path, server.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
+    assert code == 0, output
     assert profile["gateway"]["currency"] == "EURC"
     assert list(profile["gateway"]["link_body"]) == ["order_id"]
     assert profile["tenants"]["first"]["networks"] == ["base_sepolia", "algo_test"]
@@ -208,19 +210,19 @@ def test_what_a_link_wants_is_read_in_the_document(tmp_path: Path) -> None:
 
 def test_what_a_link_wants_is_told_where_no_document_says_it(tmp_path: Path) -> None:
     """The refusal names the member, and the line the key."""
-    with served(links(documented=False)) as there:
-        code, said, _ = run_init(tmp_path, there.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
-    assert code == 0, said
-    assert "at /order_id; bind [gateway.link_body] order_id" in said
+    with serve(links(is_documented=False)) as server:
+        code, output, _ = run_init(tmp_path, server.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
+    assert code == 0, output
+    assert "at /order_id; bind [gateway.link_body] order_id" in output
 
 
 def test_a_gateways_clock_is_written_once(tmp_path: Path) -> None:
     """Where its file was given no commented table of another stands below."""
     tenant = ("--tenant", f"{ID}=THEIR_KEY")
-    with served(links(documented=True)) as there:
+    with serve(links(is_documented=True)) as server:
         for words, times in (((), 0), (("--clock", str(tmp_path / "offset")), 1)):
-            code, said, profile = run_init(tmp_path, there.url, *tenant, *words, THEIR_KEY="k")
-            assert code == 0, said
+            code, output, profile = run_init(tmp_path, server.url, *tenant, *words, THEIR_KEY="k")
+            assert code == 0, output
             assert len(profile.get("clock", {})) == times
             assert (tmp_path / "w.toml").read_text("utf-8").count("\n# [clock]") == 1 - times
             (tmp_path / "w.toml").unlink()
@@ -228,35 +230,39 @@ def test_a_gateways_clock_is_written_once(tmp_path: Path) -> None:
 
 def test_what_is_answered_where_nothing_is_is_asked_once(tmp_path: Path) -> None:
     """However many operations are looked for, with one set of header fields."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     def answer(method: str, path: str) -> Raw:
-        asked.append(f"{method} {path}")
-        found = method == "POST" and path in {"/v1/payment-links", "/v1/receipt/verify", "/verify/rfc9421"}
-        document = {"error": "validation_failed", "message": "x"} if found else {"error": "not_found", "message": "x"}
-        return (422 if found else 404), {"Content-Type": "application/json"}, json.dumps(document).encode()
+        requests.append(f"{method} {path}")
+        is_found = method == "POST" and path in {"/v1/payment-links", "/v1/receipt/verify", "/verify/rfc9421"}
+        document = (
+            {"error": "validation_failed", "message": "x"} if is_found else {"error": "not_found", "message": "x"}
+        )
+        return (422 if is_found else 404), {"Content-Type": "application/json"}, json.dumps(document).encode()
 
     with serve_answers(answer) as url:
         assert run_init(tmp_path, url)[0] == 0
-    assert asked.count(f"POST {NOWHERE}") == 1
+    assert requests.count(f"POST {NOWHERE}") == 1
 
 
-@pytest.mark.parametrize("others", [(), ("/v1/resources",), ("/compliance/screen",), ("/v1/payment-links",)])
-def test_a_gateway_that_verifies_receipts_alone_claims_so(others: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("other_paths", [(), ("/v1/resources",), ("/compliance/screen",), ("/v1/payment-links",)])
+def test_a_gateway_that_verifies_receipts_alone_claims_so(other_paths: tuple[str, ...], tmp_path: Path) -> None:
     """Any other operation of a gateway makes it a whole one."""
 
     def answer(method: str, path: str) -> Raw:
-        found = method == "POST" and path in {"/v1/receipt/verify", *others}
-        document = {"error": "validation_failed", "message": "x"} if found else {"error": "not_found", "message": "x"}
-        return (422 if found else 404), {"Content-Type": "application/json"}, json.dumps(document).encode()
+        is_found = method == "POST" and path in {"/v1/receipt/verify", *other_paths}
+        document = (
+            {"error": "validation_failed", "message": "x"} if is_found else {"error": "not_found", "message": "x"}
+        )
+        return (422 if is_found else 404), {"Content-Type": "application/json"}, json.dumps(document).encode()
 
     with serve_answers(answer) as url:
-        code, said, profile = run_init(tmp_path, url)
-    assert code == 0, said
+        code, output, profile = run_init(tmp_path, url)
+    assert code == 0, output
     assert profile["claims"] == {
         "surfaces": ["gateway"],
         "lanes": [],
-        "options": [] if others else ["gateway.receipts_only"],
+        "options": [] if other_paths else ["gateway.receipts_only"],
     }
     text = (tmp_path / "w.toml").read_text("utf-8")
-    assert ("[tenants.first]" in text) is bool(others)
+    assert ("[tenants.first]" in text) is bool(other_paths)

@@ -75,14 +75,14 @@ def at_work(folder: Path) -> Callable[[], bool]:
 
 def find_leftovers(folder: Path) -> list[object]:
     """Return what a run has left: processes, folders, and whether a server still listens at its stack's address."""
-    found: list[object] = [*find_processes_using(folder), *folder.glob("weldproof-*"), *folder.glob("wp-*")]
-    begun = read_log(folder / "report" / LOG)[:1]
-    for url in (url for event in begun for url in event["target"]["surfaces"].values()):
+    leftovers: list[object] = [*find_processes_using(folder), *folder.glob("weldproof-*"), *folder.glob("wp-*")]
+    first_events = read_log(folder / "report" / LOG)[:1]
+    for url in (url for event in first_events for url in event["target"]["surfaces"].values()):
         address = urlsplit(url)
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", address.port or 0)) == 0:
-                found.append(url)
-    return found
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", address.port or 0)) == 0:
+                leftovers.append(url)
+    return leftovers
 
 
 def test_the_first_signal_keeps_the_evidence(tmp_path: Path) -> None:

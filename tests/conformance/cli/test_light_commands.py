@@ -29,7 +29,7 @@ HEAVY = frozenset(
 )
 
 # What the options of a command are taken from, or what it cannot tell of without, and what costs little.
-ALLOWED: Mapping[str, frozenset[str]] = {
+ALLOWED_MODULES: Mapping[str, frozenset[str]] = {
     "audit": frozenset({"aiohttp", "asyncio", "cryptography"}),
     "message": frozenset({"cryptography"}),
     "receipt diff": frozenset({"cryptography", "jinja2", "pydantic"}),
@@ -41,9 +41,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "vectors run": frozenset({"asyncio", "uvloop", "jinja2"}),
 }
 # Both hand over to the launcher, which is a program of its own.
-LAUNCHED = ("up", "localnet")
-HELPED = (
-    *(name for name in main.list_commands(click.Context(main)) if name not in LAUNCHED),
+LAUNCHER_COMMANDS = ("up", "localnet")
+HELPED_COMMANDS = (
+    *(name for name in main.list_commands(click.Context(main)) if name not in LAUNCHER_COMMANDS),
     *("receipt inspect", "receipt verify", "receipt diff", "vectors run"),
 )
 
@@ -60,7 +60,7 @@ def run_and_list_imports(*words: str, module: str = "conformance.cli") -> tuple[
 
 
 @pytest.mark.parametrize(
-    ("words", "shown"),
+    ("words", "expected_text"),
     [
         (["--help"], "Run the suite"),
         (["list"], "RAIL-WELD-02"),
@@ -72,23 +72,23 @@ def run_and_list_imports(*words: str, module: str = "conformance.cli") -> tuple[
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_command_that_only_prints_imports_nothing_heavy(words: list[str], shown: str) -> None:
+def test_a_command_that_only_prints_imports_nothing_heavy(words: list[str], expected_text: str) -> None:
     """What is printed from data waits for no SDK, no check and no event loop."""
-    printed, modules = run_and_list_imports(*words)
-    assert shown in printed
+    output, modules = run_and_list_imports(*words)
+    assert expected_text in output
     assert not HEAVY & modules
 
 
-@pytest.mark.parametrize("name", HELPED)
+@pytest.mark.parametrize("name", HELPED_COMMANDS)
 def test_help_waits_for_nothing_that_the_command_needs_at_work(name: str) -> None:
     """The options of a command stand apart from what it imports to do its work."""
-    printed, modules = run_and_list_imports(*name.split(), "--help")
-    assert f" {name} [OPTIONS]" in printed
-    assert (HEAVY - ALLOWED.get(name, frozenset())) & modules == set()
+    output, modules = run_and_list_imports(*name.split(), "--help")
+    assert f" {name} [OPTIONS]" in output
+    assert (HEAVY - ALLOWED_MODULES.get(name, frozenset())) & modules == set()
 
 
 @pytest.mark.parametrize(
-    ("words", "shown", "allowed"),
+    ("words", "expected_text", "allowed_modules"),
     [
         (["--help"], "Start all reference services", set()),
         (["up", "--help"], "Start all reference services", set()),
@@ -96,11 +96,13 @@ def test_help_waits_for_nothing_that_the_command_needs_at_work(name: str) -> Non
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_the_launcher_s_help_waits_for_no_chain(words: list[str], shown: str, allowed: set[str]) -> None:
+def test_the_launcher_s_help_waits_for_no_chain(
+    words: list[str], expected_text: str, allowed_modules: set[str]
+) -> None:
     """What starts nodes and surfaces is imported when one is to be started."""
-    printed, modules = run_and_list_imports(*words, module="localnet.__main__")
-    assert shown in printed
-    assert (HEAVY - allowed) & modules == set()
+    output, modules = run_and_list_imports(*words, module="localnet.__main__")
+    assert expected_text in output
+    assert (HEAVY - allowed_modules) & modules == set()
 
 
 def test_the_help_knows_every_command_without_importing_it() -> None:

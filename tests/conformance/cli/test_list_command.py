@@ -17,7 +17,7 @@ from conformance.engine.check_loading import load_checks
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import WHOLE
 from conformance.ledger import load
-from tests.conformance.described_checks import described
+from tests.conformance.described_checks import describe_checks
 
 
 def run_command(command: click.Command, *words: str) -> tuple[int, str]:
@@ -32,7 +32,7 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
     """Add a check to the catalogue for the time of one test."""
     sentence = "A challenge costs something.\n\nAsks unpaid and expects an amount."
     fix = "Put an amount into each entry."
-    added = CheckDescription(
+    extra_check = CheckDescription(
         "sample_check_of_a_test",
         ("RAIL-402-09",),
         "rail",
@@ -44,13 +44,13 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
         "nowhere.py",
     )
     for module in (list_command, explain, content):
-        monkeypatch.setattr(module, "load_catalogue", lambda: (*load_catalogue(), added))
-    return added.id
+        monkeypatch.setattr(module, "load_catalogue", lambda: (*load_catalogue(), extra_check))
+    return extra_check.id
 
 
 def test_the_catalogue_is_what_the_checks_say_of_themselves() -> None:
     """Each check that registers when it is imported is read from its source, with the same members."""
-    assert described(load_checks()) == load_catalogue()
+    assert describe_checks(load_checks()) == load_catalogue()
 
 
 def test_list_shows_every_requirement() -> None:
@@ -68,22 +68,22 @@ def test_list_filters_are_joined() -> None:
     assert code == 0
     assert rows
     assert {(row["surface"], row["level"], row["decides"]) for row in rows} == {("rail", "SHOULD", False)}
-    _, deciding = run_command(list_command.command, "--deciding", "--json")
-    assert {(row["level"], row["basis"]) for row in json.loads(deciding)} == {
+    _, deciding_rows = run_command(list_command.command, "--deciding", "--json")
+    assert {(row["level"], row["basis"]) for row in json.loads(deciding_rows)} == {
         ("MUST", "stated"),
         ("MUST", "implied"),
         ("MUST", "claimed"),
     }
-    _, laned = run_command(list_command.command, "--lane", "base", "--json")
-    assert {row["lane"] for row in json.loads(laned)} == {"base"}
+    _, lane_rows = run_command(list_command.command, "--lane", "base", "--json")
+    assert {row["lane"] for row in json.loads(lane_rows)} == {"base"}
 
 
 def test_list_names_the_checks_of_a_row(sample_check: str) -> None:
     """A row says which checks decide it, and `--unchecked` leaves it out then."""
     _, output = run_command(list_command.command, "RAIL-402-09", "--json")
     assert sample_check in json.loads(output)[0]["checks"]
-    _, unchecked = run_command(list_command.command, "RAIL-402-09", "--unchecked", "--json")
-    assert json.loads(unchecked) == []
+    _, unchecked_rows = run_command(list_command.command, "RAIL-402-09", "--unchecked", "--json")
+    assert json.loads(unchecked_rows) == []
 
 
 def test_list_leaves_documented_rows_out_of_the_unchecked() -> None:
@@ -102,10 +102,12 @@ def test_list_of_checks_says_what_each_decides(sample_check: str) -> None:
 
 
 @pytest.mark.parametrize("command", [list_command.command, explain.command])
-@pytest.mark.parametrize(("given", "near"), [("RALI-402", "RAIL-402"), ("rail-weld-99", "RAIL-WELD-")])
-def test_an_unknown_id_is_a_usage_error_that_names_the_nearest(command: click.Command, given: str, near: str) -> None:
+@pytest.mark.parametrize(("given_id", "near"), [("RALI-402", "RAIL-402"), ("rail-weld-99", "RAIL-WELD-")])
+def test_an_unknown_id_is_a_usage_error_that_names_the_nearest(
+    command: click.Command, given_id: str, near: str
+) -> None:
     """A typing mistake exits 2 and costs one more look, not a search."""
-    code, output = run_command(command, given)
+    code, output = run_command(command, given_id)
     assert code == 2
     assert "did you mean" in output
     assert near in output

@@ -86,15 +86,15 @@ def test_scripts_read_json_lines(tmp_path: Path) -> None:
         lines = [line(process)]
         ready = json.loads(lines[0])
         assert (ready["event"], ready["header"]) == ("ready", "X-Acme-Signature")
-        for secret, expected in ((SECRET, 200), ("weldw_the-old-one", 200), ("weldw_another", 400)):
-            assert deliver(ready["url"], secret=secret, header=ready["header"]) == expected
+        for secret, expected_status in ((SECRET, 200), ("weldw_the-old-one", 200), ("weldw_another", 400)):
+            assert deliver(ready["url"], secret=secret, header=ready["header"]) == expected_status
         lines += [line(process) for _ in range(3)]
-        told = [json.loads(one) for one in lines[1:]]
-        assert [one["event"] for one in told] == ["delivered", "repeated", "refused"]
-        assert [(one["id"] or "")[:4] for one in told] == ["evt_", "evt_", ""]
-        assert ([one["secret"] for one in told], told[2]["reason"]) == ([1, 2, None], "signature_wrong")
-        assert told[0]["body"]["data"]["amount_pretty"] == "8.41 USDC"
-        with urllib.request.urlopen(ready["effects"].replace("{id}", told[0]["id"]), timeout=600) as answer:
+        reports = [json.loads(one) for one in lines[1:]]
+        assert [one["event"] for one in reports] == ["delivered", "repeated", "refused"]
+        assert [(one["id"] or "")[:4] for one in reports] == ["evt_", "evt_", ""]
+        assert ([one["secret"] for one in reports], reports[2]["reason"]) == ([1, 2, None], "signature_wrong")
+        assert reports[0]["body"]["data"]["amount_pretty"] == "8.41 USDC"
+        with urllib.request.urlopen(ready["effects"].replace("{id}", reports[0]["id"]), timeout=600) as answer:
             assert answer.read() == b"1"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=600)
@@ -111,11 +111,11 @@ def test_readers_get_sentences() -> None:
         assert ready.startswith("Listening at http://127.0.0.1:")
         url = ready.split()[2]
         assert deliver(url) == 200
-        told = line(process)
+        sentence = line(process)
         for part in ("delivered", "200", "evt_11111111", "payment.confirmed", "8.41 USDC", "algorand:testnet", "tx TX"):
-            assert part in told
-        assert "\x1b" not in told
-        assert SECRET not in told
+            assert part in sentence
+        assert "\x1b" not in sentence
+        assert SECRET not in sentence
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=600)
         assert out == "1 delivered, 0 repeated, 0 refused, 0 failed.\n"
@@ -128,8 +128,8 @@ def test_odd_json_is_told_as_json(more: str) -> None:
     body = f'{{"id":"evt_odd","type":"\\ud800","data":{{"more":{more}}}}}'.encode()
     with start_listener("--json", WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
         assert deliver(json.loads(line(process))["url"], body) == 200
-        told = json.loads(line(process), parse_constant=pytest.fail)
-        assert (told["event"], told["id"], bool(told["body"])) == ("delivered", "evt_odd", True)
+        report = json.loads(line(process), parse_constant=pytest.fail)
+        assert (report["event"], report["id"], bool(report["body"])) == ("delivered", "evt_odd", True)
 
 
 def test_a_taken_port_is_a_fault_of_usage() -> None:
@@ -142,7 +142,7 @@ def test_a_taken_port_is_a_fault_of_usage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "variables", "said"),
+    ("words", "variables", "message"),
     [
         ([], {}, "no secret in WELDPROOF_WEBHOOK_SECRET: give --secret-file"),
         (["--secret-env", "OTHER"], {"WELDPROOF_WEBHOOK_SECRET": SECRET}, "no secret in OTHER"),
@@ -156,12 +156,12 @@ def test_a_taken_port_is_a_fault_of_usage() -> None:
         (["--fail-first", "-1"], {"WELDPROOF_WEBHOOK_SECRET": SECRET}, "--fail-first"),
     ],
 )
-def test_what_it_cannot_start_with_is_said(words: list[str], variables: Mapping[str, str], said: str) -> None:
+def test_what_it_cannot_start_with_is_said(words: list[str], variables: Mapping[str, str], message: str) -> None:
     """A missing secret or an option that cannot be used ends with 2 and one sentence, before anything is received."""
     environment = {"WELDPROOF_WEBHOOK_SECRET": None, "OTHER": None, **variables}
     result = CliRunner().invoke(main, ["listen", "--port", "0", *words], env=environment)
     assert result.exit_code == 2
-    assert said in result.output
+    assert message in result.output
     assert SECRET not in result.output
 
 
@@ -174,8 +174,12 @@ def test_a_secret_is_never_an_argument() -> None:
 
 def test_v2_is_checked_by_the_word_of_the_header() -> None:
     """The word of X-<word>-Signature is the word of its key; with another header it must be named to be checked."""
-    for words, expected in (((), 400), (("--service-word", "Acme"), 400), (("--header", "X-Weldproof-Signature"), 200)):
+    for words, expected_status in (
+        ((), 400),
+        (("--service-word", "Acme"), 400),
+        (("--header", "X-Weldproof-Signature"), 200),
+    ):
         with start_listener("--json", *words, WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
             ready = json.loads(line(process))
             assert deliver(ready["url"], header=ready["header"]) == 200
-            assert deliver(ready["url"], header=ready["header"], further=",v2=" + "0" * 96) == expected
+            assert deliver(ready["url"], header=ready["header"], further=",v2=" + "0" * 96) == expected_status

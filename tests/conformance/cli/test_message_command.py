@@ -26,7 +26,7 @@ DID = "did:key:z6MkehRgf7yJbgaGfYsdoAsKdBPE3dj2CYhowQdcjqSJgvVd"
 PLAIN = b'POST /orders?id=7 HTTP/1.1\nHost: API.example.org:443\nContent-Type: application/json\n\n{"a":1}'
 B26 = next(one for one in message_signatures() if "b.2.6" in one.id)
 NOW = ("--now", "1700000000")
-CREATED = ("--created", "1700000000")
+CREATED_OPTION = ("--created", "1700000000")
 
 
 def run_command(*words: object, stdin: bytes = b"", env: dict[str, str] | None = None) -> Result:
@@ -40,20 +40,20 @@ def run_command(*words: object, stdin: bytes = b"", env: dict[str, str] | None =
 def keys(tmp_path: Path) -> Path:
     """A folder with the worked example's key in PEM and as a seed, and the message as a file."""
     pem = serialization.Encoding.PEM
-    form, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    (tmp_path / "private.pem").write_bytes(KEY.private_bytes(pem, form, none))
+    form, no_encryption = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (tmp_path / "private.pem").write_bytes(KEY.private_bytes(pem, form, no_encryption))
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
     (tmp_path / "public.pem").write_bytes(KEY.public_key().public_bytes(pem, spki))
     (tmp_path / "seed").write_bytes(SEED)
-    (tmp_path / "rsa.pem").write_bytes(rsa.generate_private_key(65537, 2048).private_bytes(pem, form, none))
-    (tmp_path / "ec.pem").write_bytes(ec.derive_private_key(5, ec.SECP384R1()).private_bytes(pem, form, none))
+    (tmp_path / "rsa.pem").write_bytes(rsa.generate_private_key(65537, 2048).private_bytes(pem, form, no_encryption))
+    (tmp_path / "ec.pem").write_bytes(ec.derive_private_key(5, ec.SECP384R1()).private_bytes(pem, form, no_encryption))
     (tmp_path / "secret").write_bytes(b"c2VjcmV0\n")
     (tmp_path / "plain.http").write_bytes(PLAIN)
     return tmp_path
 
 
 def sign_message(keys: Path, *more: object, key: str = "private.pem") -> bytes:
-    result = run_command("sign", keys / "plain.http", "--key-file", keys / key, *CREATED, *more)
+    result = run_command("sign", keys / "plain.http", "--key-file", keys / key, *CREATED_OPTION, *more)
     assert result.exit_code == 0, result.output
     return result.stdout_bytes
 
@@ -74,21 +74,21 @@ def test_the_example_of_the_rfc_is_valid_and_a_changed_one_is_not() -> None:
 def test_what_sign_makes_verify_accepts_by_every_form_of_the_key(keys: Path, option: tuple[str, str]) -> None:
     """From a file and from standard input."""
     name, value = option
-    given = (name, keys / value if name == "--key-file" else value)
+    key_option = (name, keys / value if name == "--key-file" else value)
     (keys / "signed.http").write_bytes(sign_message(keys))
-    assert run_command("verify", keys / "signed.http", *given, *NOW).exit_code == 0
-    assert run_command("verify", "-", *given, *NOW, stdin=sign_message(keys)).exit_code == 0
-    assert run_command("verify", *given, *NOW, stdin=sign_message(keys).replace(b"\r\n", b"\n")).exit_code == 0
+    assert run_command("verify", keys / "signed.http", *key_option, *NOW).exit_code == 0
+    assert run_command("verify", "-", *key_option, *NOW, stdin=sign_message(keys)).exit_code == 0
+    assert run_command("verify", *key_option, *NOW, stdin=sign_message(keys).replace(b"\r\n", b"\n")).exit_code == 0
 
 
 def test_sign_covers_what_is_worth_covering_and_adds_a_digest(keys: Path) -> None:
     """P-SG-02 and P-SG-03: components, parameters and their order."""
     message = wire.read(sign_message(keys)).message
-    expected = (
+    expected_components = (
         'sig=("@method" "@authority" "@path" "@query" "content-digest");created=1700000000;expires=1700000300'
         f';keyid="{DID}";alg="ed25519"'
     )
-    assert expected == message.field("signature-input")
+    assert expected_components == message.field("signature-input")
     digest = base64.b64encode(hashlib.sha256(b'{"a":1}').digest()).decode()
     assert f"sha-256=:{digest}:" == message.field("content-digest")
     assert message.body == b'{"a":1}'
@@ -121,14 +121,14 @@ def test_everything_about_a_signature_can_be_chosen(keys: Path) -> None:
 
 def test_without_a_key_sign_makes_one_for_this_message(keys: Path) -> None:
     """Two calls, two keys; the verification key is printed on standard error, the message alone on standard output."""
-    found = []
+    new_keys = []
     for _ in range(2):
         result = run_command("sign", keys / "plain.http")
         did = result.stderr.partition("--did-key ")[2].split()[0]
         assert "the key was generated for this message and deleted" in result.stderr
         assert run_command("verify", "--did-key", did, stdin=result.stdout_bytes).exit_code == 0
-        found.append(did)
-    assert found[0] != found[1]
+        new_keys.append(did)
+    assert new_keys[0] != new_keys[1]
 
 
 def test_other_algorithms_sign_and_verify(keys: Path) -> None:
@@ -136,19 +136,19 @@ def test_other_algorithms_sign_and_verify(keys: Path) -> None:
     for name in ("rsa-pss-sha512", "rsa-v1_5-sha256"):
         raw = sign_message(keys, "--algorithm", name, key="rsa.pem")
         assert run_command("verify", "--key-file", keys / "rsa.pem", *NOW, stdin=raw).exit_code == 0
-        unnamed = sign_message(keys, "--algorithm", name, "--no-alg", key="rsa.pem")
-        given = ("--key-file", keys / "rsa.pem", "--algorithm", name)
-        assert run_command("verify", *given, *NOW, stdin=unnamed).exit_code == 0
+        unnamed_message = sign_message(keys, "--algorithm", name, "--no-alg", key="rsa.pem")
+        key_options = ("--key-file", keys / "rsa.pem", "--algorithm", name)
+        assert run_command("verify", *key_options, *NOW, stdin=unnamed_message).exit_code == 0
     raw = sign_message(keys, key="ec.pem")
     assert "ecdsa-p384-sha384" in run_command("verify", "--key-file", keys / "ec.pem", *NOW, stdin=raw).output
-    by_file = run_command("sign", keys / "plain.http", "--secret-file", keys / "secret", *CREATED).stdout_bytes
+    by_file = run_command("sign", keys / "plain.http", "--secret-file", keys / "secret", *CREATED_OPTION).stdout_bytes
     secret = {"WELDPROOF_HMAC_SECRET": "c2VjcmV0"}
-    by_variable = run_command("sign", keys / "plain.http", *CREATED, env=secret).stdout_bytes
+    by_variable = run_command("sign", keys / "plain.http", *CREATED_OPTION, env=secret).stdout_bytes
     assert by_file == by_variable
     assert run_command("verify", *NOW, stdin=by_file, env=secret).exit_code == 0
     assert run_command("verify", *NOW, stdin=by_file, env={"WELDPROOF_HMAC_SECRET": "b3RoZXI="}).exit_code == 1
     text = (keys / "private.pem").read_text()
-    by_key = run_command("sign", keys / "plain.http", *CREATED, env={"WELDPROOF_SIGNING_KEY": text}).stdout_bytes
+    by_key = run_command("sign", keys / "plain.http", *CREATED_OPTION, env={"WELDPROOF_SIGNING_KEY": text}).stdout_bytes
     assert by_key == sign_message(keys)
     assert sign_message(keys, key="seed") == sign_message(keys)
 
@@ -202,7 +202,9 @@ def test_json_has_the_names_of_the_agents_answers(keys: Path) -> None:
     broken = json.loads(run_command("explain", "--did-key", DID, "--json", stdin=PLAIN).stdout)
     assert (broken["verdict"], broken["error_codes"]) == ("fail", ["missing_signature_input"])
     assert broken["signature_base"] is None
-    made = json.loads(run_command("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED, "--json").stdout)
+    made = json.loads(
+        run_command("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED_OPTION, "--json").stdout
+    )
     assert (made["did_key"], made["public_key_hex"], made["ephemeral"]) == (DID, HEX, False)
     assert made["headers"]["Signature"] == wire.read(raw).message.field("signature")
 
@@ -211,15 +213,17 @@ def test_a_response_is_judged_with_its_request(keys: Path) -> None:
     """Req needs the request, and without it the note says so; a request takes none."""
     answer = keys / "answer.http"
     answer.write_bytes(b"HTTP/1.1 200 OK\nContent-Type: text/plain\n\nhello")
-    related = ("--related-request", keys / "plain.http")
+    related_option = ("--related-request", keys / "plain.http")
     cover = ("--component", "@status", "--component", '"@path";req', "--component", "content-digest")
-    made = run_command("sign", answer, *related, *cover, "--key-file", keys / "seed", *CREATED)
-    assert made.exit_code == 0, made.output
-    assert run_command("verify", *related, "--did-key", DID, *NOW, stdin=made.stdout_bytes).exit_code == 0
-    alone = run_command("explain", "--did-key", DID, *NOW, stdin=made.stdout_bytes)
+    signed_answer = run_command("sign", answer, *related_option, *cover, "--key-file", keys / "seed", *CREATED_OPTION)
+    assert signed_answer.exit_code == 0, signed_answer.output
+    assert (
+        run_command("verify", *related_option, "--did-key", DID, *NOW, stdin=signed_answer.stdout_bytes).exit_code == 0
+    )
+    alone = run_command("explain", "--did-key", DID, *NOW, stdin=signed_answer.stdout_bytes)
     assert (alone.exit_code, "the request that this response answers is not known" in alone.output) == (1, True)
-    assert run_command("verify", *related, "--did-key", DID, stdin=PLAIN).exit_code == 2
-    default = run_command("sign", answer, "--key-file", keys / "seed", *CREATED)
+    assert run_command("verify", *related_option, "--did-key", DID, stdin=PLAIN).exit_code == 2
+    default = run_command("sign", answer, "--key-file", keys / "seed", *CREATED_OPTION)
     assert b'("@status" "content-digest")' in default.stdout_bytes
 
 
@@ -273,8 +277,8 @@ def test_what_cannot_be_used_is_a_usage_error_that_says_what_to_do(
 
 def test_the_same_key_in_two_forms_is_one_key(keys: Path) -> None:
     """Hex and did:key of one key may both be given."""
-    both = ("--public-key-hex", HEX, "--did-key", DID, "--key-file", keys / "public.pem")
-    assert run_command("verify", *both, *NOW, stdin=sign_message(keys)).exit_code == 0
+    key_options = ("--public-key-hex", HEX, "--did-key", DID, "--key-file", keys / "public.pem")
+    assert run_command("verify", *key_options, *NOW, stdin=sign_message(keys)).exit_code == 0
 
 
 def test_a_message_cannot_drive_the_terminal() -> None:
@@ -288,7 +292,9 @@ def test_a_message_cannot_drive_the_terminal() -> None:
 
 def test_output_goes_to_a_file_when_one_is_named(keys: Path) -> None:
     """Then standard output stays empty."""
-    result = run_command("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED, "-o", keys / "out.http")
+    result = run_command(
+        "sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED_OPTION, "-o", keys / "out.http"
+    )
     assert (result.exit_code, result.stdout) == (0, "")
     assert (keys / "out.http").read_bytes() == sign_message(keys)
 
@@ -296,24 +302,24 @@ def test_output_goes_to_a_file_when_one_is_named(keys: Path) -> None:
 def flags(vector: MessageVector, folder: Path) -> list[object]:
     """Return the options that say what a vector's members say."""
     policy, message = vector.policy, message_of(vector.message)
-    given: list[object] = ["--scheme", message.scheme, "--authority", message.authority]
-    given += ["--now", policy.get("now", LATER)]
+    options: list[object] = ["--scheme", message.scheme, "--authority", message.authority]
+    options += ["--now", policy.get("now", LATER)]
     for name, option in (("label", "--label"), ("expected_tag", "--expect-tag"), ("max_age_seconds", "--max-age")):
-        given += [option, policy[name]] if name in policy else []
+        options += [option, policy[name]] if name in policy else []
     for name, option in (("allowed_algorithms", "--allow-algorithm"), ("required_components", "--require")):
-        given += [word for value in policy.get(name, []) for word in (option, value)]
-    given += [] if policy.get("require_content_digest", True) else ["--no-content-digest"]
-    given += ["--allow-empty"] if policy.get("allow_empty_components") else []
+        options += [word for value in policy.get(name, []) for word in (option, value)]
+    options += [] if policy.get("require_content_digest", True) else ["--no-content-digest"]
+    options += ["--allow-empty"] if policy.get("allow_empty_components") else []
     if message.request is not None:
         (folder / "request.http").write_bytes(wire.write(message.request))
-        given += ["--related-request", folder / "request.http"]
+        options += ["--related-request", folder / "request.http"]
     for name, option in (("public_key_hex", "--public-key-hex"), ("did_key", "--did-key")):
-        given += [option, vector.key[name]] if name in vector.key else []
+        options += [option, vector.key[name]] if name in vector.key else []
     for name, option in (("public_key_pem", "--key-file"), ("secret_b64", "--secret-file")):
         if name in vector.key:
             (folder / "key").write_text(vector.key[name])
-            given += [option, folder / "key", *(["--algorithm", vector.key["algorithm"]] if "pem" in name else [])]
-    return given
+            options += [option, folder / "key", *(["--algorithm", vector.key["algorithm"]] if "pem" in name else [])]
+    return options
 
 
 # A command that names no algorithm means any; a raw request has a Host, and room for trailers.
@@ -330,8 +336,8 @@ def test_every_vector_is_judged_as_it_should_be(vector: MessageVector, tmp_path:
     """The command's verdict and codes are the vector's, the message coming in raw."""
     raw = wire.write(message_of(vector.message))
     result = run_command("explain", *flags(vector, tmp_path), "--json", stdin=raw)
-    found = json.loads(result.stdout)
+    document = json.loads(result.stdout)
     usual = (0 if vector.expected.valid else 1, set(vector.expected.codes))
-    assert OTHERWISE.get(vector.id, usual) == (result.exit_code, set(found["error_codes"]))
+    assert OTHERWISE.get(vector.id, usual) == (result.exit_code, set(document["error_codes"]))
     if vector.id not in OTHERWISE:
-        assert vector.signature_base == found["signature_base"]
+        assert vector.signature_base == document["signature_base"]

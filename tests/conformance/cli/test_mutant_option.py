@@ -17,7 +17,7 @@ from tests import prepared
 
 
 @pytest.fixture(autouse=True)
-def asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def asked_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference's own process, which knows its mutants, with its imports done."""
 
     def run(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:

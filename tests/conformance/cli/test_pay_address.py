@@ -14,7 +14,7 @@ from conformance.cli.pay.paid_address import PaidAddress
 from conformance.cli.usage import UsageFault
 from conformance.target import parse
 from tests import prepared
-from tests.conformance.served import served
+from tests.conformance.served import serve
 
 CALL = "/pay/v1/compliance/receipt"
 
@@ -33,35 +33,35 @@ def profile_of(url: str) -> str:
 @pytest.mark.parametrize("path", [CALL, "/checkout/abc"])
 def test_nothing_is_sent_to_another_host_unasked(path: str, tmp_path: Path) -> None:
     """Neither for a call nor for a page; the other host is named, and the option for scripts."""
-    with served(absent) as ours, served(absent) as theirs:
+    with serve(absent) as ours, serve(absent) as theirs:
         (tmp_path / "weldproof.toml").write_text(profile_of(ours.url))
         result = prepared.run("conformance", "pay", theirs.url + path, env=os.environ, cwd=tmp_path, timeout=600)
         assert (result.returncode, ours.calls, theirs.calls) == (1, [], []), result.stderr
         assert f"--allow-host {theirs.url.removeprefix('http://')}" in result.stderr
 
 
-@pytest.mark.parametrize(("typed", "asked"), [(b"y\n", True), (b"\n", False), (b"no\n", False)])
-def test_somebody_at_a_terminal_is_asked_about_another_host(typed: bytes, asked: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("typed_bytes", "is_asked"), [(b"y\n", True), (b"\n", False), (b"no\n", False)])
+def test_somebody_at_a_terminal_is_asked_about_another_host(typed_bytes: bytes, is_asked: bool, tmp_path: Path) -> None:
     """Only after a yes is it asked for anything."""
-    with served(absent) as ours, served(absent) as theirs:
+    with serve(absent) as ours, serve(absent) as theirs:
         (tmp_path / "weldproof.toml").write_text(profile_of(ours.url))
         master, slave = pty.openpty()
         words = [sys.executable, "-m", "conformance", "pay", theirs.url + CALL]
         with subprocess.Popen(words, stdin=slave, stderr=slave, stdout=subprocess.DEVNULL, cwd=tmp_path) as process:
             os.close(slave)
-            shown = b""
-            while b"[y/N]: " not in shown:
-                shown += os.read(master, 1000)
+            output = b""
+            while b"[y/N]: " not in output:
+                output += os.read(master, 1000)
             assert theirs.calls == []
-            os.write(master, typed)
+            os.write(master, typed_bytes)
             process.wait(600)
         os.close(master)
-        assert b"is not a host of the profile" in shown
-        assert (bool(theirs.calls), ours.calls) == (asked, [])
+        assert b"is not a host of the profile" in output
+        assert (bool(theirs.calls), ours.calls) == (is_asked, [])
 
 
 @pytest.mark.parametrize(
-    ("url", "same"),
+    ("url", "is_same"),
     [
         ("http://rail.example/pay/v1/a", True),
         ("http://RAIL.example.:80/pay/v1/a?x=1", True),
@@ -71,9 +71,9 @@ def test_somebody_at_a_terminal_is_asked_about_another_host(typed: bytes, asked:
         ("http://evil/rail.example/pay/v1/a", False),
     ],
 )
-def test_a_host_is_the_profiles_by_scheme_name_and_port(url: str, same: bool) -> None:
+def test_a_host_is_the_profiles_by_scheme_name_and_port(url: str, is_same: bool) -> None:
     """A name in another place of the address is no host."""
-    assert PaidAddress.of(url).is_of(parse(profile_of("http://rail.example"))) is same
+    assert PaidAddress.of(url).is_of(parse(profile_of("http://rail.example"))) is is_same
 
 
 def test_every_name_of_this_machine_is_one_host() -> None:
@@ -96,6 +96,6 @@ def test_another_rail_is_asked_without_this_ones_bindings() -> None:
     profile = parse(profile_of("http://127.0.0.1:8402/prefix/"))
     own = PaidAddress.of("http://localhost:8402/prefix/pay/v1/a?x=1").rail(profile)
     assert (own.surfaces["rail"].url, own.rail) == ("http://localhost:8402/prefix", profile.rail)
-    other = PaidAddress.of("https://other.example/below/pay/v1/a?x=1").rail(profile)
-    assert (other.surfaces["rail"].url, other.rail.bodies) == ("https://other.example/below", None)
+    other_rail = PaidAddress.of("https://other.example/below/pay/v1/a?x=1").rail(profile)
+    assert (other_rail.surfaces["rail"].url, other_rail.rail.bodies) == ("https://other.example/below", None)
     assert PaidAddress.of("https://other.example/x").rail(profile).surfaces["rail"].url == "https://other.example"

@@ -25,7 +25,7 @@ from algosdk.v2client.algod import AlgodClient
 
 from tests import prepared
 from tests.algorand_signing import opt_in, signed_by
-from tests.conformance.served import served
+from tests.conformance.served import serve
 
 USDC = 31566704
 CALL = "/pay/v1/compliance/receipt"
@@ -61,9 +61,9 @@ class Node:
         info: Any = self.algod.account_info(address)
         return next((one["amount"] for one in info["assets"] if one["asset-id"] == asset), 0)
 
-    def send(self, key: str, sent: Any) -> Any:
-        signed = signed_by(key, sent)
-        tx_id = self.algod.send_transaction(signed)
+    def send(self, key: str, transaction_to_send: Any) -> Any:
+        signed_transaction = signed_by(key, transaction_to_send)
+        tx_id = self.algod.send_transaction(signed_transaction)
         return transaction.wait_for_confirmation(self.algod, tx_id, 50)
 
 
@@ -71,7 +71,7 @@ class Node:
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A simulated node with blocks every 20 ms."""
     words = ["--algod-port", "0", "--indexer-port", "0", "--block-seconds", "0.02"]
-    with prepared.serving("sim.algorand", *words) as ready:
+    with prepared.run_ready("sim.algorand", *words) as ready:
         token_file = tmp_path_factory.mktemp("node") / "token"
         token_file.write_text(ready["token"])
         yield Node(ready["algod"], token_file)
@@ -89,8 +89,8 @@ def rail(entry: Mapping[str, Any]) -> Iterator[str]:
             return (200, {}) if headers.get("X-PAYMENT") else (402, {"accepts": [entry]})
         return 404, {}
 
-    with served(answer) as running:
-        yield running.url
+    with serve(answer) as rail_server:
+        yield rail_server.url
 
 
 def make_entry(payee: str, *, asset: int = USDC, amount: int = 50_000) -> dict[str, Any]:
@@ -156,16 +156,18 @@ def test_nine_hundred_usdc_are_not_paid_without_a_question(node: Node, payee: st
     """Above `--max`, 1 USDC by default, nothing is paid if no user can be asked; with the option it is paid."""
     with rail(make_entry(payee, amount=900_000_000)) as url:
         config = profile(tmp_path, url, **by_control(node))
-        refused = pay(tmp_path, url + CALL, config)
-        assert (refused.returncode, node.holds(payee, USDC)) == (1, 0), refused.stderr
-        assert f"900 USDC on algorand_mainnet to {payee} is more than --max 1" in refused.stderr
-        assert "give --max 900" in refused.stderr
+        refusal = pay(tmp_path, url + CALL, config)
+        assert (refusal.returncode, node.holds(payee, USDC)) == (1, 0), refusal.stderr
+        assert f"900 USDC on algorand_mainnet to {payee} is more than --max 1" in refusal.stderr
+        assert "give --max 900" in refusal.stderr
         pay(tmp_path, url + CALL, config, "--max", "900")
         assert node.holds(payee, USDC) == 900_000_000
 
 
-@pytest.mark.parametrize(("typed", "paid"), [(b"y\n", 2_000_000), (b"\n", 0), (b"n\n", 0)])
-def test_somebody_at_a_terminal_is_asked(node: Node, payee: str, tmp_path: Path, typed: bytes, paid: int) -> None:
+@pytest.mark.parametrize(("typed_bytes", "is_paid"), [(b"y\n", 2_000_000), (b"\n", 0), (b"n\n", 0)])
+def test_somebody_at_a_terminal_is_asked(
+    node: Node, payee: str, tmp_path: Path, typed_bytes: bytes, is_paid: int
+) -> None:
     """Only a yes pays; what is asked names the amount, the network and the payee."""
     with rail(make_entry(payee, amount=2_000_000)) as url:
         config = profile(tmp_path, url, **by_control(node))
@@ -173,21 +175,21 @@ def test_somebody_at_a_terminal_is_asked(node: Node, payee: str, tmp_path: Path,
         words = [sys.executable, "-m", "conformance", "pay", url + CALL, "--config", str(config)]
         with subprocess.Popen(words, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL, cwd=tmp_path) as process:
             os.close(theirs)
-            shown = b""
-            while b"[y/N]: " not in shown:
-                shown += os.read(ours, 1000)
-            os.write(ours, typed)
+            output = b""
+            while b"[y/N]: " not in output:
+                output += os.read(ours, 1000)
+            os.write(ours, typed_bytes)
             process.wait(600)
         os.close(ours)
-        assert f"2 USDC on algorand_mainnet to {payee} is more than --max 1".encode() in shown
-        assert node.holds(payee, USDC) == paid
+        assert f"2 USDC on algorand_mainnet to {payee} is more than --max 1".encode() in output
+        assert node.holds(payee, USDC) == is_paid
 
 
 @pytest.mark.parametrize("text", ["1.0000001", "-1", "much", "NaN", "Infinity", ""])
 def test_a_bound_is_an_amount_of_usdc(tmp_path: Path, text: str) -> None:
     """Anything else is a fault of usage, before anything is looked at."""
-    refused = pay(tmp_path, "http://127.0.0.1:9" + CALL, tmp_path / "none.toml", f"--max={text}")
-    assert (refused.returncode, "at most 6 decimals" in refused.stderr) == (2, True), refused.stderr
+    refusal = pay(tmp_path, "http://127.0.0.1:9" + CALL, tmp_path / "none.toml", f"--max={text}")
+    assert (refusal.returncode, "at most 6 decimals" in refusal.stderr) == (2, True), refusal.stderr
 
 
 def test_a_call_is_paid_with_the_query_that_was_typed(node: Node, payee: str, tmp_path: Path) -> None:
@@ -204,14 +206,14 @@ def test_a_limit_of_the_profile_holds_whoever_s_money_it_is(
     node: Node, payee: str, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     """Also where a simulated node gives the money, and whatever `--max` says; at the limit it is paid."""
-    limited = {**by_control(node), "spending_limit": "50000"}
+    limited_chain = {**by_control(node), "spending_limit": "50000"}
     with rail(make_entry(payee, amount=50_001)) as url:
-        refused = pay(tmp_path, url + CALL, profile(tmp_path, url, **limited), *words)
-        assert refused.returncode == 1, refused.stderr
-        assert "0.050001 USDC on algorand_mainnet is more than [chains.algorand] spending_limit, 0.05" in refused.stderr
+        refusal = pay(tmp_path, url + CALL, profile(tmp_path, url, **limited_chain), *words)
+        assert refusal.returncode == 1, refusal.stderr
+        assert "0.050001 USDC on algorand_mainnet is more than [chains.algorand] spending_limit, 0.05" in refusal.stderr
     assert node.holds(payee, USDC) == 0
     with rail(make_entry(payee, amount=50_000)) as url:
-        pay(tmp_path, url + CALL, profile(tmp_path, url, **limited), *words)
+        pay(tmp_path, url + CALL, profile(tmp_path, url, **limited_chain), *words)
     assert node.holds(payee, USDC) == 50_000
 
 
@@ -221,10 +223,10 @@ def test_another_host_is_paid_only_when_it_was_allowed(node: Node, payee: str, t
     with rail(make_entry(payee)) as ours, rail(make_entry(elsewhere)) as theirs:
         config = profile(tmp_path, ours, **by_control(node))
         host = theirs.removeprefix("http://")
-        refused = pay(tmp_path, theirs + CALL, config)
-        assert refused.returncode == 1, refused.stderr
-        assert f"{host} is not a host of the profile (rail {ours})" in refused.stderr
-        assert f"give --allow-host {host}. Nothing was sent or paid" in refused.stderr
+        refusal = pay(tmp_path, theirs + CALL, config)
+        assert refusal.returncode == 1, refusal.stderr
+        assert f"{host} is not a host of the profile (rail {ours})" in refusal.stderr
+        assert f"give --allow-host {host}. Nothing was sent or paid" in refusal.stderr
         pay(tmp_path, theirs + CALL, config, "--allow-host", host)
     assert (node.holds(payee, USDC), node.holds(elsewhere, USDC)) == (0, 50_000)
 
@@ -235,11 +237,11 @@ def dear_asset(node: Node, funder: Funder, payee_key: str, payee: str) -> int:
     node.control(verb="fund", address=maker, amount="10000000")
     node.control(verb="fund", address=payee, amount="10000000")
     params = node.algod.suggested_params()
-    made = transaction.AssetConfigTxn(
+    creation = transaction.AssetConfigTxn(
         maker, params, total=10**15, decimals=8, unit_name="USDC", asset_name="USDC", default_frozen=False,
         strict_empty_address_check=False,
     )  # fmt: skip
-    asset = int(node.send(key, made)["asset-index"])
+    asset = int(node.send(key, creation)["asset-index"])
     for owner, its in ((funder.address, funder.key), (payee, payee_key)):
         node.send(its, transaction.AssetTransferTxn(owner, params, owner, 0, asset))
     node.send(key, transaction.AssetTransferTxn(maker, params, funder.address, 10**9, asset))
@@ -252,9 +254,9 @@ def test_an_account_pays_in_usdc_only_whatever_a_target_names(node: Node, funder
     asset = dear_asset(node, funder, payee_key, payee)
     with rail(make_entry(payee, asset=asset, amount=40_000_000)) as url:
         config = profile(tmp_path, url, **by_funder(node, funder))
-        refused = pay(tmp_path, url + CALL, config, "--max", "100")
-        assert refused.returncode == 1, refused.stderr
-        assert f"asks for the asset {asset}, and USDC of algorand_mainnet is {USDC}" in refused.stderr
+        refusal = pay(tmp_path, url + CALL, config, "--max", "100")
+        assert refusal.returncode == 1, refusal.stderr
+        assert f"asks for the asset {asset}, and USDC of algorand_mainnet is {USDC}" in refusal.stderr
         words = ["run", "RAIL-PAY-05", "--config", str(config), "--report-dir", str(tmp_path / "report")]
         result = prepared.run("conformance", *words, env=os.environ, cwd=tmp_path, timeout=600)
         assert result.returncode == 3, result.stderr
@@ -269,13 +271,13 @@ def test_no_more_leaves_an_account_than_was_agreed(node: Node, funder: Funder, p
         pay(tmp_path, url + CALL, profile(tmp_path, url, **by_funder(node, funder)))
     assert node.holds(payee, USDC) == 50_000
     assert node.holds(funder.address, USDC) == 1_000_000_000 - 50_000
-    moved = [
-        one["txn"]["txn"]["aamt"]
+    payments = [
+        transaction["txn"]["txn"]["aamt"]
         for number in range(1, node.algod.status()["last-round"] + 1)  # type: ignore[call-overload]
-        for one in _transactions(node, number)
-        if one["txn"]["txn"].get("snd") == funder.address and one["txn"]["txn"].get("aamt")
+        for transaction in _transactions(node, number)
+        if transaction["txn"]["txn"].get("snd") == funder.address and transaction["txn"]["txn"].get("aamt")
     ]
-    assert moved == [50_000]
+    assert payments == [50_000]
 
 
 def _transactions(node: Node, number: int) -> list[Any]:
@@ -286,8 +288,8 @@ def _transactions(node: Node, number: int) -> list[Any]:
 def test_an_account_needs_a_limit_on_this_machine_too(node: Node, funder: Funder, tmp_path: Path) -> None:
     """Where the node is says nothing of what its network is worth."""
     config = profile(tmp_path, "http://127.0.0.1:9", algod=node.url, token=node.token_file, funder=funder.file)
-    refused = pay(tmp_path, "http://127.0.0.1:9" + CALL, config)
-    assert (refused.returncode, "spending_limit" in refused.stderr) == (2, True), refused.stderr
+    refusal = pay(tmp_path, "http://127.0.0.1:9" + CALL, config)
+    assert (refusal.returncode, "spending_limit" in refusal.stderr) == (2, True), refusal.stderr
 
 
 def _algod(_: str, path: str, __: Any, ___: bytes) -> tuple[int, Any]:
@@ -296,15 +298,15 @@ def _algod(_: str, path: str, __: Any, ___: bytes) -> tuple[int, Any]:
 
 
 def _evm(_: str, __: str, ___: Any, body: bytes) -> tuple[int, Any]:
-    asked = json.loads(body)
-    found = "0x2105" if asked["method"] == "eth_chainId" else None
-    return 200, {"jsonrpc": "2.0", "id": asked["id"], "result": found}
+    question = json.loads(body)
+    chain_id = "0x2105" if question["method"] == "eth_chainId" else None
+    return 200, {"jsonrpc": "2.0", "id": question["id"], "result": chain_id}
 
 
 def _svm(_: str, __: str, ___: Any, body: bytes) -> tuple[int, Any]:
-    asked = json.loads(body)
-    found = {"getGenesisHash": MAIN_SOLANA}.get(asked["method"])
-    return 200, {"jsonrpc": "2.0", "id": asked["id"], "result": found}
+    question = json.loads(body)
+    genesis_hash = {"getGenesisHash": MAIN_SOLANA}.get(question["method"])
+    return 200, {"jsonrpc": "2.0", "id": question["id"], "result": genesis_hash}
 
 
 def _absent(*_: object) -> tuple[int, Any]:
@@ -321,7 +323,7 @@ def test_a_forwarded_node_of_a_main_network_needs_its_word(lane: str, command: s
     member, answer = NODES[lane]
     (tmp_path / "key").write_text(base64.b64encode(b"\1" * 32).decode())
     with ExitStack() as stack:
-        chain, target = stack.enter_context(served(answer)), stack.enter_context(served(_absent))
+        chain, target = stack.enter_context(serve(answer)), stack.enter_context(serve(_absent))
         text = (
             f'[surfaces.rail]\nurl = "{target.url}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["{lane}"]\n'
             f'[chains.{lane}]\n{member} = "{chain.url}"\nfunder = {{ file = "key" }}\nspending_limit = "1000"\n'
@@ -333,20 +335,20 @@ def test_a_forwarded_node_of_a_main_network_needs_its_word(lane: str, command: s
             "replay": ["replay", f"{_log(tmp_path)}#1"],
         }[command]
         line = [*words, "--config", "target.toml"]
-        refused = prepared.run("conformance", *line, env=os.environ, cwd=tmp_path, timeout=600)
-        assert refused.returncode == 2, refused.stderr
-        assert f"is a node of the main network {lane}_mainnet, as it says itself" in refused.stderr
-        assert "--main-network" in refused.stderr
+        refusal = prepared.run("conformance", *line, env=os.environ, cwd=tmp_path, timeout=600)
+        assert refusal.returncode == 2, refusal.stderr
+        assert f"is a node of the main network {lane}_mainnet, as it says itself" in refusal.stderr
+        assert "--main-network" in refusal.stderr
         assert target.calls == []
 
 
 def test_control_verbs_of_a_main_networks_node_are_left_alone(payee: str, tmp_path: Path) -> None:
     """A real account is behind them, so no option makes them pay."""
-    with served(_algod) as chain, rail(make_entry(payee)) as url:
+    with serve(_algod) as chain, rail(make_entry(payee)) as url:
         config = profile(tmp_path, url, algod=chain.url, control=f"{chain.url}/control")
-        refused = pay(tmp_path, url + CALL, config, "--main-network")
-        assert refused.returncode == 3, refused.stderr
-        assert "real money: nothing is paid there. Give funder and spending_limit instead of control" in refused.stderr
+        refusal = pay(tmp_path, url + CALL, config, "--main-network")
+        assert refusal.returncode == 3, refusal.stderr
+        assert "real money: nothing is paid there. Give funder and spending_limit instead of control" in refusal.stderr
         paths = {path for _, path in chain.calls}
         assert paths <= {"/v2/transactions/params", "/v2/status"}, paths
 

@@ -17,7 +17,7 @@ import pytest
 from eth_account import Account
 
 from tests import prepared
-from tests.conformance.served import Served, served
+from tests.conformance.served import Served, serve
 from tests.reference.rail.base_stack import SimulatedBase
 
 CALL = "/pay/v1/compliance/receipt"
@@ -27,9 +27,9 @@ PRICE = 50_000
 @pytest.fixture
 def chain() -> Iterator[SimulatedBase]:
     """A simulated Base."""
-    made = SimulatedBase()
-    yield made
-    made.stop()
+    new_chain = SimulatedBase()
+    yield new_chain
+    new_chain.stop()
 
 
 @contextmanager
@@ -53,8 +53,8 @@ def rail(chain: SimulatedBase, payee: str, status: int) -> Iterator[Served]:
             return (status, {"error": "down"}) if headers.get("X-PAYMENT") else (402, {"accepts": [entry]})
         return 404, {}
 
-    with served(answer) as running:
-        yield running
+    with serve(answer) as rail_server:
+        yield rail_server
 
 
 @pytest.mark.parametrize(("status", "code"), [(503, 5), (200, 6)])
@@ -66,9 +66,9 @@ def test_an_authorization_that_was_never_used_returns_its_money(
     chain.control("fund", address=funder.address, amount=str(10**18))
     chain.control("mint", address=funder.address, amount="1000000")
     (tmp_path / "key").write_text(bytes(funder.key).hex())
-    with rail(chain, payee, status) as running:
+    with rail(chain, payee, status) as rail_url:
         (tmp_path / "target.toml").write_text(
-            f'[surfaces.rail]\nurl = "{running.url}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["base"]\n'
+            f'[surfaces.rail]\nurl = "{rail_url.url}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["base"]\n'
             f'[chains.base]\nnetwork = "base_mainnet"\nrpc = "{chain.rpc}"\nfunder = {{ file = "key" }}\n'
             'spending_limit = "100000"\n'
         )
@@ -78,7 +78,7 @@ def test_an_authorization_that_was_never_used_returns_its_money(
             env = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "data")}
             return prepared.run("conformance", *line, env=env, cwd=tmp_path, timeout=600)
 
-        result = pay(running.url + CALL)
+        result = pay(rail_url.url + CALL)
         assert result.returncode == code, result.stderr
         document = json.loads(result.stdout)
         assert (document["state"], document["tx_id"]) == ("signed", None)

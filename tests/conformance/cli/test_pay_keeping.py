@@ -33,14 +33,16 @@ from tests.conformance.receipts.offline.signed_receipts import (
     REQUEST as SENT,
 )
 
-ANSWERED = json.dumps({"result": RESULT, "payable_receipt": sign_receipt(PAYABLE)}, indent=2).encode()
-TOLD = {"success": True, "transaction": TX_ID, "network": "eip155:8453"}
+ANSWER_BODY = json.dumps({"result": RESULT, "payable_receipt": sign_receipt(PAYABLE)}, indent=2).encode()
+RAIL_REPORT = {"success": True, "transaction": TX_ID, "network": "eip155:8453"}
 
 
-def make_purchase(*, told: object = TOLD, proof: dict[str, Any] | None = None) -> Purchase:
+def make_purchase(*, rail_report: object = RAIL_REPORT, proof: dict[str, Any] | None = None) -> Purchase:
     """Return the paid call that the tests' receipt is of; by default the rail tells its transaction, as on Base."""
-    headers = CIMultiDict({"PAYMENT-RESPONSE": base64.b64encode(json.dumps(told).encode()).decode()} if told else {})
-    answer = Answer(1, 200, CIMultiDictProxy(headers), ANSWERED)
+    headers = CIMultiDict(
+        {"PAYMENT-RESPONSE": base64.b64encode(json.dumps(rail_report).encode()).decode()} if rail_report else {}
+    )
+    answer = Answer(1, 200, CIMultiDictProxy(headers), ANSWER_BODY)
     operation = Operation("receipt-verify", "http://rail.example" + SENT["path"], SENT["path"], SENT["body"], ())
     extra = {"payment_reference": TOKEN, "service_id": SENT["service_id"]}
     entry = {"network": "eip155:8453", "maxAmountRequired": "10000", "extra": extra}
@@ -54,10 +56,10 @@ def run_verify(*words: object) -> Result:
 
 def kept_in(folder: Path, call: Purchase) -> CallFolder:
     """Keep a call with its receipt."""
-    kept = CallFolder.prepare(folder)
-    kept.keep_call(call, "algorand_mainnet")
+    call_folder = CallFolder.prepare(folder)
+    call_folder.keep_call(call, "algorand_mainnet")
     (folder / RECEIPT).write_text(sign_receipt(PAYABLE) + "\n")
-    return kept
+    return call_folder
 
 
 def test_what_is_kept_verifies_whole(tmp_path: Path) -> None:
@@ -87,9 +89,9 @@ def test_what_is_kept_verifies_whole(tmp_path: Path) -> None:
 def test_what_was_changed_since_is_told(tmp_path: Path, name: str, before: str, after: str, claim: str) -> None:
     """Each file is held against the claim that binds it."""
     folder = tmp_path / "kept"
-    kept = kept_in(folder, make_purchase())
+    call_folder = kept_in(folder, make_purchase())
     (folder / name).write_text((folder / name).read_text().replace(before, after))
-    words = shlex.split(kept.verification_command(folder / RECEIPT, "x") or "")
+    words = shlex.split(call_folder.verification_command(folder / RECEIPT, "x") or "")
     result = run_verify(*words[3:4], *words[6:])
     assert result.exit_code == 1
     outcomes = {one["claim"]: one["outcome"] for one in json.loads(result.stdout)["receipts"][0]["bindings"]}
@@ -100,7 +102,7 @@ def test_the_answer_is_kept_byte_for_byte_and_for_its_owner(tmp_path: Path) -> N
     """The body is what came, and no other user of the machine can read token and request."""
     folder = tmp_path / "kept"
     kept_in(folder, make_purchase())
-    assert (folder / ANSWER).read_bytes() == ANSWERED
+    assert (folder / ANSWER).read_bytes() == ANSWER_BODY
     assert json.loads((folder / REQUEST).read_text())["raw_body"] == '{"jws":"a.b.c"}'
     modes = {stat.S_IMODE((folder / name).stat().st_mode) for name in (REQUEST, ANSWER, SETTLEMENT)}
     assert (modes, stat.S_IMODE(folder.stat().st_mode)) == ({0o600}, 0o700)
@@ -108,9 +110,9 @@ def test_the_answer_is_kept_byte_for_byte_and_for_its_owner(tmp_path: Path) -> N
 
 def test_a_payer_s_own_transaction_needs_no_word_of_the_rail(tmp_path: Path) -> None:
     """On a mined lane the proof names it; if it is named nowhere, nothing is recomputed from it."""
-    kept_in(tmp_path / "mined", make_purchase(told=None, proof={"tx_id": TX_ID}))
+    kept_in(tmp_path / "mined", make_purchase(rail_report=None, proof={"tx_id": TX_ID}))
     assert json.loads((tmp_path / "mined" / SETTLEMENT).read_text())["tx_id"] == TX_ID
-    line = kept_in(tmp_path / "untold", make_purchase(told=None)).verification_command(Path("r"), "x")
+    line = kept_in(tmp_path / "untold", make_purchase(rail_report=None)).verification_command(Path("r"), "x")
     assert line is not None
     assert "--settlement" not in line
     assert CallFolder(tmp_path / "nothing").verification_command(Path("r"), "x") is None

@@ -21,9 +21,11 @@ SLOTS = 3100
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A simulated rail and gateway with one lane, behind proxies."""
-    with world(tmp_path_factory.mktemp("stack"), "--surface", "rail", "--surface", "gateway", "--lane", LANE) as made:
-        yield made
-        made.watch = None
+    with world(
+        tmp_path_factory.mktemp("stack"), "--surface", "rail", "--surface", "gateway", "--lane", LANE
+    ) as new_world:
+        yield new_world
+        new_world.watch = None
 
 
 class Late:
@@ -34,9 +36,9 @@ class Late:
         self._times = times
         self.transactions = 0
 
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, request_seen: Seen) -> bool:
         """Return that nothing is cut off."""
-        if seen.is_transaction and seen.phase == "before":
+        if request_seen.is_transaction and request_seen.phase == "before":
             self.transactions += 1
             if self.transactions <= self._times:
                 verb = {"verb": "advance", "blocks": SLOTS}

@@ -15,18 +15,18 @@ def test_the_paid_of_another_payment_is_not_taken_for_this_one(tmp_path: Path) -
         (tmp_path / name).mkdir()
     with world(tmp_path / "stack", "--surface", "gateway", "--lane", LANE) as stack:
         url, _, _ = stack.link(LANE)
-        first, second, others = Payer(stack, tmp_path / "first"), Payer(stack, tmp_path / "second"), list[int]()
+        first, second, other_payments = Payer(stack, tmp_path / "first"), Payer(stack, tmp_path / "second"), list[int]()
 
-        def watch(seen: Seen) -> bool:
-            if not seen.is_transaction or seen.phase != "before":
+        def watch(request_seen: Seen) -> bool:
+            if not request_seen.is_transaction or request_seen.phase != "before":
                 return False
             stack.watch = None
-            others.append(second.run_command(url).returncode)
+            other_payments.append(second.run_command(url).returncode)
             stack.watch = lambda seen: seen.is_transaction
             return True
 
         stack.watch = watch
         result = first.run_command(url, "--wait", "4")
-        assert others == [0]
+        assert other_payments == [0]
         assert (result.returncode, "perhaps by another payment" in result.stderr) == (5, True), result.stderr
         assert [one["state"] for one in first.records()] == ["signed"]

@@ -19,17 +19,17 @@ LANES = ("algorand", "base", "solana")
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A whole simulated stack behind proxies."""
-    with world(tmp_path_factory.mktemp("stack")) as made:
-        yield made
+    with world(tmp_path_factory.mktemp("stack")) as new_world:
+        yield new_world
 
 
 def at(phase: str, payer: Payer, *, proof: bool = False) -> Watch:
     """Return what kills at the first request with a proof, else at the first with the payment's transaction."""
 
-    def kills(seen: Seen) -> bool:
+    def kills(request_seen: Seen) -> bool:
         # On Solana, an account is opened by a transaction of its own before the payment is signed.
-        is_payment = seen.is_transaction and any(one["state"] == "signed" for one in payer.records())
-        return seen.phase == phase and (seen.has_proof if proof else is_payment)
+        is_payment = request_seen.is_transaction and any(one["state"] == "signed" for one in payer.records())
+        return request_seen.phase == phase and (request_seen.has_proof if proof else is_payment)
 
     return kills
 
@@ -38,10 +38,10 @@ def at_request(number: int, phase: str) -> Watch:
     """Return what kills at one request, counted from 1."""
     count = 0
 
-    def kills(seen: Seen) -> bool:
+    def kills(request_seen: Seen) -> bool:
         nonlocal count
-        count += seen.phase == phase
-        return seen.phase == phase and count == number
+        count += request_seen.phase == phase
+        return request_seen.phase == phase and count == number
 
     return kills
 

@@ -25,7 +25,7 @@ from conformance.cli.pay.payment_file import (
 )
 from conformance.cli.private_files import FileInUse, read_private, write_private
 from conformance.cli.usage import UsageFault
-from tests.conformance.served import Served, served
+from tests.conformance.served import Served, serve
 
 CALL = "/pay/v1/compliance/receipt"
 
@@ -41,8 +41,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def rail() -> Iterator[Served]:
     """A server that knows nothing, and who called it."""
-    with served(lambda *_: (404, {})) as running:
-        yield running
+    with serve(lambda *_: (404, {})) as rail_server:
+        yield rail_server
 
 
 def record(url: str = "http://rail.example" + CALL, **changes: Any) -> PaymentRecord:
@@ -76,26 +76,26 @@ def test_a_file_is_private_and_is_read_as_it_was_written(data: Path) -> None:
     file.close()
     [path] = data.iterdir()
     assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(data.stat().st_mode)) == (0o600, 0o700)
-    found = PaymentFile.open(path)
-    assert found.record == record(last_answer="503", label=file.record.label, made_at=file.record.made_at)
-    found.close()
+    payment_file = PaymentFile.open(path)
+    assert payment_file.record == record(last_answer="503", label=file.record.label, made_at=file.record.made_at)
+    payment_file.close()
 
 
 def test_an_open_payment_is_found_by_its_request(data: Path) -> None:
     """By address and body, under each name of this machine; not by another query, body or path, nor when it is over."""
     url = "http://localhost:8402/pay/v1/x?a=1"
     create(record(url), again=False).close()
-    for same in (url, "http://127.0.0.1:8402/pay/v1/x?a=1"):
-        found = open_payment(same, {"a": 1}, default_body=False)
-        assert found is not None
-        found.close()
-    for other, body, default in (
+    for same_url in (url, "http://127.0.0.1:8402/pay/v1/x?a=1"):
+        payment = open_payment(same_url, {"a": 1}, default_body=False)
+        assert payment is not None
+        payment.close()
+    for other_url, body, default in (
         ("http://localhost:8402/pay/v1/x?a=2", {"a": 1}, False),
         ("http://localhost:8403/pay/v1/x?a=1", {"a": 1}, False),
         (url, {"a": 2}, False),
         (url, None, True),
     ):
-        assert open_payment(other, body, default_body=default) is None
+        assert open_payment(other_url, body, default_body=default) is None
     [path] = data.iterdir()
     file = PaymentFile.open(path)
     file.save(state=State.SERVED)
@@ -148,9 +148,9 @@ def resume(path: Path, rail: Served, *words: str) -> Result:
     return CliRunner().invoke(main, ["pay", "--resume", str(path), "--config", str(config), *words])
 
 
-def write_record(path: Path, found: PaymentRecord, mode: int = 0o600, **changes: Any) -> Path:
+def write_record(path: Path, payment: PaymentRecord, mode: int = 0o600, **changes: Any) -> Path:
     """Write a record, with members changed, as another program may."""
-    path.write_text(json.dumps({**found.model_dump(), **changes}))
+    path.write_text(json.dumps({**payment.model_dump(), **changes}))
     path.chmod(mode)
     return path
 
@@ -213,7 +213,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, rail: Served, text: str) -
 def test_a_file_that_names_another_host_sends_nothing_there(tmp_path: Path, rail: Served, channel: Channel) -> None:
     """Its address is held against the profile as one that is typed: it needs a yes of the user's own."""
     path = "/checkout/abcdefgh" if channel is Channel.CHECKOUT else CALL
-    with served(lambda *_: (404, {})) as elsewhere:
+    with serve(lambda *_: (404, {})) as elsewhere:
         result = resume(write_record(tmp_path / "file.json", record(elsewhere.url + path, channel=channel)), rail)
         host = elsewhere.url.removeprefix("http://")
         assert (elsewhere.calls, rail.calls) == ([], []), result.output
@@ -223,8 +223,8 @@ def test_a_file_that_names_another_host_sends_nothing_there(tmp_path: Path, rail
 
 def test_a_file_alone_never_pays(tmp_path: Path, rail: Served) -> None:
     """One that says that nothing was signed yet ends the command, whatever offer it holds; no option changes that."""
-    found = record(rail.url + CALL, state=State.PREPARED, signed=None)
-    result = resume(write_record(tmp_path / "file.json", found), rail)
+    payment = record(rail.url + CALL, state=State.PREPARED, signed=None)
+    result = resume(write_record(tmp_path / "file.json", payment), rail)
     assert (result.exit_code, rail.calls) == (1, []), result.output
     assert "--resume starts no payment" in result.output
     for words in (("--again",), ("--lane", "base"), ("--body", "{}"), ("--a2a",), (rail.url + CALL,)):
@@ -250,8 +250,8 @@ def test_a_file_without_a_node_of_its_network_is_no_payment_on_another(tmp_path:
 
 def test_text_of_a_file_shows_nothing_that_a_terminal_obeys(tmp_path: Path, rail: Served) -> None:
     """What a stranger wrote is shown visible and on one line."""
-    found = record(rail.url + CALL, payee="\x1b[2J\nNothing to see", network="\x1b]0;x")
-    result = resume(write_record(tmp_path / "file.json", found), rail)
+    payment = record(rail.url + CALL, payee="\x1b[2J\nNothing to see", network="\x1b]0;x")
+    result = resume(write_record(tmp_path / "file.json", payment), rail)
     assert "\x1b" not in result.output
     assert "\\x1b[2J Nothing to see" in result.output
 

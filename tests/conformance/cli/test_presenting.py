@@ -104,12 +104,12 @@ def test_a_task_without_data_is_no_answer() -> None:
 
 def test_a_task_says_when_to_come_back_or_why_it_failed() -> None:
     """`payment-submitted` is "not yet" with its seconds; `payment-failed` ends it with the rail's code."""
-    submitted = status("input-required", **{"x402.payment.status": "payment-submitted"})
-    found = judge_task(task(status=submitted, metadata={"retry_after_seconds": 7}))
+    submitted_status = status("input-required", **{"x402.payment.status": "payment-submitted"})
+    found = judge_task(task(status=submitted_status, metadata={"retry_after_seconds": 7}))
     assert found is not None
     assert (found.verdict, found.wait) == (Verdict.AGAIN, 7)
-    failed = {"x402.payment.status": "payment-failed", "x402.payment.receipts": [{"errorReason": "payment_refunded"}]}
-    found = judge_task(task(status=status("input-required", **failed)))
+    failure = {"x402.payment.status": "payment-failed", "x402.payment.receipts": [{"errorReason": "payment_refunded"}]}
+    found = judge_task(task(status=status("input-required", **failure)))
     assert found is not None
     assert (found.verdict, found.code) == (Verdict.STOP, "payment_refunded")
 
@@ -121,8 +121,8 @@ def test_errors_of_json_rpc_and_http_are_told_apart() -> None:
         return a2a.task_of(answer(http, {"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "x"}}))
 
     assert judge_task(error(-32001)) is None
-    found = {code: judge_task(error(code)) for code in (-32603, -32602)}
-    assert [one.verdict for one in found.values() if one is not None] == [Verdict.AGAIN, Verdict.STOP]
+    hearings = {code: judge_task(error(code)) for code in (-32603, -32602)}
+    assert [one.verdict for one in hearings.values() if one is not None] == [Verdict.AGAIN, Verdict.STOP]
     for code, verdict in ((503, Verdict.AGAIN), (429, Verdict.AGAIN), (404, Verdict.STOP)):
         heard = judge_task(a2a.task_of(answer(code, {"error": "x"}, Retry_After="1")))
         assert heard is not None
@@ -132,7 +132,7 @@ def test_errors_of_json_rpc_and_http_are_told_apart() -> None:
 async def test_no_answer_is_asked_again_until_the_time_is_over() -> None:
     """A wait that would go beyond the end is not begun."""
     faults = [Unreachable("closed"), Throttled("too fast")]
-    kept: list[str] = []
+    kept_answers: list[str] = []
 
     async def once() -> ProofReply:
         if faults:
@@ -140,6 +140,6 @@ async def test_no_answer_is_asked_again_until_the_time_is_over() -> None:
         return ProofReply(Verdict.AGAIN, "503", wait=1000)
 
     loop = asyncio.get_running_loop()
-    heard = await present_until(once, loop.time() + 100, lambda *_: None, kept.append)
+    heard = await present_until(once, loop.time() + 100, lambda *_: None, kept_answers.append)
     assert heard == ProofReply(Verdict.AGAIN, "503", wait=1000)
-    assert kept == ["429: too fast", "no answer: closed", "503"]
+    assert kept_answers == ["429: too fast", "no answer: closed", "503"]

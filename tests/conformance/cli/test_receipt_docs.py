@@ -23,11 +23,11 @@ PAGE = (Path(__file__).parents[3] / "docs" / "receipts.md").read_text("utf-8")
 
 def test_its_options_are_those_of_the_commands() -> None:
     """Every option of inspect and verify is on the page, and every option on the page exists."""
-    known = {option for one in (inspect, verify) for parameter in one.params for option in parameter.opts}
-    paying = set(re.findall(r"(--[a-z][a-z-]+)", " ".join(re.findall(r"weldproof pay\b[^`\n]*", PAGE))))
-    assert paying <= {option for parameter in pay.params for option in parameter.opts}
-    named = set(re.findall(r"(--[a-z][a-z-]+)", PAGE)) - paying
-    assert {option for option in known if option.startswith("--")} == named
+    known_options = {option for one in (inspect, verify) for parameter in one.params for option in parameter.opts}
+    options_of_pay = set(re.findall(r"(--[a-z][a-z-]+)", " ".join(re.findall(r"weldproof pay\b[^`\n]*", PAGE))))
+    assert options_of_pay <= {option for parameter in pay.params for option in parameter.opts}
+    options_named = set(re.findall(r"(--[a-z][a-z-]+)", PAGE)) - options_of_pay
+    assert {option for option in known_options if option.startswith("--")} == options_named
 
 
 def test_its_codes_are_those_of_the_verifier() -> None:
@@ -42,11 +42,11 @@ def test_the_members_for_programs_are_those_that_are_printed(tmp_path: Path) -> 
     """Each table has the members of its command's JSON, no more and no less, and their own members beside them."""
     write_all(tmp_path)
     file = str(tmp_path / "receipt.jws")
-    printed = (
+    members = (
         ("verified", verify, [file, "--key-hex", HEX, "--request", str(tmp_path / "request.json")]),
         ("inspected", inspect, [file]),
     )
-    for title, command, words in printed:
+    for title, command, words in members:
         result = CliRunner().invoke(command, [*words, "--json"])
         receipt = json.loads(result.stdout)["receipts"][0]
         table = PAGE.partition(f"| Member of a receipt, {title} |")[2].partition("\n\n")[0]

@@ -37,13 +37,13 @@ def test_a_receipt_is_explained_and_nothing_is_verified(files: Path) -> None:
 
 def test_every_receipt_of_a_document_is_explained_or_the_one_at_a_place(files: Path) -> None:
     """Named by their places; - is standard input."""
-    both = run_command(files / "answer.json").stdout
-    assert "receipt.jws: payable receipt" in both
-    assert "screening.receipt: compliance receipt" in both
+    both_receipts = run_command(files / "answer.json").stdout
+    assert "receipt.jws: payable receipt" in both_receipts
+    assert "screening.receipt: compliance receipt" in both_receipts
     data = (files / "answer.json").read_bytes()
-    one = run_command("-", "--at", "screening.receipt", stdin=data).stdout
-    assert "screening.receipt: compliance receipt" in one
-    assert "payable" not in one.splitlines()[2]
+    one_receipt = run_command("-", "--at", "screening.receipt", stdin=data).stdout
+    assert "screening.receipt: compliance receipt" in one_receipt
+    assert "payable" not in one_receipt.splitlines()[2]
 
 
 def test_a_malformed_receipt_ends_with_1_and_is_shown_all_the_same(files: Path) -> None:

@@ -17,7 +17,7 @@ from tests.conformance.receipts.offline.signed_receipts import (
     DID_KEY,
     HEX,
     NETWORK,
-    OTHER,
+    OTHER_SIGNER,
     PAYABLE,
     PAYER,
     REQUEST,
@@ -71,7 +71,7 @@ def test_a_receipt_verifies_under_a_key_from_anywhere(files: Path, source: tuple
 
 def test_another_key_does_not_verify_it(files: Path) -> None:
     """Exit code 1, the code, and the steps after the one that failed are skipped."""
-    result = run_command(files / "receipt.jws", "--key-hex", OTHER.raw.hex())
+    result = run_command(files / "receipt.jws", "--key-hex", OTHER_SIGNER.raw.hex())
     assert result.exit_code == 1
     assert result.stdout.startswith("NOT VERIFIED")
     assert "TAMPERED_SIGNATURE: " in result.stdout
@@ -157,11 +157,11 @@ def test_a_body_as_it_was_sent_needs_its_path(files: Path, options: tuple[str, .
 )
 def test_what_differs_ends_with_1_and_its_code(files: Path, options: tuple[str, ...], code: str) -> None:
     """Both values are in the JSON."""
-    given = [str(files / word) if word.endswith(".json") else word for word in options]
-    assert run_command(files / "receipt.jws", *KEY, *given).exit_code == 1
-    found = verify_as_json(files / "receipt.jws", *KEY, *given)
-    assert (found["verified"], found["error_code"]) == (False, code)
-    for one in found["bindings"]:
+    words = [str(files / word) if word.endswith(".json") else word for word in options]
+    assert run_command(files / "receipt.jws", *KEY, *words).exit_code == 1
+    report = verify_as_json(files / "receipt.jws", *KEY, *words)
+    assert (report["verified"], report["error_code"]) == (False, code)
+    for one in report["bindings"]:
         assert set(one) == {"claim", "code", "clause", "outcome", "claimed", "computed", "recipe"}
 
 
@@ -170,8 +170,8 @@ def test_another_recipe_is_named_and_accepted_on_demand(files: Path) -> None:
     raw = (files / "body.json").read_bytes()
     token = sign_receipt({**PAYABLE, "request_hash": f"sha256:{hashlib.sha256(raw).hexdigest()}"}).encode()
     options = ("--request", files / "body.json", "--path", REQUEST["path"])
-    found = verify_as_json("-", *KEY, *options, stdin=token)
-    assert (found["error_code"], found["bindings"][0]["recipe"]) == ("request_hash_differs", "raw-body")
+    report = verify_as_json("-", *KEY, *options, stdin=token)
+    assert (report["error_code"], report["bindings"][0]["recipe"]) == ("request_hash_differs", "raw-body")
     assert "matches by the recipe raw-body, not the profile's" in run_command("-", *KEY, *options, stdin=token).stdout
     assert run_command("-", *KEY, *options, "--any-recipe", stdin=token).exit_code == 0
 
@@ -204,25 +204,29 @@ def test_another_recipe_is_named_and_accepted_on_demand(files: Path) -> None:
 )
 def test_what_cannot_be_used_is_a_fault_of_usage(files: Path, options: tuple[str, ...]) -> None:
     """Exit code 2, nothing on standard output."""
-    given = [str(files / word) if word.endswith((".json", ".jws")) and "/" not in word else word for word in options]
-    result = run_command(files / "receipt.jws", *given)
+    words = [str(files / word) if word.endswith((".json", ".jws")) and "/" not in word else word for word in options]
+    result = run_command(files / "receipt.jws", *words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Error: " in result.stderr
 
 
 def test_json_bears_the_report_of_the_profile(files: Path) -> None:
     """The members of 2.4 with the nine checks; unsigned members are empty."""
-    found = verify_as_json(files / "receipt.jws", *KEY)
-    assert (found["verified"], found["error_code"], found["receipt_kind"]) == (True, None, "payable")
-    assert [check["result"] for check in found["checks"]] == ["pass"] * 9
-    assert len(found["content_hash"]) == 64
-    forged = verify_as_json(files / "receipt.jws", "--key-hex", OTHER.raw.hex())
-    assert (forged["claims"], forged["content_hash"], forged["kid"]) == ({}, None, "56475aa75463474c0285df5dbf2bcab7")
+    report = verify_as_json(files / "receipt.jws", *KEY)
+    assert (report["verified"], report["error_code"], report["receipt_kind"]) == (True, None, "payable")
+    assert [check["result"] for check in report["checks"]] == ["pass"] * 9
+    assert len(report["content_hash"]) == 64
+    forged_report = verify_as_json(files / "receipt.jws", "--key-hex", OTHER_SIGNER.raw.hex())
+    assert (forged_report["claims"], forged_report["content_hash"], forged_report["kid"]) == (
+        {},
+        None,
+        "56475aa75463474c0285df5dbf2bcab7",
+    )
 
 
 def test_one_bad_receipt_of_several_fails_the_whole() -> None:
     """Each is reported by its place."""
-    document = {"good": sign_receipt(PAYABLE), "bad": sign_receipt(PAYABLE, by=OTHER)}
+    document = {"good": sign_receipt(PAYABLE), "bad": sign_receipt(PAYABLE, by=OTHER_SIGNER)}
     result = run_command("-", *KEY, stdin=json.dumps(document).encode())
     assert result.exit_code == 1
     assert "good: verified" in result.stdout

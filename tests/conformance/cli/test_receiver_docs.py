@@ -19,14 +19,14 @@ PAGE = (Path(__file__).parents[3] / "docs" / "receiving-webhooks.md").read_text(
 def test_its_options_are_those_of_the_command() -> None:
     """Every option of `weldproof listen` is on the page, and every option on the page exists."""
     words = set(re.findall(r"(--[a-z][a-z-]+)", CliRunner().invoke(main, ["listen", "--help"]).output)) - {"--help"}
-    told = PAGE.partition("## Testing")[0]
-    assert set(re.findall(r"(--[a-z][a-z-]+)", told)) == words
+    introduction = PAGE.partition("## Testing")[0]
+    assert set(re.findall(r"(--[a-z][a-z-]+)", introduction)) == words
 
 
 def test_its_codes_are_those_of_the_listener() -> None:
     """The codes of refusals with 400 are on the page as they are answered."""
-    told = set(re.findall(r"`([a-z]+_[a-z_]+)`", PAGE.partition("## Testing")[0]))
-    others = {
+    codes = set(re.findall(r"`([a-z]+_[a-z_]+)`", PAGE.partition("## Testing")[0]))
+    other_codes = {
         Reason.METHOD,
         Reason.TOO_LARGE,
         Reason.INCOMPLETE,
@@ -35,15 +35,15 @@ def test_its_codes_are_those_of_the_listener() -> None:
         Reason.CONFIGURED_FAILURE,
         Reason.FORWARD,
     }
-    assert told == {reason.value for reason in set(Reason) - others}
+    assert codes == {reason.value for reason in set(Reason) - other_codes}
     assert f"{MOST_REMEMBERED:,}" in PAGE
 
 
 def test_its_profile_is_one() -> None:
     """The profile on the page can be read, and binds what a receiver under test needs."""
-    found = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    assert found is not None
-    profile = target.parse(found[1])
+    match = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    assert match is not None
+    profile = target.parse(match[1])
     assert profile.webhook.receiver is not None
     assert profile.webhook.receiver.effects is not None
     assert profile.claims_surface("webhooks")

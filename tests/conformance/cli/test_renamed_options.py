@@ -8,14 +8,14 @@ from click.testing import CliRunner
 
 from conformance.cli import replay, run
 
-RENAMED = [
+RENAMED_OPTIONS = [
     (run.command, "--reference", "--own-stack", "own_stack"),
     (run.command, "--compare-with", "--beside", "beside"),
     (replay.command, "--reference", "--own-stack", "own_stack"),
 ]
 
 
-@pytest.mark.parametrize(("command", "new", "old", "name"), RENAMED)
+@pytest.mark.parametrize(("command", "new", "old", "name"), RENAMED_OPTIONS)
 def test_help_shows_the_new_name_only(command: click.Command, new: str, old: str, name: str) -> None:
     """Also after it was asked for once."""
     del name
@@ -25,16 +25,16 @@ def test_help_shows_the_new_name_only(command: click.Command, new: str, old: str
         assert old not in output
 
 
-@pytest.mark.parametrize(("command", "new", "old", "name"), RENAMED)
+@pytest.mark.parametrize(("command", "new", "old", "name"), RENAMED_OPTIONS)
 def test_both_names_say_the_same(command: click.Command, new: str, old: str, name: str) -> None:
     """Help first, so that what is seen is what a process has after it was shown."""
     option = next(one for one in command.params if one.name == name)
     value = [] if isinstance(option, click.Option) and option.is_flag else ["other.toml"]
-    needed = ["report#1"] if command is replay.command else []
+    needed_words = ["report#1"] if command is replay.command else []
     CliRunner().invoke(command, ["--help"])
-    told = [command.make_context("weldproof", [*needed, word, *value]).params for word in (new, old)]
-    assert told[0] == told[1]
-    assert told[0][name]
+    parameters = [command.make_context("weldproof", [*needed_words, word, *value]).params for word in (new, old)]
+    assert parameters[0] == parameters[1]
+    assert parameters[0][name]
 
 
 def test_a_fault_names_the_new_one() -> None:

@@ -29,24 +29,24 @@ lanes = ["algorand"]
 """
 
 
-def record(log: EventLog, verdict: Verdict, body: str, *, n: int = 3, judged: bool = True) -> None:
+def record(log: EventLog, verdict: Verdict, body: str, *, n: int = 3, is_judged: bool = True) -> None:
     """Put a delivery and what it came to into a log."""
     request = {"method": "POST", "url": "http://h/x", "path": "/x", "headers": [], "body": body}
     response = {"status": 204, "headers": [], "body": "", "body_bytes": 0, "milliseconds": 0.0}
     log.add("arrival", n=n, destination="first", request=request, response=response, error=None)
-    if judged:
+    if is_judged:
         judgement = {"expected": "v1", "found": verdict.value, "hint": None, "where": {"lane": "algorand"}}
         log.add("judgement", check=CHECK, row="WH-SIG-04", verdict=verdict.value, exchange=n, **judgement)
 
 
 def run_replay(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, again: Verdict, *options: str, judged: bool = True
+    folder: Path, monkeypatch: pytest.MonkeyPatch, again: Verdict, *options: str, is_judged: bool = True
 ) -> Result:
     """Replay a delivery that failed, with a target on which it now comes to `again`."""
     return again_after(
         folder,
         monkeypatch,
-        lambda log: record(log, Verdict.FAIL, "old", judged=judged),
+        lambda log: record(log, Verdict.FAIL, "old", is_judged=is_judged),
         lambda log: record(log, again, "new", n=8),
         *options,
     )
@@ -60,10 +60,10 @@ def again_after(
     *options: str,
 ) -> Result:
     """Replay number 3 of a run that left `before` in its log, with a target that leaves `after`."""
-    recorded = EventLog(folder / LOG)
-    recorded.add("run.started", seed=5, options={}, rows=["WH-SIG-04"])
-    before(recorded)
-    recorded.close()
+    first_log = EventLog(folder / LOG)
+    first_log.add("run.started", seed=5, options={}, rows=["WH-SIG-04"])
+    before(first_log)
+    first_log.close()
 
     class Again:
         def __init__(self, plan: Plan, profile: Profile, log: EventLog, wallet: Wallet) -> None:
@@ -77,11 +77,11 @@ def again_after(
             after(self._log)
 
     @asynccontextmanager
-    async def opened(_: Profile | None, __: Sequence[str]) -> AsyncIterator[Profile]:
+    async def open_stack(_: Profile | None, __: Sequence[str]) -> AsyncIterator[Profile]:
         yield target.parse(PROFILE)
 
     monkeypatch.setattr(execution, "Run", Again)
-    monkeypatch.setattr(execution, "open_target", opened)
+    monkeypatch.setattr(execution, "open_target", open_stack)
     return CliRunner().invoke(command, [f"{folder}#3", "--reference", *options])
 
 
@@ -99,7 +99,7 @@ def test_a_delivery_is_compared_by_its_verdict(
 
 def test_a_delivery_that_nobody_judged_cannot_be_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no check to run again, and that is said."""
-    result = run_replay(tmp_path, monkeypatch, Verdict.PASS, judged=False)
+    result = run_replay(tmp_path, monkeypatch, Verdict.PASS, is_judged=False)
     assert result.exit_code == Exit.USAGE
     assert "no check judged" in result.output
 

@@ -69,11 +69,11 @@ def run_replay(
     log.add("run.started", run_id="2267c6ff0123abcd", seed=5, options=options, rows=[ROW], target=target_)
     log.add("check.started", check=EARLIER, rows=[])
     log.add("check.finished", check=EARLIER)
-    for one in (*beside, CHECK):
-        log.add("check.started", check=one, rows=[])
+    for check_name in (*beside, CHECK):
+        log.add("check.started", check=check_name, rows=[])
     record(log, *before)
-    for one in (CHECK, *beside):
-        log.add("check.finished", check=one)
+    for check_name in (CHECK, *beside):
+        log.add("check.finished", check=check_name)
     log.add("check.started", check=LATER, rows=[])
     log.close()
     requests: list[Profile | None] = []
@@ -92,13 +92,13 @@ def run_replay(
                 record(self._log, *after, *elsewhere)
 
     @asynccontextmanager
-    async def opened(profile: Profile | None, _: Sequence[str]) -> AsyncIterator[Profile]:
+    async def open_stack(profile: Profile | None, _: Sequence[str]) -> AsyncIterator[Profile]:
         requests.append(profile)
         yield profile or target.parse(PROFILE.format(url="http://own"))
 
     monkeypatch.chdir(folder)
     monkeypatch.setattr(execution, "Run", Again)
-    monkeypatch.setattr(execution, "open_target", opened)
+    monkeypatch.setattr(execution, "open_target", open_stack)
     return CliRunner().invoke(command, [f"{folder}#3{run}", *words]), requests, ran
 
 
@@ -109,8 +109,8 @@ def test_the_target_is_what_the_command_line_names(
     """The line that the run prints names the target by the options that the run was given."""
     (tmp_path / "shop.toml").write_text(PROFILE.format(url="http://shop"))
     (tmp_path / "weldproof.toml").write_text(PROFILE.format(url="http://somebody-else"))
-    done, requests, _ = run_replay(tmp_path, monkeypatch, {"config": "else.toml"}, *words)
-    assert done.exit_code == Exit.PASSED, done.output
+    result, requests, _ = run_replay(tmp_path, monkeypatch, {"config": "else.toml"}, *words)
+    assert result.exit_code == Exit.PASSED, result.output
     assert [one.surfaces["agent"].url for one in requests if one is not None] == ["http://shop"]
 
 
@@ -130,32 +130,32 @@ def test_no_target_is_taken_from_a_log(
 ) -> None:
     """Neither a profile nor an address, a variant or a setting that a log names is used; they are shown."""
     (tmp_path / "shop.toml").write_text(PROFILE.format(url="http://shop"))
-    done, requests, _ = run_replay(tmp_path, monkeypatch, options)
-    assert done.exit_code == Exit.USAGE, done.output
-    assert "the run judged the shop's agent (agent http://shop)" in done.output
-    assert "--config" in done.output
+    result, requests, _ = run_replay(tmp_path, monkeypatch, options)
+    assert result.exit_code == Exit.USAGE, result.output
+    assert "the run judged the shop's agent (agent http://shop)" in result.output
+    assert "--config" in result.output
     assert requests == []
 
 
 def test_a_profile_that_came_with_the_log_is_not_used_unnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stranger's folder may hold a log and a weldproof.toml that fits it, and a profile runs commands."""
     (tmp_path / "weldproof.toml").write_text(PROFILE.format(url="http://shop"))
-    done, requests, _ = run_replay(tmp_path, monkeypatch, {})
-    assert done.exit_code == Exit.USAGE, done.output
-    assert "--config weldproof.toml" in " ".join(done.output.split())
+    result, requests, _ = run_replay(tmp_path, monkeypatch, {})
+    assert result.exit_code == Exit.USAGE, result.output
+    assert "--config weldproof.toml" in " ".join(result.output.split())
     assert requests == []
-    done, requests, _ = run_replay(tmp_path, monkeypatch, {}, "--config", "weldproof.toml")
-    assert done.exit_code == Exit.PASSED, done.output
+    result, requests, _ = run_replay(tmp_path, monkeypatch, {}, "--config", "weldproof.toml")
+    assert result.exit_code == Exit.PASSED, result.output
 
 
 def test_an_exchange_of_another_run_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later run may have been written to the same folder: its exchange of that number is another one."""
-    done, requests, _ = run_replay(tmp_path, monkeypatch, {"own_stack": True}, "--reference", run="@2267c6ff")
-    assert done.exit_code == Exit.PASSED, done.output
+    result, requests, _ = run_replay(tmp_path, monkeypatch, {"own_stack": True}, "--reference", run="@2267c6ff")
+    assert result.exit_code == Exit.PASSED, result.output
     assert requests == [None]
-    done, requests, _ = run_replay(tmp_path, monkeypatch, {"own_stack": True}, run="@7c6ff012")
-    assert done.exit_code == Exit.USAGE
-    assert "the log is of the run 2267c6ff0123abcd, seed 5" in done.output
+    result, requests, _ = run_replay(tmp_path, monkeypatch, {"own_stack": True}, run="@7c6ff012")
+    assert result.exit_code == Exit.USAGE
+    assert "the log is of the run 2267c6ff0123abcd, seed 5" in result.output
     assert requests == []
 
 
@@ -178,8 +178,8 @@ def test_a_breach_is_there_again_where_the_check_says_so(
     code: Exit,
 ) -> None:
     """A corrected breach often keeps its status; only calls without a verdict are compared by that."""
-    done, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference", before=before, after=after)
-    assert done.exit_code == code, done.output
+    result, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference", before=before, after=after)
+    assert result.exit_code == code, result.output
 
 
 @pytest.mark.parametrize(
@@ -190,22 +190,22 @@ def test_a_breach_that_another_check_provokes_is_shown_beside_it(
 ) -> None:
     """A target may do wrong at the call of another check; one that was over before it, or came later, has no part."""
     after = (Verdict.PASS, 200)
-    done, _, seen = run_replay(tmp_path, monkeypatch, {}, "--reference", *words, after=after, beside=[BESIDE])
-    assert done.exit_code == code, done.output
-    assert seen == [ran]
+    result, _, checks_seen = run_replay(tmp_path, monkeypatch, {}, "--reference", *words, after=after, beside=[BESIDE])
+    assert result.exit_code == code, result.output
+    assert checks_seen == [ran]
 
 
 def test_what_comes_out_otherwise_is_said_with_what_to_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Options that were not given, and other places of the check at which the row is broken."""
     after = (Verdict.PASS, 200)
-    done, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference", after=after, elsewhere=["/a", "/a", "/b"])
-    assert done.exit_code == Exit.FAILED
-    lines = done.stderr.splitlines()
+    result, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference", after=after, elsewhere=["/a", "/a", "/b"])
+    assert result.exit_code == Exit.FAILED
+    lines = result.stderr.splitlines()
     assert lines[:2] == [f"{ROW} had this result at another place of the check: path={place}" for place in ("/a", "/b")]
     assert "--tries 20" in lines[2]
     assert "--beside" in lines[2]
-    done, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference", "--tries", "2", after=after)
-    assert "--tries 20" not in done.stderr
-    assert "--beside" in done.stderr
-    done, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference")
-    assert done.stderr == ""
+    result, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference", "--tries", "2", after=after)
+    assert "--tries 20" not in result.stderr
+    assert "--beside" in result.stderr
+    result, _, _ = run_replay(tmp_path, monkeypatch, {}, "--reference")
+    assert result.stderr == ""

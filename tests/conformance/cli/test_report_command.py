@@ -87,16 +87,16 @@ def test_diff_of_a_run_with_itself_finds_nothing(tmp_path: Path, verdict: Verdic
 
 def test_requests_are_compared_by_template(tmp_path: Path) -> None:
     """The same requests exit 0, others exit 1 and are shown with how often each run sent them."""
-    one, other = RunBuilder(ROWS), RunBuilder(ROWS)
-    one.exchange("a_check")
-    other.exchange("a_check")
-    first, second = save_run(tmp_path / "a", one.finish({})), save_run(tmp_path / "b", other.finish({}))
+    first_run, second_run = RunBuilder(ROWS), RunBuilder(ROWS)
+    first_run.exchange("a_check")
+    second_run.exchange("a_check")
+    first, second = save_run(tmp_path / "a", first_run.finish({})), save_run(tmp_path / "b", second_run.finish({}))
     same_run = run_command("requests", first, second)
     assert (same_run.exit_code, same_run.output) == (0, "1 and 1 requests, 0 templates differ\n")
-    another = RunBuilder(ROWS)
-    another.exchange("a_check")
-    another.exchange("a_check")
-    twice = save_run(tmp_path / "c", another.finish({}))
+    third_run = RunBuilder(ROWS)
+    third_run.exchange("a_check")
+    third_run.exchange("a_check")
+    twice = save_run(tmp_path / "c", third_run.finish({}))
     assert "1 → 2  [" in run_command("requests", first, twice).output
     document = json.loads(run_command("requests", first, twice / LOG, "--json").output)["differing"]
     assert [(item["template"][0], item["before"], item["after"]) for item in document] == [("POST", 1, 2)]
@@ -176,7 +176,7 @@ def test_rows_that_a_part_did_not_select_are_not_worse(tmp_path: Path) -> None:
 
 def test_runs_without_a_common_row_are_not_compared(tmp_path: Path) -> None:
     """Nothing that looks like a verdict is said where nothing was compared."""
-    one = save_run(tmp_path / "a", RunBuilder(ROWS[:1]).finish({}))
-    other = save_run(tmp_path / "b", RunBuilder(ROWS[1:]).finish({}))
-    result = run_command("diff", one, other)
+    first_folder = save_run(tmp_path / "a", RunBuilder(ROWS[:1]).finish({}))
+    second_folder = save_run(tmp_path / "b", RunBuilder(ROWS[1:]).finish({}))
+    result = run_command("diff", first_folder, second_folder)
     assert (result.exit_code, "no requirement in common" in result.output) == (2, True)

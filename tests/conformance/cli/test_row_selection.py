@@ -48,18 +48,18 @@ def test_what_nobody_claims_applies_to_nobody() -> None:
     assert {row.id for row in load() if row.since == 2 and explain_absence(row, profile) is None} == set()
     options = tuple(option for option in OPTIONS if option != RECEIPTS_ONLY)
     every = CLAIMS.model_copy(update={"lanes": LANES, "options": options, "specification": "1"})
-    claimed = profile.model_copy(update={"claims": every})
-    assert not [row.id for row in load() if row.since > 1 and explain_absence(row, claimed) is not None]
+    claiming_profile = profile.model_copy(update={"claims": every})
+    assert not [row.id for row in load() if row.since > 1 and explain_absence(row, claiming_profile) is not None]
 
 
 def test_webhooks_bring_the_gateway_up() -> None:
     """Webhooks come with the gateway; the row about rail and agent brings these, too."""
     gateway = ["--surface", "gateway", "--companions"]
     three = ["--surface", "agent", "--surface", "gateway", "--surface", "rail", "--companions"]
-    everything = [*three[:2], "--surface", "control_plane", *three[2:]]
+    all_words = [*three[:2], "--surface", "control_plane", *three[2:]]
     assert list_surface_options(select_ids(["WH-SIG", "WH-BODY"])) == gateway
     assert list_surface_options(select_ids(["WH"])) == three
-    assert list_surface_options(select_ids(["X-NET-01"])) == everything
+    assert list_surface_options(select_ids(["X-NET-01"])) == all_words
     assert list_surface_options(select_ids(["GW-LINK"])) == gateway
     assert list_surface_options(select_ids(["GW-LINK"]), companions=False) == gateway[:-1]
     assert list_surface_options(select_ids(["CP"])) == ["--surface", "control_plane"]
@@ -69,14 +69,14 @@ def test_a_whole_surface_is_driven_by_its_own_document_only() -> None:
     """`run RAIL` sends no generated calls to the gateway; who names the row itself, or everything, gets all of them."""
     profile = Profile(surfaces={name: Surface(url="http://127.0.0.1:9") for name in SURFACES}, claims=CLAIMS)
 
-    def driven(*ids: str) -> set[str]:
+    def list_driven(*ids: str) -> set[str]:
         checks = drop_foreign_documents(select_checks(select_ids(ids), profile), ids)
         return {one.surface for one in checks if "X-OAS-01" in one.rows}
 
-    assert driven("RAIL") == {"rail"}
-    assert driven("gw-", "cp") == {"gateway", "control_plane"}
-    assert driven("RAIL", "X-OAS") == driven() == {"agent", "control_plane", "gateway", "rail"}
-    assert driven("RAIL-402") == set()
+    assert list_driven("RAIL") == {"rail"}
+    assert list_driven("gw-", "cp") == {"gateway", "control_plane"}
+    assert list_driven("RAIL", "X-OAS") == list_driven() == {"agent", "control_plane", "gateway", "rail"}
+    assert list_driven("RAIL-402") == set()
 
 
 def further_lanes(monkeypatch: pytest.MonkeyPatch) -> Profile:
@@ -85,8 +85,8 @@ def further_lanes(monkeypatch: pytest.MonkeyPatch) -> Profile:
         monkeypatch.setitem(FACTS, f"{family}-2", replace(FACTS[family], name=f"{family}-2"))
     lanes, options = tuple(f"{family}-2" for family in FAMILIES), tuple(one for one in OPTIONS if one != RECEIPTS_ONLY)
     claims = CLAIMS.model_copy(update={"lanes": lanes, "options": options})
-    known = Profile(surfaces={name: Surface(url="http://127.0.0.1:9") for name in SURFACES}, claims=CLAIMS)
-    return known.model_copy(update={"claims": claims})
+    known_profile = Profile(surfaces={name: Surface(url="http://127.0.0.1:9") for name in SURFACES}, claims=CLAIMS)
+    return known_profile.model_copy(update={"claims": claims})
 
 
 def beside(profile: Profile, *lanes: str) -> Profile:
@@ -116,15 +116,15 @@ def test_a_row_that_names_a_lane_is_of_its_family(monkeypatch: pytest.MonkeyPatc
     rows = [row for row in load() if row.lane is not None]
     assert {row.id for row in rows if explain_absence(row, further) is not None} == OFFERS
     weld, offer = load()["RAIL-WELD-01"], load()["RAIL-LANE-01"]
-    both = beside(further, "algorand")
-    assert explain_absence(weld, further, ("algorand-2",)) is explain_absence(weld, both, ("algorand-2",)) is None
-    assert explain_absence(weld, both, ("base-2",)) == "this run leaves out the lanes algorand and algorand-2"
-    assert explain_absence(offer, both) is None
-    assert explain_absence(offer, both, ("algorand-2",)) == "this run leaves out the lane algorand"
+    both_lanes = beside(further, "algorand")
+    assert explain_absence(weld, further, ("algorand-2",)) is explain_absence(weld, both_lanes, ("algorand-2",)) is None
+    assert explain_absence(weld, both_lanes, ("base-2",)) == "this run leaves out the lanes algorand and algorand-2"
+    assert explain_absence(offer, both_lanes) is None
+    assert explain_absence(offer, both_lanes, ("algorand-2",)) == "this run leaves out the lane algorand"
     assert explain_absence(offer, further) == "the profile does not claim the lane algorand"
     options = RunOptions(ids=("RAIL-WELD", "RAIL-LANE"), ledger=1, lanes=("algorand-2",))
-    asked = {row.id for row in select_rows(options)}
-    assert {"RAIL-WELD-01", "RAIL-WELD-02", "RAIL-WELD-05"} <= asked
-    assert asked.isdisjoint({"RAIL-LANE-01", "RAIL-WELD-03", "RAIL-WELD-04"})
+    row_ids = {row.id for row in select_rows(options)}
+    assert {"RAIL-WELD-01", "RAIL-WELD-02", "RAIL-WELD-05"} <= row_ids
+    assert row_ids.isdisjoint({"RAIL-LANE-01", "RAIL-WELD-03", "RAIL-WELD-04"})
     ids = {one.id for one in select_checks([weld], further, ("algorand-2",))}
     assert ids == {"note_without_the_token[algorand-2]"}

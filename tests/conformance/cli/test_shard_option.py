@@ -42,8 +42,10 @@ def test_the_parts_merged_are_the_whole_run(tmp_path: Path, version_1: list[str]
     merged_run = CliRunner().invoke(report, ["merge", *folders, "--report-dir", str(tmp_path / "merged")])
     assert (merged_run.exit_code, whole.returncode) == (1, 1), merged_run.output
     assert rows(tmp_path / "merged") == rows(tmp_path / "whole")
-    found, wanted = (count_templates(read_log(tmp_path / name / LOG)) for name in ("merged", "whole"))
-    assert set(found) == set(wanted)
+    merged_templates, whole_templates = (
+        count_templates(read_log(tmp_path / name / LOG)) for name in ("merged", "whole")
+    )
+    assert set(merged_templates) == set(whole_templates)
     parts = [set(rows(tmp_path / number)) for number in "123"]
     assert all(parts)
     assert sum(map(len, parts)) == len(rows(tmp_path / "whole"))

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from conformance.cli.tenant import command
 
 KEY = "weldc_" + "k" * 43
-MADE = {"tenant_id": "t-1", "name": "Shop", "kyc_status": "trial", "api_key": "weld_abc", "key_id": "k-1"}
+TENANT_ANSWER = {"tenant_id": "t-1", "name": "Shop", "kyc_status": "trial", "api_key": "weld_abc", "key_id": "k-1"}
 
 
 class ScriptedGateway:
@@ -23,19 +23,19 @@ class ScriptedGateway:
 
     def __init__(self) -> None:
         self.status = 200
-        self.answer: Any = MADE
+        self.answer: Any = TENANT_ANSWER
         self.asked: list[tuple[str, str, Any]] = []
         self.headers: Mapping[str, str] = {}
-        scripted = self
+        gateway = self
 
         class Handler(BaseHTTPRequestHandler):
             def _serve(self) -> None:
                 data = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-                scripted.asked.append((self.command, self.path, json.loads(data) if data else None))
-                scripted.headers = dict(self.headers)
-                raw = scripted.answer
+                gateway.asked.append((self.command, self.path, json.loads(data) if data else None))
+                gateway.headers = dict(self.headers)
+                raw = gateway.answer
                 body = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
-                self.send_response(scripted.status)
+                self.send_response(gateway.status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -56,11 +56,11 @@ class ScriptedGateway:
 
 
 @pytest.fixture
-def scripted() -> Iterator[ScriptedGateway]:
+def scripted_gateway() -> Iterator[ScriptedGateway]:
     """A gateway."""
-    made = ScriptedGateway()
-    yield made
-    made.close()
+    new_gateway = ScriptedGateway()
+    yield new_gateway
+    new_gateway.close()
 
 
 @pytest.fixture(autouse=True)
@@ -110,51 +110,51 @@ def run_command(gateway: ScriptedGateway | None, *words: str, key: str = KEY) ->
     ],
 )
 def test_each_command_is_one_call_of_the_internal_api(
-    scripted: ScriptedGateway, words: tuple[str, ...], method: str, path: str, body: Any
+    scripted_gateway: ScriptedGateway, words: tuple[str, ...], method: str, path: str, body: Any
 ) -> None:
     """With the key in the Authorization header and nowhere else."""
-    ended_run = run_command(scripted, *words)
+    ended_run = run_command(scripted_gateway, *words)
     assert ended_run.exit_code == 0, ended_run.output
-    assert scripted.asked == [(method, f"/internal/tenants{path}", body)]
+    assert scripted_gateway.asked == [(method, f"/internal/tenants{path}", body)]
     if body is not None:
-        assert list(scripted.asked[0][2]) == list(body)
-    assert scripted.headers["Authorization"] == f"Bearer {KEY}"
+        assert list(scripted_gateway.asked[0][2]) == list(body)
+    assert scripted_gateway.headers["Authorization"] == f"Bearer {KEY}"
     assert KEY not in ended_run.output
 
 
-def test_the_answer_is_shown_for_people_or_as_json(scripted: ScriptedGateway) -> None:
+def test_the_answer_is_shown_for_people_or_as_json(scripted_gateway: ScriptedGateway) -> None:
     """A key is shown with the word that this is the only time; `--json` prints the answer alone."""
-    shown_run = run_command(scripted, "create", "Shop")
+    shown_run = run_command(scripted_gateway, "create", "Shop")
     assert "api_key: weld_abc" in shown_run.stdout
     assert "shown only once" in shown_run.stderr
-    assert json.loads(run_command(scripted, "create", "Shop", "--json").stdout) == MADE
-    scripted.answer = {
+    assert json.loads(run_command(scripted_gateway, "create", "Shop", "--json").stdout) == TENANT_ANSWER
+    scripted_gateway.answer = {
         "networks": {"base_sepolia": {"payout_address": "0x1"}},
         "keys": [{"mode": "test"}],
         "plan": None,
     }
-    lines = run_command(scripted, "show", "t-1").stdout.splitlines()
+    lines = run_command(scripted_gateway, "show", "t-1").stdout.splitlines()
     assert lines == ["networks:", "  base_sepolia payout_address 0x1", "keys:", "  mode test", "plan: -"]
-    scripted.answer = {"destination_id": "d-1", "secret": "weldw_abc"}
-    rotated_run = run_command(scripted, "webhooks", "rotate", "t-1", "d-1")
+    scripted_gateway.answer = {"destination_id": "d-1", "secret": "weldw_abc"}
+    rotated_run = run_command(scripted_gateway, "webhooks", "rotate", "t-1", "d-1")
     assert ("secret: weldw_abc" in rotated_run.stdout, "secret is shown only once" in rotated_run.stderr) == (
         True,
         True,
     )
     attempts = [{"number": 1, "outcome": "status", "status": 500}, {"number": 2, "outcome": "timeout", "status": None}]
-    scripted.answer = {"deliveries": [{"delivery_id": "dlv_1", "events": ["a", "b"], "attempts": attempts}]}
-    lines = run_command(scripted, "webhooks", "deliveries", "t-1").stdout.splitlines()
+    scripted_gateway.answer = {"deliveries": [{"delivery_id": "dlv_1", "events": ["a", "b"], "attempts": attempts}]}
+    lines = run_command(scripted_gateway, "webhooks", "deliveries", "t-1").stdout.splitlines()
     assert lines == [
         "deliveries:",
         "  delivery_id dlv_1, events a b",
         "    number 1, outcome status, status 500",
         "    number 2, outcome timeout",
     ]
-    scripted.status, scripted.answer = 204, b""
-    assert run_command(scripted, "keys", "delete", "t-1", "k-1").stdout == "done\n"
+    scripted_gateway.status, scripted_gateway.answer = 204, b""
+    assert run_command(scripted_gateway, "keys", "delete", "t-1", "k-1").stdout == "done\n"
 
 
-def test_a_refusal_says_why_and_what_to_do(scripted: ScriptedGateway) -> None:
+def test_a_refusal_says_why_and_what_to_do(scripted_gateway: ScriptedGateway) -> None:
     """Exit status 1; the envelope's message, the place of a schema fault, or better advice where we know it."""
     detail = [{"loc": ["body", "base_sepolia"], "msg": "not an address", "type": "x"}]
     for status, answer, sentence in (
@@ -169,30 +169,30 @@ def test_a_refusal_says_why_and_what_to_do(scripted: ScriptedGateway) -> None:
         (302, {}, "302"),
         (500, [], "500"),
     ):
-        scripted.status, scripted.answer = status, answer
-        ended_run = run_command(scripted, "show", "t-1")
+        scripted_gateway.status, scripted_gateway.answer = status, answer
+        ended_run = run_command(scripted_gateway, "show", "t-1")
         assert (ended_run.exit_code, sentence in ended_run.stderr) == (1, True), ended_run.stderr
         assert KEY not in ended_run.output
 
 
-def test_a_gateway_that_does_not_answer_as_one_is_unreachable(scripted: ScriptedGateway) -> None:
+def test_a_gateway_that_does_not_answer_as_one_is_unreachable(scripted_gateway: ScriptedGateway) -> None:
     """Exit status 3: nothing listens there, or something else does."""
-    scripted.answer = b"<html>"
-    assert run_command(scripted, "show", "t-1").exit_code == 3
+    scripted_gateway.answer = b"<html>"
+    assert run_command(scripted_gateway, "show", "t-1").exit_code == 3
     ended_run = run_command(None, "show", "t-1", "--url", "http://127.0.0.1:9")
     assert (ended_run.exit_code, "weldproof up" in ended_run.stderr) == (3, True)
 
 
-def test_the_key_comes_from_a_file_or_the_environment(scripted: ScriptedGateway, tmp_path: Path) -> None:
+def test_the_key_comes_from_a_file_or_the_environment(scripted_gateway: ScriptedGateway, tmp_path: Path) -> None:
     """The file wins; without either, or with an unusable one, it is a fault of usage with what to do."""
     file = tmp_path / "admin_key"
     file.write_text("weldc_file\n")
-    assert run_command(scripted, "show", "t-1", "--admin-key-file", str(file)).exit_code == 0
-    assert scripted.headers["Authorization"] == "Bearer weldc_file"
+    assert run_command(scripted_gateway, "show", "t-1", "--admin-key-file", str(file)).exit_code == 0
+    assert scripted_gateway.headers["Authorization"] == "Bearer weldc_file"
     for key, words in (("", ()), ("two\nlines", ()), (KEY, ("--admin-key-file", str(tmp_path / "none")))):
-        ended_run = run_command(scripted, "show", "t-1", *words, key=key)
+        ended_run = run_command(scripted_gateway, "show", "t-1", *words, key=key)
         assert (ended_run.exit_code, "admin" in ended_run.output) == (2, True)
-        assert len(scripted.asked) == 1
+        assert len(scripted_gateway.asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -206,25 +206,27 @@ def test_the_key_comes_from_a_file_or_the_environment(scripted: ScriptedGateway,
         ("kyc", "t-1", "maybe"),
     ],
 )
-def test_what_cannot_be_asked_is_a_fault_of_usage(scripted: ScriptedGateway, words: tuple[str, ...]) -> None:
+def test_what_cannot_be_asked_is_a_fault_of_usage(scripted_gateway: ScriptedGateway, words: tuple[str, ...]) -> None:
     """Nothing is sent."""
-    assert (run_command(scripted, *words).exit_code, scripted.asked) == (2, [])
+    assert (run_command(scripted_gateway, *words).exit_code, scripted_gateway.asked) == (2, [])
 
 
-def test_the_address_comes_from_the_profile_in_the_working_folder(scripted: ScriptedGateway, tmp_path: Path) -> None:
+def test_the_address_comes_from_the_profile_in_the_working_folder(
+    scripted_gateway: ScriptedGateway, tmp_path: Path
+) -> None:
     """As `weldproof up` writes it; what is said on the command line wins."""
-    (tmp_path / "weldproof.toml").write_text(f'[surfaces.gateway]\nurl = "{scripted.url}/"\n')
+    (tmp_path / "weldproof.toml").write_text(f'[surfaces.gateway]\nurl = "{scripted_gateway.url}/"\n')
     assert run_command(None, "show", "t-1").exit_code == 0
     assert run_command(None, "show", "t-1", "--url", "http://127.0.0.1:9").exit_code == 3
 
 
-def test_what_a_gateway_says_is_shown_as_text(scripted: ScriptedGateway) -> None:
+def test_what_a_gateway_says_is_shown_as_text(scripted_gateway: ScriptedGateway) -> None:
     """Names, codes and values of a hostile gateway never reach the terminal as commands."""
     hostile = "\x1b[2J\x1b]0;x\x07\u202e"
-    scripted.answer = {hostile: hostile, "keys": [{hostile: hostile}], "hosts": {hostile: hostile}}
-    shown_run = run_command(scripted, "show", "t-1")
-    scripted.status, scripted.answer = 409, {"error": hostile, "message": hostile}
-    refused_run = run_command(scripted, "show", "t-1")
-    for done in (shown_run, refused_run):
-        assert "\\x1b[2J" in done.output
-        assert not {"\x1b", "\x07", "\u202e"} & set(done.output), done.output
+    scripted_gateway.answer = {hostile: hostile, "keys": [{hostile: hostile}], "hosts": {hostile: hostile}}
+    shown_run = run_command(scripted_gateway, "show", "t-1")
+    scripted_gateway.status, scripted_gateway.answer = 409, {"error": hostile, "message": hostile}
+    refused_run = run_command(scripted_gateway, "show", "t-1")
+    for result in (shown_run, refused_run):
+        assert "\\x1b[2J" in result.output
+        assert not {"\x1b", "\x07", "\u202e"} & set(result.output), result.output

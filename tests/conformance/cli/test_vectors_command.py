@@ -33,17 +33,17 @@ def unpack(place: Path) -> Path:
 
 def test_list_shows_families_and_their_numbers() -> None:
     """Version, and a line a family with its title."""
-    code, told = run_command("list")
+    code, output = run_command("list")
     assert code == 0
-    assert vectors.package().version in told.splitlines()[0]
+    assert vectors.package().version in output.splitlines()[0]
     for name, family in vectors.package().families.items():
-        line = next(line for line in told.splitlines() if line.startswith(name))
+        line = next(line for line in output.splitlines() if line.startswith(name))
         assert line.endswith(family.title)
         assert str(len(vectors.of_family(name))) in line.split()
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "is_wanted"),
     [
         (["rfc9421/digest/missing"], lambda one: one.id.startswith("rfc9421/digest/missing")),
         (["rfc9421/*/small-order/*"], lambda one: "/small-order/" in one.id and one.family == "message_signatures"),
@@ -51,30 +51,30 @@ def test_list_shows_families_and_their_numbers() -> None:
         (["--row", "agent-verify-01"], lambda one: "AGENT-VERIFY-01" in one.requirements),
     ],
 )
-def test_list_chooses(words: list[str], wanted: object) -> None:
+def test_list_chooses(words: list[str], is_wanted: object) -> None:
     """By id, pattern, family and row; as text a line a vector, as JSON with what is expected."""
-    chosen = [one.id for one in vectors.package().vectors if wanted(one)]  # type: ignore[operator]
-    code, told = run_command("list", *words)
-    assert (code, len(told.splitlines())) == (0, len(chosen))
+    chosen_ids = [one.id for one in vectors.package().vectors if is_wanted(one)]  # type: ignore[operator]
+    code, output = run_command("list", *words)
+    assert (code, len(output.splitlines())) == (0, len(chosen_ids))
     document = json.loads(run_command("list", *words, "--json")[1])["vectors"]
-    assert chosen == [one["id"] for one in document]
+    assert chosen_ids == [one["id"] for one in document]
     assert {"valid", "stage", "codes", "values"} == set(document[0]["expected"])
 
 
 def test_what_is_not_there_is_said() -> None:
     """Usage, with what to do."""
     for words in (["list", "nothing/such"], ["show", "nothing/such"]):
-        code, told = run_command(*words)
+        code, output = run_command(*words)
         assert code == 2
-        assert "weldproof vectors list --each" in told
+        assert "weldproof vectors list --each" in output
 
 
 def test_show_tells_everything() -> None:
     """What is asked and what is expected, as it stands in the file."""
-    one = vectors.of_family("message_signatures")[0]
-    code, told = run_command("show", one.id)
-    document = json.loads(told)
-    assert (code, document["input"], document["why"]) == (0, one.input, one.why)
+    vector = vectors.of_family("message_signatures")[0]
+    code, output = run_command("show", vector.id)
+    document = json.loads(output)
+    assert (code, document["input"], document["why"]) == (0, vector.input, vector.why)
 
 
 def test_check_says_whole_and_what_is_wrong(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ def test_check_says_whole_and_what_is_wrong(tmp_path: Path) -> None:
     assert run_command("check", folder) == (0, "whole\n")
     path = next((folder / "receipts").glob("*.json"))
     path.write_bytes(path.read_bytes().replace(b'"why"', b'"wyh"', 1))
-    code, told = run_command("check", folder)
-    assert (code, f"receipts/{path.name} is not the file of the manifest" in told) == (1, True)
+    code, output = run_command("check", folder)
+    assert (code, f"receipts/{path.name} is not the file of the manifest" in output) == (1, True)
     assert json.loads(run_command("check", folder, "--json")[1])["whole"] is False
     manifest = json.loads((folder / "manifest.json").read_text("ascii"))
     manifest["files"][f"receipts/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -93,8 +93,8 @@ def test_check_says_whole_and_what_is_wrong(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'"wyh"', b'"why"', 1).replace(b'"doors": [', b'"doors": ["moon", ', 1))
     manifest["files"][f"receipts/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    code, told = run_command("check", folder)
-    assert (code, "moon" in told) == (1, True)
+    code, output = run_command("check", folder)
+    assert (code, "moon" in output) == (1, True)
     assert run_command("check", tmp_path)[0] == 1
 
 

@@ -29,7 +29,9 @@ def respond(asked):
         answer = {"n": asked["n"], "verdict": "valid", "values": {"half": 0}}
     say(answer)
 """
-KNOWN = '[[explained]]\nid = "numbers/parity/odd/n[13]"\nresult = "accepts"\nreason = "small odd numbers look even"\n'
+KNOWN_EXPLANATION = (
+    '[[explained]]\nid = "numbers/parity/odd/n[13]"\nresult = "accepts"\nreason = "small odd numbers look even"\n'
+)
 
 
 def invoke(*words: object) -> Result:
@@ -61,21 +63,23 @@ def test_a_right_verifier_passes_and_a_wrong_one_fails(folder: Path, tmp_path: P
 def test_explanations_are_checked_both_ways(folder: Path, tmp_path: Path) -> None:
     """What is explained passes; when the verifier is mended, its entry fails the run until it is taken out."""
     file = tmp_path / "known.toml"
-    file.write_text(KNOWN, "utf-8")
-    known = invoke("run", "--package", folder, "--explained", file, *program(tmp_path, WRONG))
-    assert known.exit_code == 0, known.output
-    assert "10 of 12 agree, 2 explained" in known.stdout
-    mended = invoke("run", "--package", folder, "--explained", file, *program(tmp_path))
-    assert mended.exit_code == 1
-    assert "rotten  numbers/parity/odd/n[13] = accepts" in mended.stdout
+    file.write_text(KNOWN_EXPLANATION, "utf-8")
+    known_result = invoke("run", "--package", folder, "--explained", file, *program(tmp_path, WRONG))
+    assert known_result.exit_code == 0, known_result.output
+    assert "10 of 12 agree, 2 explained" in known_result.stdout
+    mended_result = invoke("run", "--package", folder, "--explained", file, *program(tmp_path))
+    assert mended_result.exit_code == 1
+    assert "rotten  numbers/parity/odd/n[13] = accepts" in mended_result.stdout
     part = invoke("run", "--package", folder, "--explained", file, "--family", "words", *program(tmp_path))
     assert part.exit_code == 0, part.output
 
 
 def test_what_the_profile_decides_counts_where_it_is_asked_for(tmp_path: Path) -> None:
     """Shown in any case."""
-    pinned = [number(1, pinned=["valid", "stage", "codes"]), number(2), number(5)]
-    folder = write_package(tmp_path / "package", Package("1.0.0", {"numbers": FAMILIES["numbers"]}, tuple(pinned)))
+    pinned_vectors = [number(1, pinned_members=["valid", "stage", "codes"]), number(2), number(5)]
+    folder = write_package(
+        tmp_path / "package", Package("1.0.0", {"numbers": FAMILIES["numbers"]}, tuple(pinned_vectors))
+    )
     words = ("--package", folder, *program(tmp_path, WRONG))
     lenient = invoke("run", *words)
     assert lenient.exit_code == 0, lenient.output
@@ -87,10 +91,10 @@ def test_a_part_can_be_chosen(folder: Path, tmp_path: Path) -> None:
     """By family and by pattern, each several times."""
     words = ("--package", folder, "--json")
     command = program(tmp_path)
-    chosen = invoke("run", *words, "--family", "words", *command)
-    assert {one["family"] for one in json.loads(chosen.stdout)["results"]} == {"words"}
-    chosen = invoke("run", *words, "--id", "*/n1", "--id", "words/case/*", *command)
-    assert [one["id"] for one in json.loads(chosen.stdout)["results"]] == [
+    result = invoke("run", *words, "--family", "words", *command)
+    assert {one["family"] for one in json.loads(result.stdout)["results"]} == {"words"}
+    result = invoke("run", *words, "--id", "*/n1", "--id", "words/case/*", *command)
+    assert [one["id"] for one in json.loads(result.stdout)["results"]] == [
         "numbers/parity/odd/n1",
         "words/case/high/high",
         "words/case/high/higher",
@@ -120,8 +124,8 @@ def test_a_result_that_cannot_be_written_is_shown(
         full.setattr(Path, "write_bytes", _disk_full)
         result = invoke(*words)
     assert (result.exit_code, "unexplained" in result.stdout, "No space left" in result.output) == (2, True, True)
-    with monkeypatch.context() as refused:
-        refused.setattr("os.access", lambda _, mode: mode != os.W_OK)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.access", lambda _, mode: mode != os.W_OK)
         result = invoke(*words)
     assert (result.exit_code, "cannot be written" in result.output, "unexplained" in result.output) == (2, True, False)
 
@@ -131,7 +135,7 @@ def _disk_full(*_: object) -> int:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "after --"),
         (("--family", "poems", "true"), "no family poems; the families are numbers, words"),
@@ -143,16 +147,16 @@ def _disk_full(*_: object) -> int:
         (("--package", "/nowhere", "true"), "nowhere"),
     ],
 )
-def test_wrong_usage_is_told(folder: Path, words: tuple[str, ...], said: str) -> None:
+def test_wrong_usage_is_told(folder: Path, words: tuple[str, ...], message: str) -> None:
     """Exit code 2 and a sentence."""
     result = invoke("run", *(() if "--package" in words else ("--package", folder)), *words)
-    assert (result.exit_code, said in result.output) == (2, True), result.output
+    assert (result.exit_code, message in result.output) == (2, True), result.output
 
 
 def test_a_file_that_explains_nothing_readable_is_wrong_usage(folder: Path, tmp_path: Path) -> None:
     """With the entry's number."""
     file = tmp_path / "known.toml"
-    file.write_text(KNOWN.replace('reason = "small odd numbers look even"', 'reason = ""'), "utf-8")
+    file.write_text(KNOWN_EXPLANATION.replace('reason = "small odd numbers look even"', 'reason = ""'), "utf-8")
     result = invoke("run", "--package", folder, "--explained", file, "true")
     assert (result.exit_code, "entry 1: reason" in result.output) == (2, True), result.output
     file.write_bytes(b"\xff")
@@ -219,11 +223,11 @@ def test_results_stand_side_by_side(folder: Path, tmp_path: Path) -> None:
     for name, habit in (("right", ""), ("wrong", WRONG)):
         invoke("run", "--package", folder, "--report", tmp_path / f"{name}.json", *program(tmp_path, habit))
     files = (tmp_path / "right.json", tmp_path / "wrong.json")
-    shown = invoke("compare", *files, "--html", tmp_path / "page.html")
-    assert shown.exit_code == 0, shown.output
-    assert re.search(r"^  parity/odd +agree 4 +agree 2, accepts 2", shown.stdout, re.MULTILINE)
-    assert re.search(r"^    numbers/parity/odd/n3 +agree +accepts", shown.stdout, re.MULTILINE)
-    assert "valid/low" in shown.stdout
+    result = invoke("compare", *files, "--html", tmp_path / "page.html")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^  parity/odd +agree 4 +agree 2, accepts 2", result.stdout, re.MULTILINE)
+    assert re.search(r"^    numbers/parity/odd/n3 +agree +accepts", result.stdout, re.MULTILINE)
+    assert "valid/low" in result.stdout
     assert "valid/low" not in invoke("compare", *files, "--differing").stdout
     assert b"numbers/parity/odd/n3" in (tmp_path / "page.html").read_bytes()
     document = json.loads(invoke("compare", *files, "--json").stdout)

@@ -72,26 +72,26 @@ def test_what_failed_is_tried_again_and_then_everything(tmp_path: Path) -> None:
     """One row is broken, then mended: the second round tries it alone, the third all; Ctrl-C ends it with 130."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    said = tmp_path / "said"
+    record_file = tmp_path / "said"
     words = [sys.executable, "-m", "conformance", "watch", *ROWS, "--target", f"rail=http://127.0.0.1:{port}"]
-    with said.open("wb") as out, rail(port, tmp_path, x402Version=1):
+    with record_file.open("wb") as out, rail(port, tmp_path, x402Version=1):
         process = subprocess.Popen([*words, "--lane", "base"], cwd=tmp_path, stdout=out, stderr=subprocess.STDOUT)
         try:
-            until(lambda: rounds(said) == 1, process)
+            until(lambda: rounds(record_file) == 1, process)
         except BaseException:
             process.kill()
             raise
     try:
         with rail(port, tmp_path):
-            until(lambda: rounds(said) == 2, process)
+            until(lambda: rounds(record_file) == 2, process)
         with rail(port, tmp_path):
-            until(lambda: rounds(said) == 3, process)
+            until(lambda: rounds(record_file) == 3, process)
         process.send_signal(signal.SIGINT)
         assert process.wait(600) == 130
     finally:
         process.kill()
         process.wait()
-    text = said.read_text("utf-8")
+    text = record_file.read_text("utf-8")
     first, second, third = text.split("\nRound ")[1:]
     assert first.startswith(f"1: {len(ROWS)} requirements")
     assert "Next: RAIL-402-03." in first
@@ -119,7 +119,7 @@ def test_it_wants_a_target_and_a_free_port(tmp_path: Path) -> None:
     """2 and 3, each with what to do."""
     result = prepared.run("conformance", "watch", env=os.environ, cwd=tmp_path, timeout=600)
     assert (result.returncode, "no target is given" in result.stderr) == (2, True), result.stderr
-    with reserved_port() as port, socket.create_server(("127.0.0.1", 0)) as taken:
-        words = ("--target", f"rail=http://127.0.0.1:{port}", "--port", str(taken.getsockname()[1]))
+    with reserved_port() as port, socket.create_server(("127.0.0.1", 0)) as busy_server:
+        words = ("--target", f"rail=http://127.0.0.1:{port}", "--port", str(busy_server.getsockname()[1]))
         result = prepared.run("conformance", "watch", *words, env=os.environ, cwd=tmp_path, timeout=600)
     assert (result.returncode, "give another --port" in result.stderr) == (3, True), result.stderr

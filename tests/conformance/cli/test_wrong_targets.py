@@ -18,15 +18,15 @@ from tests import prepared
 from tests.conformance.node_servers import node_servers
 from tests.conformance.wrong_targets import (
     Serve,
-    answering,
+    answer_all,
     certificates,
     drips,
     hangs,
     never_ends,
     resets,
     routing,
-    saying,
-    standing,
+    send_bytes,
+    serve_connections,
 )
 from tests.reserved_port import reserved_port
 
@@ -42,10 +42,10 @@ RIGHT = routing(
         ("POST", PATH): (402, {"accepts": [{"network": "eip155:8453"}]}),
     }
 )
-HTML = answering("200 OK", b"<!doctype html><title>Shop</title>", kind="text/html; charset=utf-8")
-OTHERS = answering("404 Not Found", b'{"message":"no Route matched with those values"}')
-HUGE = answering("200 OK", b"{}", "X-Huge: " + "z" * 100_000)
-MANY = answering("200 OK", b"{}", *(f"X-{number}: " + "y" * 4000 for number in range(500)))
+HTML = answer_all("200 OK", b"<!doctype html><title>Shop</title>", kind="text/html; charset=utf-8")
+OTHER_ANSWER = answer_all("404 Not Found", b'{"message":"no Route matched with those values"}')
+HUGE = answer_all("200 OK", b"{}", "X-Huge: " + "z" * 100_000)
+MANY = answer_all("200 OK", b"{}", *(f"X-{number}: " + "y" * 4000 for number in range(500)))
 
 # Servers that give no HTTP answer: what serves, whether over TLS, the scheme that is asked for, and what is said.
 SILENT: dict[str, tuple[Serve, bool, str, str]] = {
@@ -53,8 +53,8 @@ SILENT: dict[str, tuple[Serve, bool, str, str]] = {
     "dripping": (drips, False, "http", "no whole answer within 0.5 s"),
     "endless": (never_ends, False, "http", "its answer is longer than"),
     "resetting": (resets, False, "http", "the connection was reset before an answer came"),
-    "closing": (saying(b""), False, "http", "the connection was closed without an answer"),
-    "another protocol": (saying(b"SSH-2.0-OpenSSH_9.6\r\n", reading=False), False, "http", "no HTTP answer"),
+    "closing": (send_bytes(b""), False, "http", "the connection was closed without an answer"),
+    "another protocol": (send_bytes(b"SSH-2.0-OpenSSH_9.6\r\n", reading=False), False, "http", "no HTTP answer"),
     "a huge field": (HUGE, False, "http", "a line of more than 8190 bytes in its head"),
     "many fields": (MANY, False, "http", "Too many headers received"),
     "an unknown authority": (RIGHT, True, "https", "give --cacert FILE"),
@@ -64,14 +64,14 @@ SILENT: dict[str, tuple[Serve, bool, str, str]] = {
 # Servers that answer everything alike, as no surface does, and what is said of that.
 ALIKE: dict[str, tuple[Serve, str]] = {
     "a page": (HTML, "200 with an HTML page"),
-    "a redirect": (answering("302 Found", b"", "Location: https://example.com/"), "302 to https://example.com/"),
-    "a fault": (answering("500 Internal Server Error", b'{"error":"x"}'), "500 with application/json"),
-    "another service's 200": (answering("200 OK", b'{"hello":"world"}'), "200 with application/json"),
+    "a redirect": (answer_all("302 Found", b"", "Location: https://example.com/"), "302 to https://example.com/"),
+    "a fault": (answer_all("500 Internal Server Error", b'{"error":"x"}'), "500 with application/json"),
+    "another service's 200": (answer_all("200 OK", b'{"hello":"world"}'), "200 with application/json"),
     "another service's 401": (
-        answering("401 Unauthorized", b'{"error":"no token"}'),
+        answer_all("401 Unauthorized", b'{"error":"no token"}'),
         "not a surface that the suite knows",
     ),
-    "another service's 404": (OTHERS, "not a surface that the suite knows"),
+    "another service's 404": (OTHER_ANSWER, "not a surface that the suite knows"),
 }
 
 # Servers of stock Node.js: the scheme that is asked for, and what is said.
@@ -105,38 +105,38 @@ def run_suite(folder: Path, url: str, *words: str) -> tuple[int, dict[str, str],
         f'[surfaces.rail]\nurl = "{url}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["base"]\n'
         "[pace]\nrequests_per_second = 0\n"
     )
-    done = weldproof(folder, "run", *ROWS, "--config", "target.toml", "--json", *words)
-    results = json.loads(done.stdout)["results"]
+    result = weldproof(folder, "run", *ROWS, "--config", "target.toml", "--json", *words)
+    results = json.loads(result.stdout)["results"]
     verdicts = {test["extra"]["requirement"]["id"]: test["rawStatus"] for test in results["tests"]}
     extra: dict[str, Any] = results["summary"]["extra"]
-    return done.returncode, verdicts, f"{extra['headline']}: {extra['sentence']}"
+    return result.returncode, verdicts, f"{extra['headline']}: {extra['sentence']}"
 
 
-def assert_undecided(found: tuple[int, dict[str, str], str], said: str) -> None:
+def assert_undecided(result: tuple[int, dict[str, str], str], message: str) -> None:
     """Hold a run to having decided nothing, and to saying why."""
-    code, verdicts, sentence = found
-    assert (code, set(verdicts), set(verdicts.values())) == (3, set(ROWS), {"inconclusive"}), found
+    code, verdicts, sentence = result
+    assert (code, set(verdicts), set(verdicts.values())) == (3, set(ROWS), {"inconclusive"}), result
     assert sentence.startswith("No verdict: No requirement was judged"), sentence
-    assert said in sentence
+    assert message in sentence
 
 
-def unwritten(done: subprocess.CompletedProcess[str], folder: Path, said: str) -> None:
+def unwritten(result: subprocess.CompletedProcess[str], folder: Path, message: str) -> None:
     """Hold `init` to having written nothing, and to saying why."""
-    assert (done.returncode, (folder / "weldproof.toml").exists()) == (3, False), done.stderr
-    assert said in done.stderr
-    assert "no known surface answered; nothing written" in done.stderr
+    assert (result.returncode, (folder / "weldproof.toml").exists()) == (3, False), result.stderr
+    assert message in result.stderr
+    assert "no known surface answered; nothing written" in result.stderr
 
 
 @pytest.mark.parametrize("name", SILENT)
 def test_a_server_without_an_answer_is_told_by_its_reason(name: str, tmp_path: Path) -> None:
     """Both commands end by themselves, with 3 and what can be done about it."""
-    serve, over_tls, scheme, said = SILENT[name]
+    serve, over_tls, scheme, message = SILENT[name]
     tls = certificates(tmp_path).server if over_tls else None
-    with standing(serve, tls) as place:
+    with serve_connections(serve, tls) as place:
         # Only those that never answer are not waited for: the others answer at once, on a busy machine a little later.
-        timeout = ("--timeout", "0.5" if "answer within" in said else "60")
-        unwritten(run_init(tmp_path, f"{scheme}://{place}", *timeout), tmp_path, said)
-        assert_undecided(run_suite(tmp_path, f"{scheme}://{place}", *timeout), said)
+        timeout = ("--timeout", "0.5" if "answer within" in message else "60")
+        unwritten(run_init(tmp_path, f"{scheme}://{place}", *timeout), tmp_path, message)
+        assert_undecided(run_suite(tmp_path, f"{scheme}://{place}", *timeout), message)
 
 
 @pytest.mark.parametrize("name", ["dead", "no such host"])
@@ -144,17 +144,17 @@ def test_an_address_where_nobody_is_is_told(name: str, tmp_path: Path) -> None:
     """The user learns whether it is the port or the name."""
     with reserved_port() as port:
         place = f"127.0.0.1:{port}" if name == "dead" else "no-such-host.invalid"
-        said = "Connection refused" if name == "dead" else "there is no host no-such-host.invalid"
-        unwritten(run_init(tmp_path, f"http://{place}"), tmp_path, said)
-        assert_undecided(run_suite(tmp_path, f"http://{place}"), said)
+        message = "Connection refused" if name == "dead" else "there is no host no-such-host.invalid"
+        unwritten(run_init(tmp_path, f"http://{place}"), tmp_path, message)
+        assert_undecided(run_suite(tmp_path, f"http://{place}"), message)
 
 
 @pytest.mark.parametrize("name", ALIKE)
 def test_a_server_that_answers_everything_alike_is_no_surface(name: str, tmp_path: Path) -> None:
     """`init` says what it answered to a path that does not exist; a run passes nothing of it."""
-    serve, said = ALIKE[name]
-    with standing(serve) as place:
-        unwritten(run_init(tmp_path, f"http://{place}"), tmp_path, said)
+    serve, message = ALIKE[name]
+    with serve_connections(serve) as place:
+        unwritten(run_init(tmp_path, f"http://{place}"), tmp_path, message)
         code, verdicts, sentence = run_suite(tmp_path, f"http://{place}")
     assert code in {1, 3}, sentence
     assert "pass" not in verdicts.values(), verdicts
@@ -166,21 +166,21 @@ def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
     with node_servers(tmp_path) as places:
         at = {**places, "plain at Node's TLS port": places["tls"]}
         urls = {name: f"{scheme}://{at[name]}" for name, (scheme, _) in OF_NODE.items()}
-        done = weldproof(tmp_path, "init", *urls.values(), "--timeout", "60")
+        result = weldproof(tmp_path, "init", *urls.values(), "--timeout", "60")
         assert_undecided(run_suite(tmp_path, urls["resetting"], "--timeout", "60"), OF_NODE["resetting"][1])
         code, verdicts, sentence = run_suite(tmp_path, urls["redirecting"], "--timeout", "60")
-    lines = {line.strip().partition(": ")[0]: line for line in done.stderr.splitlines()}
-    for name, (_, said) in OF_NODE.items():
-        assert said in lines[urls[name]], name
-    unwritten(done, tmp_path, "not a surface that the suite knows")
+    lines = {line.strip().partition(": ")[0]: line for line in result.stderr.splitlines()}
+    for name, (_, message) in OF_NODE.items():
+        assert message in lines[urls[name]], name
+    unwritten(result, tmp_path, "not a surface that the suite knows")
     assert (code, "pass" in verdicts.values()) in {(1, False), (3, False)}, sentence
 
 
 def test_a_server_of_node_that_is_right_becomes_a_profile(tmp_path: Path) -> None:
     """The control: one of the same servers, with its certificate's authority. Rows pass on one in test_kept_by_node."""
     with node_servers(tmp_path) as places:
-        done = run_init(tmp_path, f"https://{places['tls']}", "--cacert", "authority.pem")
-    assert (done.returncode, "1 paid operations" in done.stdout) == (0, True), done.stderr
+        result = run_init(tmp_path, f"https://{places['tls']}", "--cacert", "authority.pem")
+    assert (result.returncode, "1 paid operations" in result.stdout) == (0, True), result.stderr
 
 
 @pytest.mark.parametrize("days", [1, -1])
@@ -190,13 +190,13 @@ def test_a_certificate_is_accepted_by_its_authority_or_loudly(
 ) -> None:
     """The control of the TLS ones: the same server is judged. A lapsed certificate is accepted by --insecure alone."""
     loud = "certificates were not checked"
-    with standing(RIGHT, certificates(tmp_path, days=days).server) as place:
-        done = run_init(tmp_path, f"https://{place}", *words)
+    with serve_connections(RIGHT, certificates(tmp_path, days=days).server) as place:
+        result = run_init(tmp_path, f"https://{place}", *words)
         if days < 0 and words[0] == "--cacert":
-            unwritten(done, tmp_path, "certificate has expired")
+            unwritten(result, tmp_path, "certificate has expired")
             return
-        assert done.returncode == 0, done.stderr
-        assert (loud in done.stderr) is (words[0] == "--insecure")
+        assert result.returncode == 0, result.stderr
+        assert (loud in result.stderr) is (words[0] == "--insecure")
         file_text = tomllib.loads((tmp_path / "weldproof.toml").read_text())["tls"]
         code, verdicts, sentence = run_suite(tmp_path, f"https://{place}", *words)
     assert file_text == (
@@ -209,9 +209,9 @@ def test_a_certificate_is_accepted_by_its_authority_or_loudly(
 
 def test_a_server_that_is_right_becomes_a_profile_and_is_judged(tmp_path: Path) -> None:
     """The control of all the others: with the same harness, options and rows."""
-    with standing(RIGHT) as place:
-        done = run_init(tmp_path, f"http://{place}", "--timeout", "30")
-        assert (done.returncode, "1 paid operations" in done.stdout) == (0, True), done.stderr
+    with serve_connections(RIGHT) as place:
+        result = run_init(tmp_path, f"http://{place}", "--timeout", "30")
+        assert (result.returncode, "1 paid operations" in result.stdout) == (0, True), result.stderr
         assert tomllib.loads((tmp_path / "weldproof.toml").read_text())["budgets"]["request"] == 30
         code, verdicts, sentence = run_suite(tmp_path, f"http://{place}", "--timeout", "30")
     assert set(verdicts.values()) & {"pass", "fail"}, sentence
@@ -219,7 +219,7 @@ def test_a_server_that_is_right_becomes_a_profile_and_is_judged(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--cacert", "none.pem"), "cannot read none.pem"),
         (("--cacert", "empty.pem"), "no certificate in PEM form"),
@@ -230,7 +230,7 @@ def test_a_server_that_is_right_becomes_a_profile_and_is_judged(tmp_path: Path) 
 )
 @pytest.mark.parametrize("command", ["init", "run", "pay", "replay"])
 def test_what_cannot_be_used_is_a_fault_of_usage(
-    command: str, words: tuple[str, ...], said: str, tmp_path: Path
+    command: str, words: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
     """Exit code 2 and what is wrong, before any server is called."""
     (tmp_path / "empty.pem").write_text("nothing\n")
@@ -245,11 +245,11 @@ def test_what_cannot_be_used_is_a_fault_of_usage(
         "pay": ("pay", "http://127.0.0.1:9/pay/v1/a", *config),
         "replay": ("replay", "events.ndjson#1", *config),
     }[command]
-    done = weldproof(tmp_path, *line, *words)
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    result = weldproof(tmp_path, *line, *words)
+    assert (result.returncode, message in result.stderr) == (2, True), result.stderr
 
 
 def test_a_stack_of_our_own_is_no_target_to_trust(tmp_path: Path) -> None:
     """Options about a target need one."""
-    done = weldproof(tmp_path, "run", "RAIL-KEY-01", "--reference", "--insecure")
-    assert (done.returncode, "need a target" in done.stderr) == (2, True), done.stderr
+    result = weldproof(tmp_path, "run", "RAIL-KEY-01", "--reference", "--insecure")
+    assert (result.returncode, "need a target" in result.stderr) == (2, True), result.stderr

@@ -35,8 +35,8 @@ async def must_repeat(folder: Path, lane: str) -> None:
     """Run the rail's checks of a lane with eight and with three workers and hold both runs to the same."""
     with running_stack(folder, "--lane", lane) as ready:
         profile = target.load(Path(ready["profile"]))
-        verdicts, sent = await outcome(profile, 8, seed=7)
+        verdicts, request_templates = await outcome(profile, 8, seed=7)
         verdicts_again, sent_again = await outcome(profile, 3, seed=7)
     assert verdicts == verdicts_again
-    assert sent - sent_again == Counter()
-    assert sent_again - sent == Counter()
+    assert request_templates - sent_again == Counter()
+    assert sent_again - request_templates == Counter()

@@ -22,5 +22,5 @@ async def test_another_seed_sends_other_requests(tmp_path: Path) -> None:
     with running_stack(tmp_path, "--lane", "algorand", "--surface", "rail") as ready:
         profile = target.load(Path(ready["profile"]))
         _, templates = await outcome(profile, 8, seed=7, selection=["RAIL-WELD-08"])
-        _, others = await outcome(profile, 8, seed=8, selection=["RAIL-WELD-08"])
-    assert others != templates
+        _, other_templates = await outcome(profile, 8, seed=8, selection=["RAIL-WELD-08"])
+    assert other_templates != templates

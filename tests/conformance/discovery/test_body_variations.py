@@ -57,14 +57,14 @@ def test_nothing_is_added_that_may_be_the_default(schema: Any) -> None:
 
 def test_a_member_that_is_given_is_changed_wherever_it_stands() -> None:
     """Numbers, truth values, and what is inside objects and arrays; texts at the top are changed elsewhere."""
-    given = {"text": "a", "n": 1, "yes": True, "in": {"t": "a"}, "list": [2, 3], "none": {}}
+    example_body = {"text": "a", "n": 1, "yes": True, "in": {"t": "a"}, "list": [2, 3], "none": {}}
     schema = {"properties": {"none": {"type": "object", "additionalProperties": {"type": "string"}}}}
-    assert bodies(schema, given) == (
-        {**given, "n": 2},
-        {**given, "yes": False},
-        {**given, "in": {"t": "aA"}},
-        {**given, "list": [3, 3]},
-        {**given, "none": {"weldproof": "weldproof"}},
+    assert bodies(schema, example_body) == (
+        {**example_body, "n": 2},
+        {**example_body, "yes": False},
+        {**example_body, "in": {"t": "aA"}},
+        {**example_body, "list": [3, 3]},
+        {**example_body, "none": {"weldproof": "weldproof"}},
     )
 
 

@@ -68,8 +68,8 @@ def test_a_document_without_another_place_stays_as_it_is(document: dict[str, Any
 def test_operations_of_one_item_may_be_apart() -> None:
     """Each goes to its own place, and takes what the item says of both along."""
     item = {"parameters": [], "get": OPERATION, "post": {**OPERATION, "servers": V1}}
-    moved = apply_server_paths({"paths": {"/a": item}}, BASE)["paths"]
-    assert moved == {"/a": {"parameters": [], "get": OPERATION}, "/pay/v1/a": {"parameters": [], "post": OPERATION}}
+    paths = apply_server_paths({"paths": {"/a": item}}, BASE)["paths"]
+    assert paths == {"/a": {"parameters": [], "get": OPERATION}, "/pay/v1/a": {"parameters": [], "post": OPERATION}}
 
 
 def test_an_address_with_a_path_is_not_counted_twice() -> None:

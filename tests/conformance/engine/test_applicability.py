@@ -53,13 +53,13 @@ def test_a_row_applies_where_all_it_needs_is_claimed(row: str, surfaces: tuple[s
 def test_a_claim_of_the_specification_includes_every_option_of_its_surfaces(row: str) -> None:
     """Rows of options and of the specification alone bind such a target, and no target without the claim."""
     surfaces = ("rail",)
-    claiming = Profile(
+    profile = Profile(
         surfaces={"rail": Surface(url=NOBODY)}, claims=Claims(surfaces=surfaces, lanes=("algorand",), specification="1")
     )
-    assert explain_absence(load()[row], claiming) is None
+    assert explain_absence(load()[row], profile) is None
     assert explain_absence(load()[row], make_profile(*surfaces)) is not None
-    assert claiming.is_reference
-    assert not claiming.claims.includes("gateway.records")
+    assert profile.is_reference
+    assert not profile.claims.includes("gateway.records")
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ async def verdict_of(row: str, *bodies: Any) -> dict[str, Any]:
     )
     log = EventLog()
     await Run(Plan((load()[row],), checks, seed=1, workers=1), make_profile("gateway"), log).execute()
-    (found,) = log.of("row")
-    return dict(found)
+    (row_event,) = log.of("row")
+    return dict(row_event)
 
 
 async def test_a_row_that_is_read_is_judged_where_a_check_can() -> None:
@@ -108,20 +108,20 @@ async def test_a_row_that_is_read_is_judged_where_a_check_can() -> None:
 @pytest.mark.parametrize("apart", [True, False])
 async def test_limits_are_exhausted_alone_where_they_are_shared(apart: bool, tmp_path: Path) -> None:
     """With a service of its own a limit check runs beside the others, without one after them."""
-    seen: list[str] = []
-    limited = asyncio.Event()
+    services: list[str] = []
+    limit_reached = asyncio.Event()
 
     async def slow(case: Case) -> None:
         if apart:
-            await asyncio.wait_for(limited.wait(), 600)
+            await asyncio.wait_for(limit_reached.wait(), 600)
         for _ in range(100):  # a limit check beside it would have gone before
             await asyncio.sleep(0)
-        seen.append("other")
+        services.append("other")
         case.expect("GW-RATE-02", True, "", "")
 
     async def limit(case: Case) -> None:
-        seen.append("limit")
-        limited.set()
+        services.append("limit")
+        limit_reached.set()
         case.expect("GW-RATE-02", True, "", "")
 
     checks = (
@@ -133,4 +133,4 @@ async def test_limits_are_exhausted_alone_where_they_are_shared(apart: bool, tmp
         service = LimitedService(url=NOBODY, offset_file=tmp_path / "clock")
         profile = profile.model_copy(update={"limited": {"gateway": service}})
     await Run(Plan((load()["GW-RATE-02"],), checks, seed=1, workers=2), profile, EventLog()).execute()
-    assert seen == (["limit", "other"] if apart else ["other", "limit"])
+    assert services == (["limit", "other"] if apart else ["other", "limit"])

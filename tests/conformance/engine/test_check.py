@@ -42,9 +42,9 @@ def case_of(lane: str | None = "base", profile: Profile | None = None) -> Case:
     """Return a case of a check that names two rows."""
     profile = Profile() if profile is None else profile
     log, names = EventLog(), Names()
-    one = Check("made_up", (MUST, SHOULD), "rail", lane, Exclusive.NOTHING, "Mend it.", _nothing)
-    client = Client(Answering(), log, one.id, names, Counter())
-    return Case(one, profile, client, log, random.Random(1), Session(profile, client, names, 1))
+    check = Check("made_up", (MUST, SHOULD), "rail", lane, Exclusive.NOTHING, "Mend it.", _nothing)
+    client = Client(Answering(), log, check.id, names, Counter())
+    return Case(check, profile, client, log, random.Random(1), Session(profile, client, names, 1))
 
 
 async def test_a_judgement_names_the_exchange_that_shows_it() -> None:
@@ -78,16 +78,16 @@ def test_what_goes_beyond_a_row_warns_and_says_why() -> None:
 
 def test_what_the_specification_settles_decides_for_who_claims_it() -> None:
     """A breach fails and names the clause; a point that stays open, and a pass, are as for every target."""
-    case, unclaimed = case_of(None, Profile(claims=Claims(specification="1"))), case_of(None)
+    case, plain_case = case_of(None, Profile(claims=Claims(specification="1"))), case_of(None)
     point = OpenPoint("the name is open", "P-CH-05")
-    for one in (case, unclaimed):
+    for one in (case, plain_case):
         one.expect(MUST, False, "so", "otherwise", beyond=point)
         one.expect(MUST, True, "so", "so", beyond=point)
         one.expect(MUST, False, "so", "otherwise", beyond="the name is open")
     only_warns = ("warn", {"only warns, since": "the name is open"})
     log_entries = [(event["verdict"], event["where"]) for event in case.log.of("judgement")]
     assert log_entries == [("fail", {"claimed, specification": "P-CH-05"}), ("pass", {}), only_warns]
-    log_entries = [(event["verdict"], event["where"]) for event in unclaimed.log.of("judgement")]
+    log_entries = [(event["verdict"], event["where"]) for event in plain_case.log.of("judgement")]
     assert log_entries == [only_warns, ("pass", {}), only_warns]
 
 
@@ -123,9 +123,13 @@ def test_live_values_and_lanes() -> None:
     case.expect(MUST, False, f"not {TOKEN}", TOKEN, where={"axis": "body"})
     case.note(f"it was {TOKEN}")
     free.expect(MUST, True, "so", "so")
-    (judged,), (noted,) = case.log.of("judgement"), case.log.of("note")
-    assert (judged["expected"], judged["found"], noted["text"]) == ("not $CHALLENGE", "$CHALLENGE", "it was $CHALLENGE")
-    assert judged["where"] == {"lane": "base", "axis": "body"}
+    (judgement,), (note,) = case.log.of("judgement"), case.log.of("note")
+    assert (judgement["expected"], judgement["found"], note["text"]) == (
+        "not $CHALLENGE",
+        "$CHALLENGE",
+        "it was $CHALLENGE",
+    )
+    assert judgement["where"] == {"lane": "base", "axis": "body"}
     assert next(iter(free.log.of("judgement")))["where"] == {}
 
 
@@ -142,8 +146,8 @@ def test_a_sample_is_told_once_with_its_size() -> None:
 
 def test_a_check_judges_its_own_rows_only() -> None:
     """A row that it does not name is a fault of the suite; a lane that it is not bound to leaves its rows open."""
-    other = next(row.id for row in load() if row.id not in {MUST, SHOULD})
+    other_row = next(row.id for row in load() if row.id not in {MUST, SHOULD})
     with pytest.raises(KeyError):
-        case_of().expect(other, True, "so", "so")
+        case_of().expect(other_row, True, "so", "so")
     with pytest.raises(Inconclusive):
         _ = case_of(None).lane

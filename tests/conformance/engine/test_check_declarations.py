@@ -35,8 +35,10 @@ def read(tmp_path: Path, decorator: str) -> list[dict[str, object]]:
 
 def test_names_tuples_and_imports_have_their_values(tmp_path: Path) -> None:
     """Rows of an unpacked tuple, a text of another module, and what a quick look does."""
-    (found,) = read(tmp_path, '@check(*_BOTH, "X-A-03", surface="rail", lane="each", fix=_FIX, quick=sample("calls"))')
-    assert found == {
+    (description,) = read(
+        tmp_path, '@check(*_BOTH, "X-A-03", surface="rail", lane="each", fix=_FIX, quick=sample("calls"))'
+    )
+    assert description == {
         "id": "a_check",
         "rows": ("X-A-01", "X-A-02", "X-A-03"),
         "surface": "rail",
@@ -51,8 +53,8 @@ def test_names_tuples_and_imports_have_their_values(tmp_path: Path) -> None:
 
 def test_a_check_that_says_nothing_of_quick_looks_follows_its_company(tmp_path: Path) -> None:
     """As `check` itself decides."""
-    (found,) = read(tmp_path, '@check(_A, surface="rail", exclusive=Exclusive.LIMITS, fix=_FIX)')
-    assert found["quick"] == {"way": "left out", "words": "sends more calls than a limit lets through"}
+    (description,) = read(tmp_path, '@check(_A, surface="rail", exclusive=Exclusive.LIMITS, fix=_FIX)')
+    assert description["quick"] == {"way": "left out", "words": "sends more calls than a limit lets through"}
 
 
 @pytest.mark.parametrize("rows", ['*(f"X-A-{n}" for n in (1, 2))', "_UNKNOWN", "_BOTH[0]"])

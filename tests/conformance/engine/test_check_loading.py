@@ -24,5 +24,5 @@ print(asyncio.run(waits()))
 
 def test_checks_are_imported_while_something_is_waited_for() -> None:
     """They come in while the caller waits, and the event loop goes on with others meanwhile."""
-    done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False)
-    assert (done.stdout.strip(), done.stderr) == ("True", "")
+    result = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False)
+    assert (result.stdout.strip(), result.stderr) == ("True", "")

@@ -82,9 +82,9 @@ async def test_one_that_takes_no_part_waits_for_those_who_do() -> None:
         async with trip.waiting.wait_until(8):
             trip.done.append("outside")
 
-    other = asyncio.create_task(outside())
+    other_task = asyncio.create_task(outside())
     await turns()
     assert trip.done == []
     trip.held.set()
-    await asyncio.gather(busy, other)
+    await asyncio.gather(busy, other_task)
     assert trip.done == ["busy", "outside"]

@@ -41,17 +41,17 @@ async def test_no_more_run_at_a_time_than_allowed() -> None:
 @pytest.mark.parametrize("first", [Inconclusive("no node"), Unreachable("no answer")])
 async def test_every_part_ends_before_a_broken_one_is_told(first: Exception) -> None:
     """A part that breaks off at once leaves the others their time."""
-    ended = []
+    ended_parts = []
 
     async def part(fault: Exception | None) -> None:
         if fault is not None:
             raise fault
         await asyncio.sleep(0.01)
-        ended.append(1)
+        ended_parts.append(1)
 
     with pytest.raises(type(first)):
         await run_concurrently(map(part, (first, None, None)))
-    assert ended == [1, 1]
+    assert ended_parts == [1, 1]
 
 
 async def test_a_fault_of_the_suite_goes_before_a_reason() -> None:
@@ -68,13 +68,13 @@ async def test_a_fault_of_the_suite_goes_before_a_reason() -> None:
 @pytest.mark.parametrize("turns", [0, 1])
 async def test_an_interrupt_leaves_no_part_behind(turns: int) -> None:
     """Parts that had no room yet, or had not begun at all, are closed without a warning; one that ran is ended."""
-    ended: list[str] = []
+    ended_parts: list[str] = []
 
     async def part() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            ended.append("ended")
+            ended_parts.append("ended")
 
     parts = [part() for _ in range(3)]
     running_parts = asyncio.ensure_future(run_concurrently(parts, at_once=1))
@@ -85,4 +85,4 @@ async def test_an_interrupt_leaves_no_part_behind(turns: int) -> None:
     with pytest.raises(asyncio.CancelledError):
         await running_parts
     assert [inspect.getcoroutinestate(one) for one in parts] == [inspect.CORO_CLOSED] * 3
-    assert ended == ["ended"] * turns
+    assert ended_parts == ["ended"] * turns

@@ -38,7 +38,9 @@ def make_run() -> tuple[Event, ...]:
     """Return a run in which one entry holds, one is stale, one unmatched, one expired."""
     words = ("expected", "unexpected_pass", "unmatched", "expired")
     verdicts = (Verdict.FAIL, Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.FAIL)
-    return RunBuilder(ROWS).finish(dict(zip(ROWS, verdicts, strict=True)), expected=dict(zip(ROWS, words, strict=True)))
+    return RunBuilder(ROWS).finish(
+        dict(zip(ROWS, verdicts, strict=True)), known_states=dict(zip(ROWS, words, strict=True))
+    )
 
 
 def test_each_fault_is_named() -> None:
@@ -70,45 +72,45 @@ def test_nothing_is_proposed_where_all_hold() -> None:
 
 def test_an_entry_that_matches_nothing_fails_every_report() -> None:
     """A row that does not apply and is on the list is no skip: exit code, JUnit, JSON and SARIF fail it."""
-    events = RunBuilder(ROWS).finish({ROWS[0]: Verdict.NOT_APPLICABLE}, expected={ROWS[0]: "unmatched"})
+    events = RunBuilder(ROWS).finish({ROWS[0]: Verdict.NOT_APPLICABLE}, known_states={ROWS[0]: "unmatched"})
     assert events[-1]["exit_code"] == Exit.FAILED
-    shown = {name: one.render(events).decode() for name, one in formats.FORMATS.items()}
-    cases = [case for suite in JUnitXml.fromstring(shown["junit"].encode()) for case in suite]
+    reports = {name: one.render(events).decode() for name, one in formats.FORMATS.items()}
+    cases = [case for suite in JUnitXml.fromstring(reports["junit"].encode()) for case in suite]
     assert [type(result) for case in cases for result in case.result] == [Failure]
-    document = json.loads(shown["json"])
+    document = json.loads(reports["json"])
     jsonschema_rs.validator_for(dict(json_report.schema())).validate(document)
     assert document["results"]["summary"]["failed"] == 1
-    assert [one["ruleId"] for one in json.loads(shown["sarif"])["runs"][0]["results"]] == [ROWS[0]]
+    assert [one["ruleId"] for one in json.loads(reports["sarif"])["runs"][0]["results"]] == [ROWS[0]]
     for name in ("html", "markdown", "sarif", "junit"):
-        assert "does not apply to this target: remove the entry" in shown[name].replace("\\", ""), name
+        assert "does not apply to this target: remove the entry" in reports[name].replace("\\", ""), name
 
 
-@pytest.mark.parametrize(("lanes", "found"), [((), "unmatched"), (("base",), None)])
+@pytest.mark.parametrize(("lanes", "verdict"), [((), "unmatched"), (("base",), None)])
 async def test_a_lane_that_only_this_run_leaves_out_matches_as_before(
-    lanes: tuple[str, ...], found: str | None
+    lanes: tuple[str, ...], verdict: str | None
 ) -> None:
     """What the profile does not claim is unmatched; what an option leaves out was not looked at."""
     row = next(row for row in load() if row.lane == "algorand" and row.surface == "rail")
-    claimed = ["algorand", "base"] if lanes else ["base"]
-    claims = f'[claims]\nsurfaces = ["rail"]\nlanes = {json.dumps(claimed)}\n'
+    claimed_lanes = ["algorand", "base"] if lanes else ["base"]
+    claims = f'[claims]\nsurfaces = ["rail"]\nlanes = {json.dumps(claimed_lanes)}\n'
     profile = parse(f'[surfaces.rail]\nurl = "http://127.0.0.1:9"\n{claims}', source="test")
     log = EventLog()
     await Run(Plan((row,), NO_CHECKS, seed=1, lanes=lanes, expected_failures=(entry(row.id),)), profile, log).execute()
-    (judged,) = log.of("row")
-    assert (judged["verdict"], judged["expected_failure"]) == ("not_applicable", found)
+    (row_event,) = log.of("row")
+    assert (row_event["verdict"], row_event["expected_failure"]) == ("not_applicable", verdict)
 
 
 def test_two_entries_of_one_row_are_refused(tmp_path: Path) -> None:
     """They contradict each other: exit code 2 before anything runs, with the entry to keep."""
     entries = [entry(ROWS[0]), entry(ROWS[1]), entry(ROWS[0], PAST)]
-    said = explain_contradiction(entries)
-    assert said is not None
-    assert parse(said.partition("\n\n")[2], source="said").xfail == (entries[2],)
+    contradiction = explain_contradiction(entries)
+    assert contradiction is not None
+    assert parse(contradiction.partition("\n\n")[2], source="said").xfail == (entries[2],)
     assert explain_contradiction(entries[:2]) is None
-    written = 'id = "RAIL-402-01"\nreason = "x"\nowner = "us"\nexpires = 2099-01-01\n'
+    entry_text = 'id = "RAIL-402-01"\nreason = "x"\nowner = "us"\nexpires = 2099-01-01\n'
     for name in ("weldproof.toml", "more.toml"):
         head = '[surfaces.rail]\nurl = "http://127.0.0.1:9"\n' if name == "weldproof.toml" else ""
-        (tmp_path / name).write_text(f"{head}[[xfail]]\n{written}")
+        (tmp_path / name).write_text(f"{head}[[xfail]]\n{entry_text}")
     words = ["RAIL-402-01", "--config", str(tmp_path / "weldproof.toml"), "--xfail", str(tmp_path / "more.toml")]
     result = CliRunner().invoke(command, words)
     assert result.exit_code == 2

@@ -13,7 +13,7 @@ from conformance.ledger import load
 from conformance.log.events import EventLog
 from conformance.target import Claims, Profile, Surface
 
-ROW, ANOTHER = "X-ROB-01", "X-JSON-01"
+ROW, OTHER_ROW = "X-ROB-01", "X-JSON-01"
 NOBODY = "http://127.0.0.1:9"
 
 
@@ -28,29 +28,32 @@ async def test_a_check_whose_program_ended_before_it_was_interrupted() -> None:
             raise EOFError("the program ended early") from None
 
     async def never(case: Case) -> None:
-        case.expect(ANOTHER, True, "nothing", "nothing")
+        case.expect(OTHER_ROW, True, "nothing", "nothing")
 
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
     checks = (
         Check("breaks", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", function=breaks),
-        Check("never", (ANOTHER,), "gateway", None, exclusive=Exclusive.SURFACE, fix="", function=never),
+        Check("never", (OTHER_ROW,), "gateway", None, exclusive=Exclusive.SURFACE, fix="", function=never),
     )
     log = EventLog()
     run_ = asyncio.create_task(
-        Run(Plan((load()[ROW], load()[ANOTHER]), checks, seed=1, workers=1), profile, log).execute()
+        Run(Plan((load()[ROW], load()[OTHER_ROW]), checks, seed=1, workers=1), profile, log).execute()
     )
     async with asyncio.timeout(600):
         await began.wait()
         run_.cancel()
         await run_
     assert [(event["check"], event["outcome"]) for event in log.of("check.finished")] == [("breaks", "cancelled")]
-    assert {event["id"]: event["verdict"] for event in log.of("row")} == {ROW: "inconclusive", ANOTHER: "inconclusive"}
+    assert {event["id"]: event["verdict"] for event in log.of("row")} == {
+        ROW: "inconclusive",
+        OTHER_ROW: "inconclusive",
+    }
     assert not [event for event in log.of("note") if "Traceback" in event["text"]]
 
 
 async def test_a_check_that_ends_after_the_run_adds_nothing_to_it() -> None:
     """The end of the run is the log's last word, and the rows are judged by what stands before it."""
-    began, ended = asyncio.Event(), asyncio.Event()
+    began, end_event = asyncio.Event(), asyncio.Event()
 
     async def lingers(case: Case) -> None:
         began.set()
@@ -61,7 +64,7 @@ async def test_a_check_that_ends_after_the_run_adds_nothing_to_it() -> None:
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.sleep(0.01)
             case.note("too late")
-            ended.set()
+            end_event.set()
 
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
     check = Check("lingers", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", function=lingers)
@@ -71,13 +74,13 @@ async def test_a_check_that_ends_after_the_run_adds_nothing_to_it() -> None:
         await began.wait()
         run_.cancel()
         await run_
-        await ended.wait()
+        await end_event.wait()
     assert [event["event"] for event in log.events][-2:] == ["row", "run.finished"]
 
 
 async def test_a_shared_question_ends_with_the_run() -> None:
     """What several checks asked together is cancelled with them; what it raises then appears in no traceback."""
-    began, ended, unheard = asyncio.Event(), asyncio.Event(), list[dict[str, object]]()
+    began, end_event, unheard = asyncio.Event(), asyncio.Event(), list[dict[str, object]]()
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
 
     async def question() -> None:
@@ -85,7 +88,7 @@ async def test_a_shared_question_ends_with_the_run() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            ended.set()
+            end_event.set()
             raise EOFError("the connection is closed")
 
     async def asks(case: Case) -> None:
@@ -98,7 +101,7 @@ async def test_a_shared_question_ends_with_the_run() -> None:
         await began.wait()
         run_.cancel()
         await run_
-    assert ended.is_set()
+    assert end_event.is_set()
     del check, run_
     gc.collect()
     assert unheard == []

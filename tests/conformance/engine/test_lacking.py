@@ -115,7 +115,7 @@ async def cannot_reach(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bodies", "expected"),
+    ("bodies", "verdicts"),
     [
         ((lacks,), "documented"),
         ((passes_and_lacks,), "documented"),
@@ -124,11 +124,11 @@ async def cannot_reach(case: Case) -> None:
         ((passes_and_lacks, passes), "pass"),
     ],
 )
-async def test_a_check_that_its_node_does_not_allow_passes_nothing(bodies: Any, expected: str) -> None:
+async def test_a_check_that_its_node_does_not_allow_passes_nothing(bodies: Any, verdicts: str) -> None:
     """A part of a check is no pass, a breach stays one, and other checks of the row still count."""
     row = await verdict_of(*bodies)
-    assert row["verdict"] == expected
-    if expected in {"documented", "pass"}:
+    assert row["verdict"] == verdicts
+    if verdicts in {"documented", "pass"}:
         assert "lacks reorg" in row["reason"]
 
 

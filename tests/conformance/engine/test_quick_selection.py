@@ -66,21 +66,21 @@ def test_of_checks_that_try_alike_one_is_tried() -> None:
     """The others name the one that is."""
     names = {"first", "second", "third"}
     look = select_quick_checks([check(name, one_of_several("calls")) for name in sorted(names)], 7)
-    (tried,) = look.checks
-    assert {one.id for one in look.left_out} == names - {tried.id}
-    assert set(look.left_out.values()) == {f"of calls {tried.id} is tried"}
+    (tried_check,) = look.checks
+    assert {one.id for one in look.left_out} == names - {tried_check.id}
+    assert set(look.left_out.values()) == {f"of calls {tried_check.id} is tried"}
 
 
 def test_a_sample_has_some_of_each_kind_and_is_in_the_log() -> None:
     """Drawn from the seed, in the order of the whole; how many of how many were tried is an event."""
     log = EventLog()
-    one = check("samples", sample("numbers"))
+    sampling_check = check("samples", sample("numbers"))
     items = list(range(100))
-    chosen = case(one, log, 5).sample(items, lambda number: number % 7, few=2)
-    assert sorted(number % 7 for number in chosen) == sorted([*range(7)] * 2)
-    assert chosen == sorted(chosen)
-    assert case(one, EventLog(), 5).sample(items, lambda number: number % 7, few=2) == chosen
-    assert case(one, EventLog(), 6).sample(items, lambda number: number % 7, few=2) != chosen
+    sample_items = case(sampling_check, log, 5).sample(items, lambda number: number % 7, few=2)
+    assert sorted(number % 7 for number in sample_items) == sorted([*range(7)] * 2)
+    assert sample_items == sorted(sample_items)
+    assert case(sampling_check, EventLog(), 5).sample(items, lambda number: number % 7, few=2) == sample_items
+    assert case(sampling_check, EventLog(), 6).sample(items, lambda number: number % 7, few=2) != sample_items
     assert [dict(event) for event in log.events] == [
         {
             "event": "check.shortened",

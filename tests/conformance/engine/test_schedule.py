@@ -88,7 +88,7 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
     hubs = [check(f"hub{n}", notes.body(f"hub{n}"), "control_plane") for n in range(3)]
     own = [check(f"own{n}", notes.body(f"own{n}"), "control_plane", self_contained=True) for n in range(6)]
     chain = [check(f"chain{n}", notes.body(f"chain{n}"), exclusive=Exclusive.CHAIN, lane="solana") for n in range(2)]
-    other = check("chain_other", notes.body("chain_other"), exclusive=Exclusive.CHAIN, lane="base")
+    other_check = check("chain_other", notes.body("chain_other"), exclusive=Exclusive.CHAIN, lane="base")
     surface = check("surface", notes.body("surface"), "control_plane", Exclusive.SURFACE)
     limits = check("limits", notes.body("limits"), exclusive=Exclusive.LIMITS)
     clock_checks = check("moving", notes.body("moving"), exclusive=Exclusive.CLOCK)
@@ -100,7 +100,7 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
         again,
         limits,
         surface,
-        other,
+        other_check,
         *chain,
         *own,
         *hubs,
@@ -112,15 +112,15 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
     def names(checks: list[Check]) -> set[str]:
         return {one.id for one in checks}
 
-    everything = names([*ordinary, *without_chain, *hubs, *chain, other, surface, limits])
-    for one in [*chain, other]:
+    all_names = names([*ordinary, *without_chain, *hubs, *chain, other_check, surface, limits])
+    for one in [*chain, other_check]:
         assert not notes.met[one.id] & names(ordinary)
     assert "chain1" not in notes.met["chain0"]
     assert not notes.met["surface"] & names([*ordinary, *hubs])
-    assert not notes.met["limits"] & (everything | {"moving"})
-    assert not notes.met["moving"] & everything
-    assert not notes.met["again"] & (everything | {"moving"})
-    assert not notes.met["last"] & (everything | {"moving", "again"})
+    assert not notes.met["limits"] & (all_names | {"moving"})
+    assert not notes.met["moving"] & all_names
+    assert not notes.met["again"] & (all_names | {"moving"})
+    assert not notes.met["last"] & (all_names | {"moving", "again"})
 
 
 async def test_limits_of_a_service_of_its_own_are_tried_in_turn_beside_all_the_rest() -> None:
@@ -128,17 +128,19 @@ async def test_limits_of_a_service_of_its_own_are_tried_in_turn_beside_all_the_r
     notes = Notes()
     limits = [check(f"limits{n}", notes.body(f"limits{n}"), exclusive=Exclusive.LIMITS) for n in range(3)]
     ordinary = [check(f"ordinary{n}", notes.body(f"ordinary{n}")) for n in range(6)]
-    disturbing = [check("disturbs", notes.body("disturbs"), exclusive=Exclusive.CHAIN, lane="solana")]
+    disturbing_checks = [check("disturbs", notes.body("disturbs"), exclusive=Exclusive.CHAIN, lane="solana")]
     names = {one.id for one in limits}
 
-    await run_schedule(*limits, *ordinary, *disturbing, workers=2, limited={"gateway": LimitedService(url=NOBODY)})
-    for one in names:
-        assert not notes.met[one] & names
-        assert notes.met[one] & {one.id for one in ordinary}
-        assert "disturbs" not in notes.met[one]
+    await run_schedule(
+        *limits, *ordinary, *disturbing_checks, workers=2, limited={"gateway": LimitedService(url=NOBODY)}
+    )
+    for name in names:
+        assert not notes.met[name] & names
+        assert notes.met[name] & {one.id for one in ordinary}
+        assert "disturbs" not in notes.met[name]
 
     notes.met.clear()
-    await run_schedule(*limits, *ordinary, *disturbing, workers=2)
+    await run_schedule(*limits, *ordinary, *disturbing_checks, workers=2)
     assert {one: notes.met[one] for one in names} == {one: set() for one in names}
 
 
@@ -252,13 +254,13 @@ async def test_what_takes_long_elsewhere_begins_first() -> None:
     """And the rest in the seed's order, which is not that of the plan."""
     body = Notes().body("any")
     seconds = typical_seconds()
-    known = sorted(seconds, key=lambda one: seconds[one])
-    plan = [check(name, body) for name in (*known[:20], *known[-20:])]
+    known_names = sorted(seconds, key=lambda one: seconds[one])
+    plan = [check(name, body) for name in (*known_names[:20], *known_names[-20:])]
     log = await run_schedule(*plan, workers=1)
     began = [event["check"] for event in log.of("check.started")]
-    assert [seconds[one] for one in began[:20]] == sorted((seconds[one] for one in known[-20:]), reverse=True)
-    assert sorted(began[20:]) == sorted(known[:20])
-    assert began[20:] != known[:20]
+    assert [seconds[one] for one in began[:20]] == sorted((seconds[one] for one in known_names[-20:]), reverse=True)
+    assert sorted(began[20:]) == sorted(known_names[:20])
+    assert began[20:] != known_names[:20]
 
 
 async def test_the_longest_of_each_kind_begin_with_the_first() -> None:
@@ -277,8 +279,8 @@ async def test_the_longest_wait_where_more_can_only_run_in_turn() -> None:
     """What everybody waits for then begins sooner."""
     longest = "generated_calls_of_the_control_plane"
     settlements = ("that_waits_and_fails", "that_is_taken_back", "whose_log_comes_late")
-    disturbing = ("base_chain_that_cannot_be_asked", *(f"settlement_{one}" for one in settlements))
-    chain = [check(name, _turns, "rail", Exclusive.CHAIN, "base") for name in disturbing]
+    disturbing_names = ("base_chain_that_cannot_be_asked", *(f"settlement_{one}" for one in settlements))
+    chain = [check(name, _turns, "rail", Exclusive.CHAIN, "base") for name in disturbing_names]
     ordinary = [check(f"ordinary{n}", _turns, "rail") for n in range(6)]
     began = {}
     for control in (f"{NOBODY}/1", None):
@@ -321,16 +323,16 @@ async def test_nodes_of_one_lane_are_disturbed_side_by_side() -> None:
     notes = Notes()
     log = await run_schedule(*_beside_each_other(notes), workers=2, **_nodes(f"{NOBODY}/1", f"{NOBODY}/2"))
     assert notes.met == {"rail": {"gateway"}, "gateway": {"rail"}}
-    (started,) = log.of("run.started")
-    assert [company for _, company in started["checks"]] == ["chain base", "chain base of checkouts"]
+    (start_event,) = log.of("run.started")
+    assert [company for _, company in start_event["checks"]] == ["chain base", "chain base of checkouts"]
 
 
 async def test_a_node_that_is_the_same_is_disturbed_by_one_check_at_a_time() -> None:
     notes = Notes()
     log = await run_schedule(*_beside_each_other(notes), workers=2, **_nodes(f"{NOBODY}/1", f"{NOBODY}/1"))
     assert notes.met == {"rail": set(), "gateway": set()}
-    (started,) = log.of("run.started")
-    assert [company for _, company in started["checks"]] == ["chain base", "chain base"]
+    (start_event,) = log.of("run.started")
+    assert [company for _, company in start_event["checks"]] == ["chain base", "chain base"]
 
 
 @pytest.mark.parametrize("apart", [True, False])
@@ -362,8 +364,8 @@ async def test_checkouts_go_on_beside_the_rails_nodes_where_theirs_are_others(
     await run_schedule(*checks, workers=2, lanes=lanes, **_nodes(f"{NOBODY}/1", f"{NOBODY}/{2 if apart else 1}"))
 
     assert [one for one in ("pays_a_call", "pays_both") if "disturbs" in notes.met[one]] == []
-    met = {name for name, others in notes.met.items() if "disturbs" in others} - {"disturbs_both"}
-    assert bool(met) is apart
+    meeting_names = {name for name, others in notes.met.items() if "disturbs" in others} - {"disturbs_both"}
+    assert bool(meeting_names) is apart
     assert notes.met["disturbs_both"] <= {"disturbs"}
 
 
@@ -376,27 +378,27 @@ def test_checks_of_checkouts_that_pay_at_nodes_of_the_rail_say_so() -> None:
             assert check.pays_rail is asks, check.id
 
 
-@pytest.mark.parametrize(("workers", "left"), [(1, 1), (2, 1), (8, 5)])
-async def test_workers_make_room_for_what_runs_in_turn(workers: int, left: int) -> None:
+@pytest.mark.parametrize(("workers", "ordinary_workers"), [(1, 1), (2, 1), (8, 5)])
+async def test_workers_make_room_for_what_runs_in_turn(workers: int, ordinary_workers: int) -> None:
     """One of them goes on in any case."""
-    done = asyncio.Event()
+    end_event = asyncio.Event()
     inside: set[Check] = set()
-    met: list[int] = []
+    meetings: list[int] = []
 
     async def lasts(case: Case) -> None:
         inside.add(case.check)
-        met.append(len(inside))
+        meetings.append(len(inside))
         for _ in range(50):
             await asyncio.sleep(0)
         inside.remove(case.check)
-        if len(met) == 40 and not inside:
-            done.set()
+        if len(meetings) == 40 and not inside:
+            end_event.set()
 
     async def disturbs(_: Case) -> None:
-        await asyncio.wait_for(done.wait(), 600)
+        await asyncio.wait_for(end_event.wait(), 600)
 
     own = [check(f"own{n}", lasts, "control_plane", self_contained=True) for n in range(40)]
     lanes = [check(lane, disturbs, exclusive=Exclusive.CHAIN, lane=lane) for lane in ("algorand", "base", "solana")]
     await run_schedule(*own, *lanes, workers=workers)
     # Those that began before any lane did have left by then.
-    assert max(met[20:]) == left
+    assert max(meetings[20:]) == ordinary_workers

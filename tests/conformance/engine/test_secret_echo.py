@@ -25,8 +25,12 @@ class Repeating:
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Answer one request."""
         del method, url, body
-        told = dict(headers)["X-PAYMENT"] if self._repeats else "it"
-        return self._status, CIMultiDictProxy(CIMultiDict[str]()), f'{{"message":"already spent: {told}"}}'.encode()
+        echoed_text = dict(headers)["X-PAYMENT"] if self._repeats else "it"
+        return (
+            self._status,
+            CIMultiDictProxy(CIMultiDict[str]()),
+            f'{{"message":"already spent: {echoed_text}"}}'.encode(),
+        )
 
 
 async def judgements(transport: Repeating, *, over: bool = False) -> list[tuple[str, str, int]]:
@@ -34,9 +38,11 @@ async def judgements(transport: Repeating, *, over: bool = False) -> list[tuple[
     log = EventLog()
     client = Client(transport, log, "late_replay_buys_nothing", Names(), Counter())
     client.echo_listener = make_echo_listener(log, "late_replay_buys_nothing")
-    asking = client.with_transport(transport) if over else client
+    asking_client = client.with_transport(transport) if over else client
     for _ in range(3):
-        await asking.call("POST", "http://rail.test/pay", json_body={}, headers={"X-PAYMENT": VALUE}, patient=False)
+        await asking_client.call(
+            "POST", "http://rail.test/pay", json_body={}, headers={"X-PAYMENT": VALUE}, patient=False
+        )
     assert all(event["row"] == ROW for event in log.of("judgement"))
     return [(event["check"], event["verdict"], event["exchange"]) for event in log.of("judgement")]
 
@@ -45,8 +51,8 @@ async def test_an_answer_that_repeats_its_payment_fails_whatever_its_status() ->
     """Reported once, with the exchange that shows it, of the check that made it."""
     for status in (200, 402, 409, 429, 500):
         for over in (False, True):
-            found = await judgements(Repeating(status, repeats=True), over=over)
-            assert found == [("late_replay_buys_nothing", "fail", 1)]
+            judgement_list = await judgements(Repeating(status, repeats=True), over=over)
+            assert judgement_list == [("late_replay_buys_nothing", "fail", 1)]
 
 
 async def test_a_request_that_is_no_text_is_sent_all_the_same() -> None:

@@ -24,7 +24,7 @@ from conformance.target import Budgets, Chain, Chains, Claims, Profile, Surface
 from conformance.target.lanes.algorand import AlgorandChain
 from conformance.target.lanes.base import BaseChain
 from conformance.target.lanes.solana import SolanaChain
-from tests.conformance.served import served
+from tests.conformance.served import serve
 
 NOWHERE = "http://127.0.0.1:9"
 CHAINS: dict[str, Chain] = {
@@ -46,8 +46,8 @@ class Nodes:
     """The nodes of a run, by how old their next block would be in seconds; None for one that does not answer."""
 
     ages: dict[str, float | None]
-    asked: int = 0
-    closed: int = 0
+    question_count: int = 0
+    close_count: int = 0
 
     def open(self, chain: Chain, *_: object) -> OneNode:
         return OneNode(self, chain.lane)
@@ -61,22 +61,22 @@ class OneNode:
     lane: str
 
     async def next_block_time(self) -> int:
-        self.nodes.asked += 1
+        self.nodes.question_count += 1
         age = self.nodes.ages[self.lane]
         if age is None:
             raise Inconclusive("no answer")
         return int(time.time() - age)
 
     async def close(self) -> None:
-        self.nodes.closed += 1
+        self.nodes.close_count += 1
 
 
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch) -> Nodes:
     """Nodes that are current, until a test says something else."""
-    made = Nodes(dict.fromkeys(CHAINS, 1.0))
-    monkeypatch.setattr(stale_chains, "open_node", made.open)
-    return made
+    new_nodes = Nodes(dict.fromkeys(CHAINS, 1.0))
+    monkeypatch.setattr(stale_chains, "open_node", new_nodes.open)
+    return new_nodes
 
 
 async def judge_row(surface: str, body: Callable[[Case], Awaitable[None]], lane: str | None = None) -> Event:
@@ -107,9 +107,9 @@ async def test_a_breach_on_a_chain_that_trails_decides_nothing(nodes: Nodes, sur
     row = await judge_row(surface, finds(False, surface), lane)
     assert row["verdict"] == "inconclusive"
     assert (await judge_row(surface, finds(True, surface), lane))["verdict"] == "pass"
-    other = next(name for name in CHAINS if name != lane)
-    assert (await judge_row(surface, finds(False, surface), other))["verdict"] == "fail"
-    assert nodes.closed > 0
+    other_lane = next(name for name in CHAINS if name != lane)
+    assert (await judge_row(surface, finds(False, surface), other_lane))["verdict"] == "fail"
+    assert nodes.close_count > 0
 
 
 async def test_the_report_has_the_reason_in_place_of_a_breach(nodes: Nodes) -> None:
@@ -133,7 +133,7 @@ async def test_what_no_chain_is_asked_about_is_judged(nodes: Nodes) -> None:
     """The agent is paid on no chain: its breaches are failures, and no node is asked."""
     nodes.ages = dict.fromkeys(CHAINS, 1000.0)
     assert (await judge_row("agent", finds(False, "agent")))["verdict"] == "fail"
-    assert nodes.asked == 0
+    assert nodes.question_count == 0
 
 
 @pytest.mark.parametrize("age", [None, -7200.0, 0.0, STALE_SECONDS - 2.0])
@@ -174,26 +174,26 @@ async def test_another_reason_does_not_hide_that_a_chain_trails(nodes: Nodes) ->
 async def test_a_chain_that_became_current_during_the_check_excuses_it_still(nodes: Nodes) -> None:
     """The check may have met the chain before, and a target notices only after a while that it is current."""
     nodes.ages["algorand"] = 100.0
-    seen = StaleChains(PROFILE, Names())
+    stale_chains = StaleChains(PROFILE, Names())
     began = time.monotonic()
-    assert await seen.find_reason_for("rail", "algorand", began)
+    assert await stale_chains.find_reason_for("rail", "algorand", began)
     nodes.ages["algorand"] = 1.0
-    seen._last_answers.clear()
-    assert await seen.find_reason_for("rail", "algorand", began)
-    assert await seen.find_reason_for("rail", "algorand", began + 1000) is None
-    await seen.close()
+    stale_chains._last_answers.clear()
+    assert await stale_chains.find_reason_for("rail", "algorand", began)
+    assert await stale_chains.find_reason_for("rail", "algorand", began + 1000) is None
+    await stale_chains.close()
 
 
 async def test_a_node_is_asked_once_in_a_few_seconds(nodes: Nodes) -> None:
     """However many checks want to know."""
-    seen = StaleChains(PROFILE, Names())
+    stale_chains = StaleChains(PROFILE, Names())
     nodes.ages["base"] = 90.0
     for _ in range(50):
         with pytest.raises(Inconclusive, match=REASON.format("base")):
-            await seen.refuse(CHAINS["base"])
-    assert nodes.asked == 1
-    await seen.close()
-    assert nodes.closed == 1
+            await stale_chains.refuse(CHAINS["base"])
+    assert nodes.question_count == 1
+    await stale_chains.close()
+    assert nodes.close_count == 1
 
 
 class Anvil:
@@ -202,23 +202,23 @@ class Anvil:
     newest: ClassVar[int] = int(time.time()) - 5000
 
     @classmethod
-    def answer(cls, pending: object) -> Callable[..., tuple[int, Any]]:
+    def answer(cls, pending_block: object) -> Callable[..., tuple[int, Any]]:
         """Return a server's function that answers with its newest block, and with `pending` for the next one."""
 
         def reply(_method: str, _path: str, _fields: object, body: bytes) -> tuple[int, Any]:
-            block = pending if b'"pending"' in body else {"timestamp": hex(cls.newest)}
+            block = pending_block if b'"pending"' in body else {"timestamp": hex(cls.newest)}
             return 200, {"jsonrpc": "2.0", "id": 0, "result": block}
 
         return reply
 
 
 @pytest.mark.parametrize(
-    ("pending", "ahead"),
+    ("pending_block", "ahead"),
     [({"timestamp": hex(Anvil.newest + 4999)}, 4999), (None, 0), ({"timestamp": "0x1"}, 0), (7, 0)],
 )
-async def test_on_base_the_next_block_counts(pending: object, ahead: int) -> None:
+async def test_on_base_the_next_block_counts(pending_block: object, ahead: int) -> None:
     """A node that makes blocks on demand does not trail; one that has no pending block is judged by its newest."""
-    with served(Anvil.answer(pending)) as server:
+    with serve(Anvil.answer(pending_block)) as server:
         node = BaseNode(BaseChain(rpc=server.url), Budgets(request=5.0), Names())
         try:
             assert await node.next_block_time() == Anvil.newest + ahead

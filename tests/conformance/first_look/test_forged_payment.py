@@ -30,8 +30,8 @@ ALGORAND: dict[str, Any] = {
 
 def forge_documents(*offers: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the documents of the forged payments for offers, by network."""
-    found = forged_payments(offers, {"url": "/weather"})
-    return {network: json.loads(base64.b64decode(value)) for network, value in found.items()}
+    payments = forged_payments(offers, {"url": "/weather"})
+    return {network: json.loads(base64.b64decode(value)) for network, value in payments.items()}
 
 
 def test_each_family_that_is_offered_gets_one() -> None:
@@ -70,13 +70,13 @@ def test_a_transaction_of_solana_is_read_by_stock_code_and_signed_by_no_account(
 def test_a_transaction_of_algorand_is_read_by_stock_code_and_signed_by_no_account() -> None:
     """Its transfer is the one that the offer asks for; its bytes are canonical, and only its signature is wrong."""
     payload = forge_documents(ALGORAND)[ALGORAND["network"]]["payload"]
-    encoded = payload["paymentGroup"][payload["paymentIndex"]]
-    transfer = encoding.msgpack_decode(encoded).transaction
+    signed_transaction = payload["paymentGroup"][payload["paymentIndex"]]
+    transfer = encoding.msgpack_decode(signed_transaction).transaction
     assert isinstance(transfer, AssetTransferTxn)
     assert (transfer.receiver, transfer.amount, transfer.index) == (PAYEE, 10000, 10458941)
     assert transfer.genesis_hash.startswith("SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe")
     with pytest.raises(PaymentRefusal, match="its signature does not hold"):
-        AlgorandTransaction.read(base64.b64decode(encoded))
+        AlgorandTransaction.read(base64.b64decode(signed_transaction))
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,10 @@ def test_what_the_server_itself_sells_is_asked_for() -> None:
 
 def test_the_checks_are_those_whose_rows_need_nothing() -> None:
     """The list follows from the registry: no row of a tried check needs a payment, credential, receiver or program."""
-    tried = [one for one in load_checks() if is_tried(one)]
-    needs = {need for one in tried for row in one.rows for need in load()[row].needs}
+    checks_tried = [one for one in load_checks() if is_tried(one)]
+    needs = {need for one in checks_tried for row in one.rows for need in load()[row].needs}
     assert needs <= {"B", "V"}
-    assert not [one.id for one in tried if one.exclusive is not Exclusive.NOTHING or one.self_contained]
-    names = {one.id for one in tried}
+    assert not [one.id for one in checks_tried if one.exclusive is not Exclusive.NOTHING or one.self_contained]
+    names = {one.id for one in checks_tried}
     assert {"unpaid_call_is_challenged", "vectors_are_judged", "eight_codes"} <= names
     assert not {"challenge_is_short_lived", "generated_calls_of_the_rail", "receipt_verifies_offline"} & names

@@ -15,27 +15,27 @@ from conformance.first_look.spellings import SpellingResult, try_spellings
 from conformance.http.client import Client, Counter, Names
 from conformance.http.raw import RawTransport
 from conformance.log.events import EventLog
-from tests.conformance.wrong_targets import Serve, standing
+from tests.conformance.wrong_targets import Serve, serve_connections
 
 PATH = "/weather"
 # Status and body; a text is a page.
-Given = tuple[int, Any]
-Answer = Callable[[str, str], Given | None]
-GOODS: Given = (200, {"weather": "sunny"})
-PAGE: Given = (200, "<html>Shop</html>")
+ServedAnswer = tuple[int, Any]
+Answer = Callable[[str, str], ServedAnswer | None]
+GOODS: ServedAnswer = (200, {"weather": "sunny"})
+PAGE: ServedAnswer = (200, "<html>Shop</html>")
 
 
-def selling(answer: Answer, path: str = PATH) -> Serve:
+def serve_paid(answer: Answer, path: str = PATH) -> Serve:
     """Return a server that charges GET and HEAD of a path, and answers anything else as `answer` says, else 404."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        method, _, rest = head.split("\r\n")[0].partition(" ")
-        target = rest.rpartition(" ")[0]
-        given = answer(method, target)
-        if given is None:
-            given = (402, {}) if target == path and method in {"GET", "HEAD"} else (404, {"error": "not_found"})
-        status, value = given
+        method, _, remainder = head.split("\r\n")[0].partition(" ")
+        target = remainder.rpartition(" ")[0]
+        served_answer = answer(method, target)
+        if served_answer is None:
+            served_answer = (402, {}) if target == path and method in {"GET", "HEAD"} else (404, {"error": "not_found"})
+        status, value = served_answer
         body = value.encode() if isinstance(value, str) else json.dumps(value).encode()
         kind = "text/html; charset=utf-8" if isinstance(value, str) else "application/json"
         lines = [f"HTTP/1.1 {status} x", f"Content-Type: {kind}", f"Content-Length: {len(body)}", "", ""]
@@ -46,17 +46,17 @@ def selling(answer: Answer, path: str = PATH) -> Serve:
     return serve
 
 
-async def tried(answer: Answer, path: str = PATH) -> SpellingResult | None:
+async def find_spellings(answer: Answer, path: str = PATH) -> SpellingResult | None:
     """Return what trying the spellings of a server's path comes to."""
-    with standing(selling(answer, path)) as place:
+    with serve_connections(serve_paid(answer, path)) as place:
         raw = RawTransport(f"http://{place}", seconds=5)
         client = Client(raw, EventLog(), "check", Names(), Counter())
         return await try_spellings(client, f"http://{place}{path}")
 
 
-def routed(read: Callable[[str], str], given: Given = GOODS) -> Answer:
+def route_target(read: Callable[[str], str], goods: ServedAnswer = GOODS) -> Answer:
     """Return what serves GET of a target that is read as the path, and is not spelled so."""
-    return lambda method, target: given if method == "GET" and target != PATH and read(target) == PATH else None
+    return lambda method, target: goods if method == "GET" and target != PATH and read(target) == PATH else None
 
 
 LENIENT: Mapping[str, tuple[Callable[[str], str], str]] = {
@@ -70,35 +70,37 @@ LENIENT: Mapping[str, tuple[Callable[[str], str], str]] = {
 }
 
 
-@pytest.mark.parametrize("given", [GOODS, PAGE], ids=["an object", "a page"])
+@pytest.mark.parametrize("goods", [GOODS, PAGE], ids=["an object", "a page"])
 @pytest.mark.parametrize("name", LENIENT)
-async def test_a_path_that_is_free_by_another_spelling_is_told(name: str, given: Given) -> None:
+async def test_a_path_that_is_free_by_another_spelling_is_told(name: str, goods: ServedAnswer) -> None:
     """The report names the target that is served, whatever is sold there."""
-    read, what = LENIENT[name]
-    found = await tried(routed(read, given))
-    assert found is not None
-    assert any(f"({what})" in one for one in found.free), found
+    read, description = LENIENT[name]
+    result = await find_spellings(route_target(read, goods))
+    assert result is not None
+    assert any(f"({description})" in one for one in result.free), result
 
 
 @pytest.mark.parametrize("read", [str.lower, lambda target: target.removesuffix("/"), lambda target: target[:-1]])
 async def test_what_may_be_another_resource_is_a_doubt(read: Callable[[str], str]) -> None:
     """A page at the path with a slash may be its description, and letters count in paths."""
-    found = await tried(routed(read))
-    assert found is not None
-    assert found.doubtful
+    result = await find_spellings(route_target(read))
+    assert result is not None
+    assert result.doubtful
 
 
 async def test_heads_that_are_served_are_a_doubt() -> None:
     """No body is handed over, and yet the handler ran."""
-    plain = await tried(lambda method, target: (200, {}) if (method, target) == ("HEAD", PATH) else None)
+    plain = await find_spellings(lambda method, target: (200, {}) if (method, target) == ("HEAD", PATH) else None)
     assert plain == SpellingResult((), (f"HEAD {PATH} is answered 200",))
-    spelled = await tried(lambda method, target: (200, {}) if (method, target) == ("HEAD", f"{PATH};x") else None)
-    assert spelled == SpellingResult((), (f"HEAD {PATH};x (a path parameter) is answered 200",))
+    result = await find_spellings(
+        lambda method, target: (200, {}) if (method, target) == ("HEAD", f"{PATH};x") else None
+    )
+    assert result == SpellingResult((), (f"HEAD {PATH};x (a path parameter) is answered 200",))
 
 
-def elsewhere(given: Given) -> Answer:
+def elsewhere(goods: ServedAnswer) -> Answer:
     """Return what answers everything but the path with one answer."""
-    return lambda _, target: given if target != PATH else None
+    return lambda _, target: goods if target != PATH else None
 
 
 CAREFUL: Mapping[str, Answer] = {
@@ -116,29 +118,29 @@ CAREFUL: Mapping[str, Answer] = {
 @pytest.mark.parametrize("name", CAREFUL)
 async def test_a_server_that_hands_nothing_over_breaks_nothing(name: str) -> None:
     """Whatever is answered at each path that is not there is not the service."""
-    assert await tried(CAREFUL[name]) == SpellingResult((), ())
+    assert await find_spellings(CAREFUL[name]) == SpellingResult((), ())
 
 
 async def test_a_path_that_is_free_at_times_is_not_judged() -> None:
     """Some servers give a few calls away: once the path itself is free, a spelling that is free tells nothing."""
     calls = iter(range(1000))
 
-    def given_away(method: str, target: str) -> Given | None:
+    def given_away(method: str, target: str) -> ServedAnswer | None:
         if target == PATH:
             return (402, {}) if next(calls) == 0 else GOODS
         return GOODS if target == f"{PATH};x" and method == "GET" else None
 
-    found = await tried(given_away)
-    assert found is not None
-    assert not found.free
+    result = await find_spellings(given_away)
+    assert result is not None
+    assert not result.free
 
 
 async def test_a_path_that_get_is_not_charged_for_is_not_tried() -> None:
     """A service that is sold by POST cannot be distinguished from a page by GET."""
-    assert await tried(lambda *_: (405, {})) is None
-    assert await tried(lambda *_: GOODS) is None
+    assert await find_spellings(lambda *_: (405, {})) is None
+    assert await find_spellings(lambda *_: GOODS) is None
 
 
 async def test_the_root_has_no_other_spelling() -> None:
     """A shop that sells one thing at its root is judged by nothing here."""
-    assert await tried(lambda *_: None, "/") == SpellingResult((), ())
+    assert await find_spellings(lambda *_: None, "/") == SpellingResult((), ())

@@ -135,15 +135,15 @@ def test_a_sound_402_breaks_nothing() -> None:
     answer = make_answer(encode_document(terms()), body=body)
     verdicts = {one.rule.id: one.verdict for one in judge(answer)}
     assert not broken_ids(answer)
-    untried = {"X402-21", "X402-22", "X402-23", "X402-28", "X402-29"}
-    assert {name for name, one in verdicts.items() if one is not Verdict.PASS} == untried
+    untried_rules = {"X402-21", "X402-22", "X402-23", "X402-28", "X402-29"}
+    assert {name for name, one in verdicts.items() if one is not Verdict.PASS} == untried_rules
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_breaks_its_rule_and_no_other(name: str) -> None:
     """A reader of the report finds the fault where it is."""
-    document, expected = FAULTS[name]
-    assert broken_ids(make_answer(encode_document(document))) == expected
+    document, expected_rules = FAULTS[name]
+    assert broken_ids(make_answer(encode_document(document))) == expected_rules
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def test_what_is_right_by_another_spelling_breaks_none_of_these(document: Docume
 def test_the_page_lists_every_rule() -> None:
     """Who reads an id finds it there."""
     page = (Path(__file__).parents[3] / "docs" / "x402-rules.md").read_text(encoding="utf-8")
-    for one in RULES:
-        assert f"| {one.id} | {one.level} | {one.sentence} | {one.source} |" in page
+    for rule in RULES:
+        assert f"| {rule.id} | {rule.level} | {rule.sentence} | {rule.source} |" in page
 
 
 def test_permit2_needs_no_domain_of_the_token() -> None:
@@ -174,7 +174,7 @@ def test_permit2_needs_no_domain_of_the_token() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "expected"),
+    ("header", "expected_rules"),
     [
         (None, {"X402-02"}),
         (json.dumps(terms()), {"X402-03"}),
@@ -185,11 +185,11 @@ def test_permit2_needs_no_domain_of_the_token() -> None:
     ],
     ids=["none", "plain JSON", "wrong padding", "cut JSON", "an array", "base64url"],
 )
-def test_terms_that_no_client_reads(header: str | None, expected: set[str]) -> None:
+def test_terms_that_no_client_reads(header: str | None, expected_rules: set[str]) -> None:
     """The terms in the body save nothing: clients of version 2 read the header. They are judged all the same."""
-    assert broken_ids(make_answer(header, body=json.dumps(terms()).encode())) == expected
+    assert broken_ids(make_answer(header, body=json.dumps(terms()).encode())) == expected_rules
     wrong = json.dumps(change_offer(amount=1.5)).encode()
-    assert broken_ids(make_answer(header, body=wrong)) == expected | {"X402-09"}
+    assert broken_ids(make_answer(header, body=wrong)) == expected_rules | {"X402-09"}
 
 
 def test_what_cannot_be_read_anywhere_is_not_judged() -> None:
@@ -245,8 +245,8 @@ def test_a_body_is_the_servers_own_and_warns_where_it_contradicts_the_header(nam
     """Only price, payee, asset and network count, within one version, and nothing fails."""
     document, contradicts = BODIES[name]
     verdicts = {
-        one.rule.id: one.verdict
-        for one in judge(make_answer(encode_document(terms()), body=json.dumps(document).encode()))
+        judgement.rule.id: judgement.verdict
+        for judgement in judge(make_answer(encode_document(terms()), body=json.dumps(document).encode()))
     }
     assert (verdicts["X402-18"] is Verdict.WARN) is contradicts
     assert Verdict.FAIL not in verdicts.values()
@@ -280,13 +280,13 @@ def causes(answer: ChallengeAnswer) -> dict[str, str | None]:
 
 def test_terms_of_version_one_break_five_rules_by_one_cause() -> None:
     """What else is wrong keeps its own remedy."""
-    found = causes(make_answer(None, body=json.dumps(VERSION_ONE).encode()))
-    assert found == dict.fromkeys(OF_VERSION_ONE, CAUSE)
+    cause_list = causes(make_answer(None, body=json.dumps(VERSION_ONE).encode()))
+    assert cause_list == dict.fromkeys(OF_VERSION_ONE, CAUSE)
     offer = {**VERSION_ONE["accepts"][0], "maxAmountRequired": 0.01, "payTo": ""}
-    found = causes(make_answer(None, body=json.dumps({**VERSION_ONE, "accepts": [offer]}).encode()))
-    assert {name for name, cause in found.items() if cause is None} == {"X402-09", "X402-11"}
-    found = causes(make_answer(None, body=json.dumps(change_terms(x402Version=2)).encode()))
-    assert found == {"X402-02": None}
+    cause_list = causes(make_answer(None, body=json.dumps({**VERSION_ONE, "accepts": [offer]}).encode()))
+    assert {name for name, cause in cause_list.items() if cause is None} == {"X402-09", "X402-11"}
+    cause_list = causes(make_answer(None, body=json.dumps(change_terms(x402Version=2)).encode()))
+    assert cause_list == {"X402-02": None}
 
 
 def test_the_stock_client_reads_terms_of_version_one() -> None:
@@ -313,25 +313,27 @@ def test_a_header_that_cannot_be_read_is_not_judged_by_a_body_of_version_one() -
 )
 def test_a_domain_that_is_not_known_is_not_verified(offer: Document, verdict: Verdict) -> None:
     """It counts as neither kept nor broken, and the report says which offer it is."""
-    (judged,) = (one for one in judge(make_answer(encode_document(change_offer(**offer)))) if one.rule.id == "X402-15")
-    assert judged.verdict is verdict
-    assert verdict is not Verdict.INCONCLUSIVE or judged.found.startswith("not verified: accepts[0] on 'eip155:")
+    (judgement,) = (
+        one for one in judge(make_answer(encode_document(change_offer(**offer)))) if one.rule.id == "X402-15"
+    )
+    assert judgement.verdict is verdict
+    assert verdict is not Verdict.INCONCLUSIVE or judgement.found.startswith("not verified: accepts[0] on 'eip155:")
 
 
-@pytest.mark.parametrize(("status", "kept"), [(402, True), (400, True), (200, False), (500, False), (302, False)])
-def test_an_unreadable_payment(status: int, kept: bool) -> None:
+@pytest.mark.parametrize(("status", "is_kept"), [(402, True), (400, True), (200, False), (500, False), (302, False)])
+def test_an_unreadable_payment(status: int, is_kept: bool) -> None:
     """It buys nothing and breaks nothing."""
     answer = replace(make_answer(encode_document(terms())), to_unreadable=status)
-    assert ("X402-22" in broken_ids(answer)) is not kept
+    assert ("X402-22" in broken_ids(answer)) is not is_kept
 
 
-@pytest.mark.parametrize(("status", "kept"), [(402, True), (403, True), (200, False), (204, False)])
-def test_a_forged_payment(status: int, kept: bool) -> None:
+@pytest.mark.parametrize(("status", "is_kept"), [(402, True), (403, True), (200, False), (204, False)])
+def test_a_forged_payment(status: int, is_kept: bool) -> None:
     """It buys nothing, on whichever network it is."""
     networks = [one["network"] for one in terms()["accepts"]]
     answer = replace(make_answer(encode_document(terms())), to_forged={networks[0]: 402, networks[1]: status})
     verdicts = {one.rule.id: one.verdict for one in judge(answer)}
-    assert verdicts["X402-23"] is (Verdict.PASS if kept else Verdict.FAIL)
-    untried = replace(make_answer(encode_document(terms())), to_forged={networks[0]: status})
-    verdicts = {one.rule.id: one.verdict for one in judge(untried)}
-    assert verdicts["X402-23"] is (Verdict.INCONCLUSIVE if kept else Verdict.FAIL)
+    assert verdicts["X402-23"] is (Verdict.PASS if is_kept else Verdict.FAIL)
+    untried_look = replace(make_answer(encode_document(terms())), to_forged={networks[0]: status})
+    verdicts = {one.rule.id: one.verdict for one in judge(untried_look)}
+    assert verdicts["X402-23"] is (Verdict.INCONCLUSIVE if is_kept else Verdict.FAIL)

@@ -46,14 +46,18 @@ async def create_subprocess_exec(
 ) -> Any:
     """Stand in for asyncio's: start what `python -m MODULE` runs, with pipes for its three streams."""
     loop = asyncio.get_running_loop()
-    (taken, given), (heard, said), (complained, complaint) = os.pipe(), os.pipe(), os.pipe()
-    with os.fdopen(taken, "rb") as stdin, os.fdopen(said, "wb") as stdout, os.fdopen(complaint, "wb") as stderr:
+    (stdin_read, stdin_write), (stdout_read, stdout_write), (stderr_read, complaint) = os.pipe(), os.pipe(), os.pipe()
+    with (
+        os.fdopen(stdin_read, "rb") as stdin,
+        os.fdopen(stdout_write, "wb") as stdout,
+        os.fdopen(complaint, "wb") as stderr,
+    ):
         process = await asyncio.to_thread(prepared.start, module, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
     assert isinstance(process, prepared.Prepared)
     readers = []
-    for read in (heard, complained):
+    for read in (stdout_read, stderr_read):
         readers.append(reader := asyncio.StreamReader(limit=limit))
         await loop.connect_read_pipe(lambda one=reader: asyncio.StreamReaderProtocol(one), os.fdopen(read, "rb"))  # type: ignore[misc]
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(given, "wb"))
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(stdin_write, "wb"))
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
     return Forked(process, writer, *readers)

@@ -128,8 +128,8 @@ class GatewayMachine(RuleBasedStateMachine):
         if time.monotonic() >= self.ends:
             raise Over
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        typed = {"content-type": "application/json"} if data is not None else {}
-        reply = self.world.call(method, path, {**typed, **(headers or {})}, data)
+        content_type = {"content-type": "application/json"} if data is not None else {}
+        reply = self.world.call(method, path, {**content_type, **(headers or {})}, data)
         require(reply.status < 500, f"{method} {path} answered {reply.status}: {reply.body[:300]!r}")
         require(reply.headers.get("x-request-id", "").startswith("req_"), f"{method} {path} has no request id")
         return reply
@@ -141,10 +141,12 @@ class GatewayMachine(RuleBasedStateMachine):
         return reply.object() if reply.body else {}
 
     @staticmethod
-    def refused(reply: Reply, expected: Refusal) -> None:
+    def judge_refusal(reply: Reply, expected_refusal: Refusal) -> None:
         """Judge that an answer is one refusal."""
-        found = (reply.status, reply.object().get("error"))
-        require(found == (expected.status, expected.code), f"expected {expected}, found {found}")
+        refusal = (reply.status, reply.object().get("error"))
+        require(
+            refusal == (expected_refusal.status, expected_refusal.code), f"expected {expected_refusal}, found {refusal}"
+        )
 
     def tenant(self, place: int) -> Tenant:
         """Return one of the tenants."""
@@ -165,11 +167,11 @@ class GatewayMachine(RuleBasedStateMachine):
         """Return the two headers of a tenant's call."""
         return {"authorization": f"Bearer {key.text}", "x-tenant-id": tenant.id}
 
-    def until(self, holds: Callable[[], bool], what: str) -> None:
+    def until(self, holds: Callable[[], bool], description: str) -> None:
         """Wait until something that the service does by itself is done."""
         ends = time.monotonic() + PATIENCE
         while not holds():
-            require(time.monotonic() < ends, what)
+            require(time.monotonic() < ends, description)
             time.sleep(0.05)
 
     # What operators do.
@@ -177,21 +179,21 @@ class GatewayMachine(RuleBasedStateMachine):
     @initialize(standings=st.tuples(st.booleans(), st.booleans()))
     def open_shops(self, standings: tuple[bool, bool]) -> None:
         """Two tenants with networks; each may be approved and have a live key."""
-        for approved in standings:
-            self.new_tenant(approved=approved)
+        for is_approved in standings:
+            self.new_tenant(is_approved=is_approved)
 
-    def new_tenant(self, *, approved: bool) -> None:
+    def new_tenant(self, *, is_approved: bool) -> None:
         """Make a tenant."""
-        made = self.internal("POST", "", {"name": "shop"}, status=201)
-        tenant = Tenant(made["tenant_id"], self.world.now() + TRIAL_SECONDS, tuple(self.world.payouts))
-        tenant.keys[made["key_id"]] = Key(made["api_key"], "test")
+        tenant_answer = self.internal("POST", "", {"name": "shop"}, status=201)
+        tenant = Tenant(tenant_answer["tenant_id"], self.world.now() + TRIAL_SECONDS, tuple(self.world.payouts))
+        tenant.keys[tenant_answer["key_id"]] = Key(tenant_answer["api_key"], "test")
         self.model.tenants.append(tenant)
         payouts = {network: {"payout_address": address} for network, address in self.world.payouts.items()}
         self.internal("PUT", f"/{tenant.id}/networks", payouts)
-        if approved:
+        if is_approved:
             self.approve(len(self.model.tenants) - 1, "trial")
-            made = self.internal("POST", f"/{tenant.id}/api-keys", {"mode": "live"}, status=201)
-            tenant.keys[made["key_id"]] = Key(made["api_key"], "live")
+            tenant_answer = self.internal("POST", f"/{tenant.id}/api-keys", {"mode": "live"}, status=201)
+            tenant.keys[tenant_answer["key_id"]] = Key(tenant_answer["api_key"], "live")
 
     @rule(place=_PLACES, plan=st.sampled_from(["trial", "paid"]))
     def approve(self, place: int, plan: str) -> None:
@@ -207,39 +209,41 @@ class GatewayMachine(RuleBasedStateMachine):
         self.internal("POST", f"/{tenant.id}/kyc", {"status": "rejected"})
         tenant.approved = False
 
-    @rule(place=_PLACES, which=_PLACES)
-    def rotate_key(self, place: int, which: int) -> None:
+    @rule(place=_PLACES, key_place=_PLACES)
+    def rotate_key(self, place: int, key_place: int) -> None:
         """A new key is good at once, the old one for 30 days more; a live one needs a tenant that is approved."""
         tenant = self.tenant(place)
-        key_id, old = list(tenant.keys.items())[which % len(tenant.keys)]
+        key_id, old = list(tenant.keys.items())[key_place % len(tenant.keys)]
         if old.until is not None:
             return
         rotation = f"/{tenant.id}/api-keys/{key_id}/rotate"
         if old.mode == "live" and not tenant.approved:
             self.internal("POST", rotation, status=422)
             return
-        made = self.internal("POST", rotation, status=201)
+        key_answer = self.internal("POST", rotation, status=201)
         old.until = self.world.now() + 30 * DAY
-        tenant.keys[made["key_id"]] = Key(made["api_key"], old.mode)
+        tenant.keys[key_answer["key_id"]] = Key(key_answer["api_key"], old.mode)
 
     @precondition(lambda self: any(len(one.keys) > 1 for one in self.model.tenants))
-    @rule(place=_PLACES, which=_PLACES)
-    def delete_key(self, place: int, which: int) -> None:
+    @rule(place=_PLACES, key_place=_PLACES)
+    def delete_key(self, place: int, key_place: int) -> None:
         """A key is deleted like any other when it has lapsed, and refused at once."""
         rich = [one for one in self.model.tenants if len(one.keys) > 1]
         tenant = rich[place % len(rich)]
-        key_id, key = list(tenant.keys.items())[which % len(tenant.keys)]
+        key_id, key = list(tenant.keys.items())[key_place % len(tenant.keys)]
         self.internal("DELETE", f"/{tenant.id}/api-keys/{key_id}", status=204)
         del tenant.keys[key_id]
-        self.refused(self.call("GET", f"{RESOURCES}/x", self.credentials(tenant, key)), Refusal(401, "invalid_api_key"))
+        self.judge_refusal(
+            self.call("GET", f"{RESOURCES}/x", self.credentials(tenant, key)), Refusal(401, "invalid_api_key")
+        )
 
     @rule(place=_PLACES, count=st.integers(1, 8))
     def set_networks(self, place: int, count: int) -> None:
         """The list of networks is replaced; its first is the default."""
         tenant = self.tenant(place)
         names = list(self.world.payouts)
-        turned = names[count % len(names) :] + names[: count % len(names)]
-        tenant.networks = tuple(turned[:count])
+        network_order = names[count % len(names) :] + names[: count % len(names)]
+        tenant.networks = tuple(network_order[:count])
         body = {name: {"payout_address": self.world.payouts[name]} for name in tenant.networks}
         self.internal("PUT", f"/{tenant.id}/networks", body)
 
@@ -247,7 +251,7 @@ class GatewayMachine(RuleBasedStateMachine):
 
     @rule(
         place=_PLACES,
-        which=_PLACES,
+        key_place=_PLACES,
         network=st.sampled_from(
             [None, "algorand_testnet", "base_sepolia", "solana_devnet", "base_mainnet", "voi_mainnet"]
         ),
@@ -259,7 +263,7 @@ class GatewayMachine(RuleBasedStateMachine):
     def create_link(
         self,
         place: int,
-        which: int,
+        key_place: int,
         network: str | None,
         amount: str,
         label: str,
@@ -268,7 +272,7 @@ class GatewayMachine(RuleBasedStateMachine):
     ) -> None:
         """A link is made, refused, or the one that a key stands for comes back."""
         tenant = self.tenant(place)
-        api_key = self.key_of(tenant, which)
+        api_key = self.key_of(tenant, key_place)
         body = link_body(network, amount, label, lifetime)
         headers = self.credentials(tenant, api_key) | ({} if key is None else {"idempotency-key": key})
         now = self.world.now()
@@ -282,37 +286,37 @@ class GatewayMachine(RuleBasedStateMachine):
             return
         refusal = self.model.credential_refusal(tenant, api_key, now)
         if refusal is not None:
-            self.refused(reply, refusal)
+            self.judge_refusal(reply, refusal)
             return
-        known = self.model.recall(tenant, LINKS, key, now, MARGIN)
-        if isinstance(known, Remembered):
-            self.judge_replay(known, body, reply)
+        stored_answer = self.model.recall(tenant, LINKS, key, now, MARGIN)
+        if isinstance(stored_answer, Remembered):
+            self.judge_replay(stored_answer, body, reply)
             return
-        sent = json.loads(body)
-        amount = microunits(sent["amount"])
-        if abs(tenant.trial_ends_at - now) <= MARGIN or known == "unsure":
+        body_members = json.loads(body)
+        amount = microunits(body_members["amount"])
+        if abs(tenant.trial_ends_at - now) <= MARGIN or stored_answer == "unsure":
             if reply.status == 201 and "idempotent-replayed" not in reply.headers:
-                self.took(tenant, sent, amount, reply, key, body, now)
+                self.took(tenant, body_members, amount, reply, key, body, now)
             return
-        refusal = self.model.link_refusal(tenant, api_key, sent.get("preferred_network"), amount, now)
+        refusal = self.model.link_refusal(tenant, api_key, body_members.get("preferred_network"), amount, now)
         if refusal is not None:
-            self.refused(reply, refusal)
+            self.judge_refusal(reply, refusal)
         else:
-            self.took(tenant, sent, amount, reply, key, body, now)
+            self.took(tenant, body_members, amount, reply, key, body, now)
 
-    def judge_replay(self, known: Remembered, body: bytes, reply: Reply) -> None:
+    def judge_replay(self, stored_answer: Remembered, body: bytes, reply: Reply) -> None:
         """The same body gets the same bytes, another one is a conflict (P-ID-03, P-ID-04)."""
-        if json.loads(known.body) != json.loads(body):
-            self.refused(reply, Refusal(409, "idempotency_conflict"))
+        if json.loads(stored_answer.body) != json.loads(body):
+            self.judge_refusal(reply, Refusal(409, "idempotency_conflict"))
             return
         require(reply.status == 201, reply.body[:300])
-        require(reply.body == known.answer, "a replay differs from the first answer")
+        require(reply.body == stored_answer.answer, "a replay differs from the first answer")
         require(reply.headers.get("idempotent-replayed") == "true", "a replay says that it is one")
 
     def took(
         self,
         tenant: Tenant,
-        sent: Mapping[str, Any],
+        body_members: Mapping[str, Any],
         amount: int,
         reply: Reply,
         key: str | None,
@@ -321,24 +325,27 @@ class GatewayMachine(RuleBasedStateMachine):
     ) -> None:
         """A link was made as it was asked for."""
         require(reply.status == 201, f"{reply.status} {reply.body[:300]!r}")
-        made = reply.object()
-        network = sent.get("preferred_network") or tenant.networks[0]
-        require(made["amount_microunits"] == amount, f"{sent['amount']} came to {made['amount_microunits']}")
-        require(made["chain"] == network.replace("_", "-"), made["chain"])
-        require(made["label"] == sent["label"], "the label was changed")
-        require(made["token"] not in self.model.tokens, "a token was given twice")
-        lifetime = sent.get("expires_in_seconds") or DAY
-        self.model.tokens.add(made["token"])
+        link_answer = reply.object()
+        network = body_members.get("preferred_network") or tenant.networks[0]
+        require(
+            link_answer["amount_microunits"] == amount,
+            f"{body_members['amount']} came to {link_answer['amount_microunits']}",
+        )
+        require(link_answer["chain"] == network.replace("_", "-"), link_answer["chain"])
+        require(link_answer["label"] == body_members["label"], "the label was changed")
+        require(link_answer["token"] not in self.model.tokens, "a token was given twice")
+        lifetime = body_members.get("expires_in_seconds") or DAY
+        self.model.tokens.add(link_answer["token"])
         self.model.remember(tenant, LINKS, key, Remembered(body, reply.body, now))
         self.model.links.append(
-            Link(tenant, made["token"], made["cancel_secret"], network, amount, expires_at=now + lifetime)
+            Link(tenant, link_answer["token"], link_answer["cancel_secret"], network, amount, expires_at=now + lifetime)
         )
 
-    @rule(place=_PLACES, which=_PLACES, amount=_AMOUNTS)
-    def create_at_once(self, place: int, which: int, amount: str) -> None:
+    @rule(place=_PLACES, key_place=_PLACES, amount=_AMOUNTS)
+    def create_at_once(self, place: int, key_place: int, amount: str) -> None:
         """Concurrent creations with one fresh key make one link."""
         tenant = self.tenant(place)
-        api_key = self.key_of(tenant, which)
+        api_key = self.key_of(tenant, key_place)
         now = self.world.now()
         body = link_body(None, amount, "rush", None)
         refusal = self.model.credential_refusal(tenant, api_key, now)
@@ -349,57 +356,57 @@ class GatewayMachine(RuleBasedStateMachine):
         headers = {**self.credentials(tenant, api_key), "idempotency-key": key}
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             replies = list(pool.map(lambda _: self.call("POST", LINKS, headers, body), range(_AT_ONCE)))
-        made = {reply.body for reply in replies if reply.status == 201}
-        others = {(reply.status, reply.object().get("error")) for reply in replies if reply.status != 201}
-        require(len(made) == 1, f"{len(made)} links for one key")
-        require(others <= {(409, "idempotency_in_progress")}, others)
+        link_bodies = {reply.body for reply in replies if reply.status == 201}
+        other_answers = {(reply.status, reply.object().get("error")) for reply in replies if reply.status != 201}
+        require(len(link_bodies) == 1, f"{len(link_bodies)} links for one key")
+        require(other_answers <= {(409, "idempotency_in_progress")}, other_answers)
         first = next(reply for reply in replies if reply.status == 201)
         self.took(tenant, json.loads(body), microunits(amount), first, key, body, now)
 
     @rule(
         place=_PLACES,
-        which=_PLACES,
+        key_place=_PLACES,
         name=st.sampled_from(["r1", "r2", "a:b.c-d_e"]),
         key=_KEYS,
         amount=st.sampled_from([1, 5]),
     )
-    def create_resource(self, place: int, which: int, name: str, key: str | None, amount: int) -> None:
+    def create_resource(self, place: int, key_place: int, name: str, key: str | None, amount: int) -> None:
         """A resource is made once for each name of a tenant."""
         tenant = self.tenant(place)
-        api_key = self.key_of(tenant, which)
+        api_key = self.key_of(tenant, key_place)
         body = json.dumps({"resource_id": name, "amount_microunits": amount}).encode()
         headers = self.credentials(tenant, api_key) | ({} if key is None else {"idempotency-key": key})
         now = self.world.now()
         reply = self.call("POST", RESOURCES, headers, body)
         refusal = self.model.credential_refusal(tenant, api_key, now)
-        known = self.model.recall(tenant, RESOURCES, key, now, MARGIN)
+        stored_answer = self.model.recall(tenant, RESOURCES, key, now, MARGIN)
         if refusal is not None:
-            self.refused(reply, refusal)
-        elif isinstance(known, Remembered):
-            self.judge_replay(known, body, reply)
-        elif known == "unsure":
+            self.judge_refusal(reply, refusal)
+        elif isinstance(stored_answer, Remembered):
+            self.judge_replay(stored_answer, body, reply)
+        elif stored_answer == "unsure":
             return
         elif name in tenant.resources:
-            self.refused(reply, Refusal(409, "resource_exists"))
+            self.judge_refusal(reply, Refusal(409, "resource_exists"))
         else:
             require(reply.status == 201, reply.body[:300])
             tenant.resources[name] = reply.body
             self.model.remember(tenant, RESOURCES, key, Remembered(body, reply.body, now))
 
-    @rule(place=_PLACES, other=_PLACES, which=_PLACES, name=st.sampled_from(["r1", "r2", "none"]))
-    def read_resource(self, place: int, other: int, which: int, name: str) -> None:
+    @rule(place=_PLACES, other_place=_PLACES, key_place=_PLACES, name=st.sampled_from(["r1", "r2", "none"]))
+    def read_resource(self, place: int, other_place: int, key_place: int, name: str) -> None:
         """A tenant reads its own; with another's id the key is refused."""
-        tenant, named = self.tenant(place), self.tenant(other)
-        api_key = self.key_of(tenant, which)
+        tenant, owner = self.tenant(place), self.tenant(other_place)
+        api_key = self.key_of(tenant, key_place)
         now = self.world.now()
-        reply = self.call("GET", f"{RESOURCES}/{name}", self.credentials(named, api_key))
-        refusal = self.model.credential_refusal(named, api_key, now)
+        reply = self.call("GET", f"{RESOURCES}/{name}", self.credentials(owner, api_key))
+        refusal = self.model.credential_refusal(owner, api_key, now)
         if refusal is not None:
-            self.refused(reply, refusal)
+            self.judge_refusal(reply, refusal)
         elif name in tenant.resources:
             require(reply.body == tenant.resources[name], "a resource changed")
         else:
-            self.refused(reply, Refusal(404, "not_found"))
+            self.judge_refusal(reply, Refusal(404, "not_found"))
 
     # What payers and tenants do with a link.
 
@@ -416,16 +423,16 @@ class GatewayMachine(RuleBasedStateMachine):
             return
 
         def agrees() -> bool:
-            found = self.call("GET", f"/checkout/{link.token}/status").object()
-            if link.ended == PAID and found["status"] == PAID:
-                require(found["tx_id"] == link.tx_id, f"paid by {found['tx_id']}, not {link.tx_id}")
-            return bool(found["status"] == link.state(self.world.now()))
+            status = self.call("GET", f"/checkout/{link.token}/status").object()
+            if link.ended == PAID and status["status"] == PAID:
+                require(status["tx_id"] == link.tx_id, f"paid by {status['tx_id']}, not {link.tx_id}")
+            return bool(status["status"] == link.state(self.world.now()))
 
         self.until(agrees, f"the link does not become {link.state(self.world.now())}")
         page = self.call("GET", f"/checkout/{link.token}")
         require(page.status == 200, page.status)
-        shown = b'data-state="' + link.state(self.world.now()).encode() + b'"' in page.body
-        require(shown or link.is_near_its_end(self.world.now(), MARGIN), "the page shows another state")
+        is_shown = b'data-state="' + link.state(self.world.now()).encode() + b'"' in page.body
+        require(is_shown or link.is_near_its_end(self.world.now(), MARGIN), "the page shows another state")
 
     @precondition(lambda self: self.model.links)
     @rule(place=_PLACES, right=st.booleans())
@@ -440,9 +447,9 @@ class GatewayMachine(RuleBasedStateMachine):
         reply = self.call("POST", f"/checkout/{link.token}/cancel", None, {"cancel_secret": secret})
         refusal = self.model.end_refusal(link, now)
         if not right:
-            self.refused(reply, Refusal(403, "invalid_cancel_secret"))
+            self.judge_refusal(reply, Refusal(403, "invalid_cancel_secret"))
         elif refusal is not None:
-            self.refused(reply, refusal)
+            self.judge_refusal(reply, refusal)
         else:
             require(reply.status == 200, reply.body[:300])
             link.ended = CANCELLED
@@ -459,7 +466,7 @@ class GatewayMachine(RuleBasedStateMachine):
         reply = self.call("POST", f"/checkout/{link.token}/abandon", None, body)
         refusal = self.model.end_refusal(link, now, twice=True)
         if refusal is not None:
-            self.refused(reply, refusal)
+            self.judge_refusal(reply, refusal)
         else:
             require(reply.status == 200, reply.body[:300])
             link.ended = CANCELLED
@@ -475,7 +482,7 @@ class GatewayMachine(RuleBasedStateMachine):
         self.expect_state(link)
         reply = self.call("POST", f"/checkout/{link.token}/verify", None, {"tx_id": tx_id})
         refusal = self.model.end_refusal(link, now)
-        self.refused(reply, refusal or Refusal(422, "payment_not_verified"))
+        self.judge_refusal(reply, refusal or Refusal(422, "payment_not_verified"))
 
     @precondition(lambda self: self.payable())
     @rule(place=_PLACES, kind=st.sampled_from(["right", "right", "more", "less", "other memo"]), shows=st.booleans())
@@ -502,18 +509,18 @@ class GatewayMachine(RuleBasedStateMachine):
     def show(self, link: Link, tx_id: str, *, active: bool, right: bool, now: float) -> None:
         """Judge what showing a transaction is answered; the watcher may have been there first."""
 
-        def answered() -> bool:
+        def is_answered() -> bool:
             reply = self.call("POST", f"/checkout/{link.token}/verify", None, {"tx_id": tx_id})
-            found = (reply.status, reply.object().get("error"))
+            refusal = (reply.status, reply.object().get("error"))
             if active and right:
-                unsettled = reply.object().get("reason") in {"tx_not_confirmed", "tx_not_found"}
-                require(unsettled or found in {(200, None), (409, "payment_link_already_paid")}, reply.body[:300])
-                return not unsettled
-            expected = self.model.end_refusal(link, now) or Refusal(422, "payment_not_verified")
-            require(found == (expected.status, expected.code), f"{found} {reply.body[:300]!r}")
+                is_unsettled = reply.object().get("reason") in {"tx_not_confirmed", "tx_not_found"}
+                require(is_unsettled or refusal in {(200, None), (409, "payment_link_already_paid")}, reply.body[:300])
+                return not is_unsettled
+            expected_refusal = self.model.end_refusal(link, now) or Refusal(422, "payment_not_verified")
+            require(refusal == (expected_refusal.status, expected_refusal.code), f"{refusal} {reply.body[:300]!r}")
             return True
 
-        self.until(answered, "a confirmed payment is not seen")
+        self.until(is_answered, "a confirmed payment is not seen")
 
     def payable(self) -> Sequence[Link]:
         """Return the links on networks where payments can be made, of amounts that the payer has."""
@@ -548,8 +555,8 @@ def link_body(network: str | None, amount: str, label: str, lifetime: int | None
     """Return a creation's body, with the amount's digits as they are."""
     members = {"currency": "USDC", "label": label}
     further = {"preferred_network": network, "expires_in_seconds": lifetime}
-    rest = json.dumps({**members, **{name: value for name, value in further.items() if value is not None}})
-    return f'{{"amount":{amount},{rest[1:]}'.encode()
+    text = json.dumps({**members, **{name: value for name, value in further.items() if value is not None}})
+    return f'{{"amount":{amount},{text[1:]}'.encode()
 
 
 def microunits(amount: Any) -> int:

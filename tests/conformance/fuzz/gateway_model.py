@@ -14,7 +14,7 @@ from conformance.vocabulary.networks import is_main
 DAY = 86_400
 TRIAL_SECONDS = 60 * DAY
 # A key's answer is kept so long (P-ID-02).
-REMEMBERED = DAY
+REMEMBERED_SECONDS = DAY
 ALLOWANCE = 1_000_000_000
 ACTIVE, PAID, EXPIRED, CANCELLED = "active", "paid", "expired", "cancelled"
 
@@ -125,18 +125,18 @@ class Gateway:
 
     def recall(self, tenant: Tenant, path: str, key: str | None, now: float, margin: float) -> Remembered | str | None:
         """Return what a key stands for, None for nothing, and `unsure` at the very end of its time (P-ID-02)."""
-        known = None if key is None else self.remembered.get((tenant.id, path, key))
-        if known is None:
+        stored_answer = None if key is None else self.remembered.get((tenant.id, path, key))
+        if stored_answer is None:
             return None
-        age = now - known.at
-        if abs(age - REMEMBERED) <= margin:
+        age = now - stored_answer.at
+        if abs(age - REMEMBERED_SECONDS) <= margin:
             return "unsure"
-        return known if age < REMEMBERED else None
+        return stored_answer if age < REMEMBERED_SECONDS else None
 
-    def remember(self, tenant: Tenant, path: str, key: str | None, kept: Remembered) -> None:
+    def remember(self, tenant: Tenant, path: str, key: str | None, stored_answer: Remembered) -> None:
         """Keep the answer of a call that had a key."""
         if key is not None:
-            self.remembered[(tenant.id, path, key)] = kept
+            self.remembered[(tenant.id, path, key)] = stored_answer
 
     def end_refusal(self, link: Link, now: float, *, twice: bool = False) -> Refusal | None:
         """Return why a link takes no more deeds, None while it is active; `twice`: one may be abandoned again."""

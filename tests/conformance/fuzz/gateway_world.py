@@ -73,7 +73,7 @@ class GatewayWorld:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://localhost:{self._socket.getsockname()[1]}"
         self._http = httpx.Client(trust_env=False, timeout=600)
-        self._process = self._started()
+        self._process = self._start()
         self.admin_key = (folder / "gateway" / "admin_key").read_text("ascii").strip()
 
     def call(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None) -> Reply:
@@ -89,9 +89,9 @@ class GatewayWorld:
 
     def advance(self, seconds: float) -> None:
         """Move the clock that the service and the stack's chains follow."""
-        moved = float(self._clock.read_text("ascii").strip() or "0") + seconds
+        clock_seconds = float(self._clock.read_text("ascii").strip() or "0") + seconds
         fresh = self._clock.with_suffix(".fresh")
-        fresh.write_text(f"{moved:.0f}\n", "ascii")
+        fresh.write_text(f"{clock_seconds:.0f}\n", "ascii")
         fresh.replace(self._clock)
 
     def restart(self) -> None:
@@ -100,7 +100,7 @@ class GatewayWorld:
         self._process.wait()
         self._http.close()
         self._http = httpx.Client(trust_env=False, timeout=600)
-        self._process = self._started()
+        self._process = self._start()
 
     def pay(self, network: str, address: str, amount: int, memo: str) -> str:
         """Pay on a chain."""
@@ -137,12 +137,12 @@ class GatewayWorld:
         """Return what the service said last."""
         return (self._folder / "gateway.log").read_text("utf-8", "replace")[-4000:]
 
-    def _started(self) -> prepared.Prepared | subprocess.Popen[bytes]:
+    def _start(self) -> prepared.Prepared | subprocess.Popen[bytes]:
         own = {name: value for name, value in os.environ.items() if not name.startswith("WP_")}
         with (self._folder / "gateway.log").open("ab") as log:
-            handed = [self._socket.fileno()]
-            told = {**own, **self._settings()}
-            process = prepared.start("reference.gateway", env=told, pass_fds=handed, stdout=log, stderr=log)
+            passed_fds = [self._socket.fileno()]
+            environment = {**own, **self._settings()}
+            process = prepared.start("reference.gateway", env=environment, pass_fds=passed_fds, stdout=log, stderr=log)
         ends = time.monotonic() + _READY_SECONDS
         while time.monotonic() < ends and process.poll() is None:
             with contextlib.suppress(httpx.TransportError):
@@ -183,10 +183,10 @@ def world(folder: Path) -> Iterator[GatewayWorld]:
     loop = Loop()
     try:
         with running_stack(folder / "stack", "--surface", "gateway", "--no-addons") as ready:
-            made = GatewayWorld(folder, target.load(Path(ready["profile"])), loop)
+            new_world = GatewayWorld(folder, target.load(Path(ready["profile"])), loop)
             try:
-                yield made
+                yield new_world
             finally:
-                made.close()
+                new_world.close()
     finally:
         loop.stop()

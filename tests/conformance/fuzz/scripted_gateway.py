@@ -113,9 +113,9 @@ Change = Callable[[Call, Reply], Reply]
 class Gateway:
     """Answers as a transport; `change` may put a fault into any answer."""
 
-    def __init__(self, change: Change | None = None, published: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, change: Change | None = None, published_document: Mapping[str, Any] | None = None) -> None:
         self.change = change
-        self.document = document() if published is None else dict(published)
+        self.document = document() if published_document is None else dict(published_document)
         self.calls: list[Call] = []
         self._links: set[str] = set()
 
@@ -137,8 +137,8 @@ class Gateway:
             return Reply(200, self.document) if self.document else _refusal(404, "not_found")
         if call.path == "/v1/payment-links" and call.method == "POST":
             return self._create(call)
-        _, first, token, *rest = call.path.split("/") + [""] * 2
-        if first == "checkout" and rest[:1] == ["status"] and call.method == "GET" and token in self._links:
+        _, first, token, *remainder = call.path.split("/") + [""] * 2
+        if first == "checkout" and remainder[:1] == ["status"] and call.method == "GET" and token in self._links:
             return Reply(200, {"status": "active"})
         return _refusal(404, "not_found")
 
@@ -192,7 +192,7 @@ class Judged:
     log: EventLog
 
     @property
-    def found(self) -> str:
+    def findings(self) -> str:
         """What every breach says was found, one after the other."""
         worse = {Verdict.FAIL, Verdict.WARN}
         return "\n".join(str(one["found"]) for one in self.log.of("judgement") if one["verdict"] in worse)
@@ -200,16 +200,16 @@ class Judged:
 
 async def judge_check(name: str, gateway: Gateway, read: target.Profile, seed: int = 1) -> Judged:
     """Run one check against a gateway."""
-    found = next(one for one in load_checks() if one.id == name)
+    check = next(one for one in load_checks() if one.id == name)
     names, log = Names(), EventLog()
     client = Client(gateway, log, name, names, Counter())
     session = Session(read, client, names, seed)
     await session.open()
-    case = Case(found, read, client, log, random.Random(seed), session)
+    case = Case(check, read, client, log, random.Random(seed), session)
     try:
-        await found.function(case)
+        await check.function(case)
     except (Inconclusive, Unreachable):
-        return Judged(dict.fromkeys(found.rows, Verdict.INCONCLUSIVE), log)
+        return Judged(dict.fromkeys(check.rows, Verdict.INCONCLUSIVE), log)
     rows = {event["row"] for event in log.of("judgement")}
     return Judged(
         {

@@ -31,19 +31,19 @@ _CAUGHT_SECONDS = 200.0
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayWorld]:
     """A gateway and its chains, for all examples of the module."""
-    with world(tmp_path_factory.mktemp("world")) as made:
-        yield made
+    with world(tmp_path_factory.mktemp("world")) as new_world:
+        yield new_world
 
 
 def ended_in_time(fault: BaseException) -> bool:
     """Return whether a walk broke off because its time was up, also where Hypothesis says that its draws broke off."""
-    told: list[BaseException] = []
-    one: BaseException | None = fault
-    while one is not None and one not in told:
-        told.append(one)
-        one = one.__cause__ or one.__context__
+    faults: list[BaseException] = []
+    fault_link: BaseException | None = fault
+    while fault_link is not None and fault_link not in faults:
+        faults.append(fault_link)
+        fault_link = fault_link.__cause__ or fault_link.__context__
     only = (Over, hypothesis.errors.HypothesisException, hypothesis.errors.StopTest)
-    return isinstance(told[-1], Over) and all(isinstance(each, only) for each in told)
+    return isinstance(faults[-1], Over) and all(isinstance(each, only) for each in faults)
 
 
 def walk(gateway: World, seconds: float, seed: int) -> int:
@@ -73,17 +73,17 @@ def walk(gateway: World, seconds: float, seed: int) -> int:
 def test_only_the_end_of_the_time_ends_a_walk_in_peace() -> None:
     """A breach on the way stays one, whatever Hypothesis makes of the draws that broke off."""
 
-    def chained(*faults: BaseException) -> BaseException:
-        for one, following in itertools.pairwise(faults):
-            following.__context__ = one
+    def chain_faults(*faults: BaseException) -> BaseException:
+        for fault, next_fault in itertools.pairwise(faults):
+            next_fault.__context__ = fault
         return faults[-1]
 
     flaky = hypothesis.errors.FlakyStrategyDefinition
     assert ended_in_time(Over())
-    assert ended_in_time(chained(Over(), Over(), flaky("draws")))
+    assert ended_in_time(chain_faults(Over(), Over(), flaky("draws")))
     assert not ended_in_time(flaky("draws"))
-    assert not ended_in_time(chained(Breach("5xx"), Over(), flaky("draws")))
-    assert not ended_in_time(chained(Over(), Breach("5xx")))
+    assert not ended_in_time(chain_faults(Breach("5xx"), Over(), flaky("draws")))
+    assert not ended_in_time(chain_faults(Over(), Breach("5xx")))
 
 
 def test_the_gateway_keeps_to_the_model(gateway: GatewayWorld) -> None:
@@ -154,10 +154,15 @@ def test_the_gateway_keeps_to_the_model_for_long(gateway: GatewayWorld) -> None:
 def test_generated_requests_find_nothing_for_long(tmp_path: Path) -> None:
     """The other half: the published documents of the whole stack, in slices of five minutes with seeds of their own."""
     ends = time.monotonic() + _LONG / 2
-    while (left := ends - time.monotonic()) > 1:
+    while (seconds_left := ends - time.monotonic()) > 1:
         words = ["run", "X-OAS-01", "X-ROB-01", "X-JSON", "--reference", "--strict", "--report", "json"]
-        words += ["--fuzz-seconds", str(max(11, min(_SLICE, int(left)))), "--report-dir", str(tmp_path / "report")]
-        done = subprocess.run(
+        words += [
+            "--fuzz-seconds",
+            str(max(11, min(_SLICE, int(seconds_left)))),
+            "--report-dir",
+            str(tmp_path / "report"),
+        ]
+        result = subprocess.run(
             [sys.executable, "-m", "conformance", *words], capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-2000:]

@@ -12,14 +12,14 @@ ENDS = 1_000.0
 
 def tenant(**members: object) -> Tenant:
     """Return a tenant on both networks whose trial ends at `ENDS`."""
-    made = Tenant("t", ENDS, networks=(TESTNET, MAINNET))
+    new_tenant = Tenant("t", ENDS, networks=(TESTNET, MAINNET))
     for name, value in members.items():
-        setattr(made, name, value)
-    return made
+        setattr(new_tenant, name, value)
+    return new_tenant
 
 
 @pytest.mark.parametrize(
-    ("now", "approved", "refusal"),
+    ("now", "is_approved", "refusal"),
     [
         (ENDS - 1, False, None),
         (ENDS, False, Refusal(403, "trial_expired")),
@@ -27,9 +27,9 @@ def tenant(**members: object) -> Tenant:
         (ENDS, True, None),
     ],
 )
-def test_a_trial_ends_when_it_says(now: float, approved: bool, refusal: Refusal | None) -> None:
+def test_a_trial_ends_when_it_says(now: float, is_approved: bool, refusal: Refusal | None) -> None:
     """At its second no link of a test network is made any more, but for whom was approved."""
-    found = Gateway().link_refusal(tenant(approved=approved), Key("k", "test"), TESTNET, 1, now)
+    found = Gateway().link_refusal(tenant(approved=is_approved), Key("k", "test"), TESTNET, 1, now)
     assert found == refusal
 
 
@@ -38,14 +38,14 @@ def test_a_trial_ends_when_it_says(now: float, approved: bool, refusal: Refusal 
 )
 def test_the_allowance_of_a_trial_is_used_up_whole(amount: int, refusal: Refusal | None) -> None:
     """What was paid counts, and the last unit may be asked for."""
-    one = tenant(approved=True, paid_on_mainnet=5)
-    assert Gateway().link_refusal(one, Key("k", "live"), MAINNET, amount, ENDS) == refusal
+    trial_tenant = tenant(approved=True, paid_on_mainnet=5)
+    assert Gateway().link_refusal(trial_tenant, Key("k", "live"), MAINNET, amount, ENDS) == refusal
 
 
 @pytest.mark.parametrize(("now", "good"), [(ENDS - 1, True), (ENDS, False)])
 def test_a_key_is_good_until_its_second(now: float, good: bool) -> None:
     """A key that was replaced is refused from that second on."""
     key = Key("k", "test", until=ENDS)
-    one = tenant(keys={"a": key})
-    found = Gateway(tenants=[one]).credential_refusal(one, key, now)
-    assert (found is None) == good
+    key_owner = tenant(keys={"a": key})
+    refusal = Gateway(tenants=[key_owner]).credential_refusal(key_owner, key, now)
+    assert (refusal is None) == good

@@ -24,7 +24,7 @@ from tests.conformance.fuzz.scripted_gateway import Reply as Wrong
 pytestmark = pytest.mark.usefixtures("few")
 CHECK = "generated_calls_of_the_gateway"
 PATIENT = "[budgets]\nfuzz = 120"
-PASSED = {"X-OAS-01": Verdict.PASS, "X-ROB-01": Verdict.PASS}
+BOTH_PASSED = {"X-OAS-01": Verdict.PASS, "X-ROB-01": Verdict.PASS}
 
 
 @pytest.fixture
@@ -68,16 +68,16 @@ async def test_a_right_gateway_passes_in_every_kind(tmp_path: Path) -> None:
     """Positive, negative and stateful requests are sent, credentials where they belong, and no row is broken."""
     gateway = Gateway()
     outcome = await judge_check(CHECK, gateway, profile(tmp_path, PATIENT))
-    assert outcome.verdicts == PASSED
+    assert outcome.verdicts == BOTH_PASSED
     kinds = {one["where"]["kind"] for one in outcome.log.of("judgement") if "kind" in one["where"]}
     assert kinds == {"positive", "negative", "stateful"}
-    followed = [one for one in gateway.calls if one.path.startswith("/checkout/00000")]
-    assert followed, "no journey reached a live link"
+    followed_calls = [one for one in gateway.calls if one.path.startswith("/checkout/00000")]
+    assert followed_calls, "no journey reached a live link"
     assert any(one.headers.get("Authorization") == f"Bearer {KEY}" for one in gateway.calls)
     assert not any("Authorization" in one.headers for one in gateway.calls if one.path.startswith("/checkout"))
     assert KEY not in str(outcome.log.events)
     assert any(
-        "generated requests" in one["text"] and "--fuzz-seconds" in one["text"] for one in outcome.log.of("note")
+        "generated requests" in note["text"] and "--fuzz-seconds" in note["text"] for note in outcome.log.of("note")
     )
 
 
@@ -110,20 +110,20 @@ async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path)
     outcome = await judge_check(CHECK, Gateway(_wrong_everywhere), profile(tmp_path, PATIENT))
     assert outcome.verdicts == {"X-OAS-01": Verdict.WARN, "X-ROB-01": Verdict.PASS}
     for words in ("undocumented status code: received: 409", "content-type", '"integer"', '"active"'):
-        assert words in outcome.found.lower()
+        assert words in outcome.findings.lower()
 
 
 @pytest.mark.usefixtures("fork_generator")
 async def test_a_429_judges_nothing(tmp_path: Path) -> None:
     """No document need name it: a server that is asked too fast has not examined the request."""
-    asked = 0
+    call_count = 0
 
-    def limited(call: Call, reply: Wrong) -> Wrong:
-        nonlocal asked
-        asked += call.method == "POST"
-        return Wrong(429, {"slow": "down"}) if call.method == "POST" and asked % 9 == 0 else reply
+    def answer_429(call: Call, reply: Wrong) -> Wrong:
+        nonlocal call_count
+        call_count += call.method == "POST"
+        return Wrong(429, {"slow": "down"}) if call.method == "POST" and call_count % 9 == 0 else reply
 
-    outcome = await judge_check(CHECK, Gateway(limited), profile(tmp_path, PATIENT))
+    outcome = await judge_check(CHECK, Gateway(answer_429), profile(tmp_path, PATIENT))
     assert set(outcome.verdicts.values()) == {Verdict.PASS}
 
 
@@ -139,14 +139,14 @@ async def test_a_crash_breaks_both_rows(tmp_path: Path) -> None:
 async def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
     """Two runs of one seed send the same, another seed something else."""
 
-    async def sent(seed: int) -> list[tuple[str, str, bytes]]:
+    async def list_requests(seed: int) -> list[tuple[str, str, bytes]]:
         gateway = Gateway()
         await judge_check(CHECK, gateway, profile(tmp_path, PATIENT), seed)
         return [(one.method, f"{one.path}?{one.query}", one.body) for one in gateway.calls]
 
-    first, again, other = await asyncio.gather(sent(5), sent(5), sent(6))
+    first, again, other_seed = await asyncio.gather(list_requests(5), list_requests(5), list_requests(6))
     assert first == again
-    assert first != other
+    assert first != other_seed
 
 
 @pytest.mark.usefixtures("fork_generator")
@@ -159,7 +159,7 @@ async def test_a_document_that_is_missing_judges_nobody(tmp_path: Path) -> None:
     }
     for item in ({"get": {"$ref": "#/nowhere"}}, {"get": 1}, 1):
         broken = {"openapi": "3.1.0", "info": {}, "paths": {"/{a}/x": item}}
-        outcome = await judge_check(CHECK, Gateway(published=broken), profile(tmp_path, PATIENT))
+        outcome = await judge_check(CHECK, Gateway(published_document=broken), profile(tmp_path, PATIENT))
         assert set(outcome.verdicts.values()) == {Verdict.INCONCLUSIVE}, item
 
 
@@ -173,19 +173,19 @@ async def test_nothing_is_fetched_for_a_document() -> None:
     operation = {"requestBody": schema, "responses": {"200": {"description": "d"}}}
     document = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {"/p": {"post": operation}}}
     order = Order(document=document, seed=1, seconds=5, examples=2, rounds=1)
-    found = [one async for one in drive(order, never)]
-    assert len(found) == 1
-    assert isinstance(found[0], End)
-    assert "not fetched" in (found[0].fault or "")
+    endings = [one async for one in drive(order, never)]
+    assert len(endings) == 1
+    assert isinstance(endings[0], End)
+    assert "not fetched" in (endings[0].fault or "")
 
 
 async def test_closing_the_conversation_ends_the_process() -> None:
     """Who cancels the check has no generating process left, at once."""
     order = Order(document(), 1, 2**40, 5, 0)
-    seen = asyncio.Event()
+    seen_event = asyncio.Event()
 
     async def never(_: Request) -> Any:
-        seen.set()
+        seen_event.set()
         await asyncio.Event().wait()
 
     async def listen() -> None:
@@ -194,7 +194,7 @@ async def test_closing_the_conversation_ends_the_process() -> None:
                 pass
 
     task = asyncio.create_task(listen())
-    await asyncio.wait_for(seen.wait(), 600)
+    await asyncio.wait_for(seen_event.wait(), 600)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 600)
@@ -206,11 +206,11 @@ async def test_a_budget_that_is_deeper_goes_on_until_the_time_is_up(
     """A normal run draws one round whatever it takes, a deeper one as many as fit; a short one ends."""
     orders: list[Order] = []
 
-    async def driven(order: Order, _: Any) -> AsyncGenerator[End, None]:
+    async def drive_order(order: Order, _: Any) -> AsyncGenerator[End, None]:
         orders.append(order)
         yield End(0)
 
-    monkeypatch.setattr(openapi_fuzzing, "drive", driven)
+    monkeypatch.setattr(openapi_fuzzing, "drive", drive_order)
     monkeypatch.setattr(openapi_fuzzing, "NORMAL_SECONDS", 10.0)
     for budget in ("fuzz = 10", "fuzz = 30", "fuzz = 2"):
         await judge_check(CHECK, Gateway(), profile(tmp_path, f"[budgets]\n{budget}"))
@@ -219,14 +219,14 @@ async def test_a_budget_that_is_deeper_goes_on_until_the_time_is_up(
 
 async def test_nothing_is_sent_when_the_time_is_up() -> None:
     """The process ends by itself, in the middle of a round."""
-    sent: list[Request] = []
+    requests: list[Request] = []
 
     async def send(request: Request) -> Any:
-        sent.append(request)
+        requests.append(request)
 
-    found = [one async for one in drive(Order(document(), 1, 0.0, 5, 0), send)]
-    assert found == [End(0)]
-    assert sent == []
+    endings = [one async for one in drive(Order(document(), 1, 0.0, 5, 0), send)]
+    assert endings == [End(0)]
+    assert requests == []
 
 
 def test_an_operation_that_takes_no_wrong_input_is_given_up_soon() -> None:
@@ -245,6 +245,6 @@ def test_an_operation_that_takes_no_wrong_input_is_given_up_soon() -> None:
             print("drawn", len(drawn))
     """
     program = [sys.executable, "-c", textwrap.dedent(words)]
-    said = subprocess.run(program, check=True, capture_output=True, text=True).stdout
-    drawn = int(said.rpartition("drawn ")[2])
-    assert 50 < drawn < 150
+    output = subprocess.run(program, check=True, capture_output=True, text=True).stdout
+    drawn_count = int(output.rpartition("drawn ")[2])
+    assert 50 < drawn_count < 150

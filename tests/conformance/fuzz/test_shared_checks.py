@@ -35,7 +35,7 @@ async def test_a_right_gateway_breaks_nothing(tmp_path: Path) -> None:
     """Every shared check passes each of its rows, and no key stands in the log."""
     for name in (BODIES, TOKENS, JSON, SECRETS):
         outcome = await judge_check(name, Gateway(), profile(tmp_path))
-        assert set(outcome.verdicts.values()) == {PASS}, f"{name}: {outcome.found[:2000]}"
+        assert set(outcome.verdicts.values()) == {PASS}, f"{name}: {outcome.findings[:2000]}"
         assert KEY not in json.dumps(outcome.log.events)
 
 
@@ -49,14 +49,14 @@ async def test_every_documented_operation_is_known(tmp_path: Path) -> None:
     client = Client(gateway, log, "x", names, Counter())
     session = Session(read, client, names, 1)
     await session.open()
-    found = next(one for one in load_checks() if one.id == BODIES)
-    known = await list_endpoints(Case(found, read, client, log, random.Random(1), session), "gateway")
-    labels = {one.label for one in known}
+    check = next(one for one in load_checks() if one.id == BODIES)
+    endpoints = await list_endpoints(Case(check, read, client, log, random.Random(1), session), "gateway")
+    labels = {one.label for one in endpoints}
     assert labels == {
         *("POST /v1/payment-links", "POST /v1/resources", "POST /v1/receipt/verify", "POST /compliance/screen"),
         *("GET /checkout/{token}", "GET /checkout/{token}/status"),
     }
-    paths = [one.path for one in known if one.label == "GET /checkout/{token}/status"]
+    paths = [one.path for one in endpoints if one.label == "GET /checkout/{token}/status"]
     assert len(paths) == 2
     assert f"/checkout/{'A' * 22}/status" in paths
 
@@ -95,32 +95,32 @@ async def test_a_crash_is_seen(name: str, where: Callable[[Call], bool], tmp_pat
 async def test_an_internal_error_of_json_rpc_is_a_crash(tmp_path: Path) -> None:
     """It comes with status 200; a refusal in the same form does not count."""
 
-    def told(code: int) -> Gateway:
+    def answer_error(code: int) -> Gateway:
         document = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": "x"}}
         return Gateway(lambda call, reply: Reply(200, document) if b'"currency":{}' in call.body else reply)
 
-    crashed = await judge_check(BODIES, told(-32603), profile(tmp_path))
-    assert crashed.verdicts == {"X-ROB-01": WARN, "X-JSON-02": PASS}
-    refused = await judge_check(BODIES, told(-32600), profile(tmp_path))
-    assert set(refused.verdicts.values()) == {PASS}
+    crash = await judge_check(BODIES, answer_error(-32603), profile(tmp_path))
+    assert crash.verdicts == {"X-ROB-01": WARN, "X-JSON-02": PASS}
+    refusal = await judge_check(BODIES, answer_error(-32600), profile(tmp_path))
+    assert set(refusal.verdicts.values()) == {PASS}
 
 
 async def test_hostile_inputs_that_met_a_limit_show_nothing(tmp_path: Path) -> None:
     """If every request was answered 429, none was examined: neither row passes."""
 
-    def limited(call: Call, reply: Reply) -> Reply:
+    def answer_429(call: Call, reply: Reply) -> Reply:
         return Reply(429, {"error": "x", "message": "x"}) if call.method != "GET" else reply
 
-    outcome = await judge_check(BODIES, Gateway(limited), profile(tmp_path))
+    outcome = await judge_check(BODIES, Gateway(answer_429), profile(tmp_path))
     assert set(outcome.verdicts.values()) <= {Verdict.INCONCLUSIVE}
 
 
 class Dead(Gateway):
     """A gateway that answers nothing, or nothing any more from the first hostile body on."""
 
-    def __init__(self, *, answered: bool) -> None:
+    def __init__(self, *, is_answered: bool) -> None:
         super().__init__()
-        self._has_answered = self._lives = answered
+        self._has_answered = self._lives = is_answered
 
     def has_answered(self, url: str) -> bool:
         """Return what the run knows."""
@@ -137,13 +137,13 @@ class Dead(Gateway):
         raise Unreachable("no server is there")
 
 
-@pytest.mark.parametrize(("answered", "verdict"), [(True, WARN), (False, Verdict.INCONCLUSIVE)])
-async def test_who_never_answered_did_not_break(answered: bool, verdict: Verdict, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("is_answered", "verdict"), [(True, WARN), (False, Verdict.INCONCLUSIVE)])
+async def test_who_never_answered_did_not_break(is_answered: bool, verdict: Verdict, tmp_path: Path) -> None:
     """One that answered before and then nothing at all is broken; of one that never did, nothing is known."""
     read = profile(tmp_path)
-    read = read if answered else read.model_copy(update={"tenants": {}})  # so that nothing is created before
-    outcome = await judge_check(BODIES, Dead(answered=answered), read)
-    assert outcome.verdicts.get("X-ROB-01") is verdict, outcome.found
+    read = read if is_answered else read.model_copy(update={"tenants": {}})  # so that nothing is created before
+    outcome = await judge_check(BODIES, Dead(is_answered=is_answered), read)
+    assert outcome.verdicts.get("X-ROB-01") is verdict, outcome.findings
 
 
 async def test_503_that_says_when_is_no_crash(tmp_path: Path) -> None:
@@ -208,17 +208,17 @@ async def test_input_that_is_told_back_by_a_refusal_is_seen(tmp_path: Path) -> N
     The interface has no secret in those places.
     """
 
-    def quoting(call: Call, reply: Reply) -> Reply:
+    def quote_input(call: Call, reply: Reply) -> Reply:
         return (
             Reply(422, {"error": "x", "message": "x", "input": call.body.decode("latin-1")})
             if reply.status == 422
             else reply
         )
 
-    def naming(call: Call, reply: Reply) -> Reply:
+    def name_input(call: Call, reply: Reply) -> Reply:
         return Reply(404, {"error": "x", "message": f"no {call.path}?{call.query}"}) if reply.status == 404 else reply
 
-    for change in (quoting, naming):
+    for change in (quote_input, name_input):
         outcome = await judge_check(SECRETS, Gateway(change), profile(tmp_path))
         assert outcome.verdicts == {"X-ROB-02": WARN}
 
@@ -226,11 +226,15 @@ async def test_input_that_is_told_back_by_a_refusal_is_seen(tmp_path: Path) -> N
 async def test_a_request_id_that_is_taken_over_is_no_secret(tmp_path: Path) -> None:
     """Many servers answer with the caller's X-Request-Id, which no caller makes of a key."""
 
-    def taking(call: Call, reply: Reply) -> Reply:
-        given = call.headers.get("X-Request-Id")
-        return reply if given is None else Reply(reply.status, reply.document, {**reply.headers, "X-Request-Id": given})
+    def take_over_id(call: Call, reply: Reply) -> Reply:
+        request_id = call.headers.get("X-Request-Id")
+        return (
+            reply
+            if request_id is None
+            else Reply(reply.status, reply.document, {**reply.headers, "X-Request-Id": request_id})
+        )
 
-    outcome = await judge_check(SECRETS, Gateway(taking), profile(tmp_path))
+    outcome = await judge_check(SECRETS, Gateway(take_over_id), profile(tmp_path))
     assert outcome.verdicts == {"X-ROB-02": Verdict.PASS}
 
 

@@ -90,8 +90,8 @@ async def test_a_throttled_call_waits_as_told_and_is_marked_as_a_repeat() -> Non
 
 async def test_a_429_is_never_an_answer() -> None:
     """However often it comes it is waited for; without a time to come back nothing is decided."""
-    throttled: tuple[int, dict[str, str], bytes] = (429, {"Retry-After": "0"}, b"")
-    client, log = _client(_Echo(*[throttled] * 5, (422, {}, b"{}")))
+    answer_429: tuple[int, dict[str, str], bytes] = (429, {"Retry-After": "0"}, b"")
+    client, log = _client(_Echo(*[answer_429] * 5, (422, {}, b"{}")))
     assert (await client.call("POST", "http://h/")).status == 422
     assert len(log.events) == 6
     client, _ = _client(_Echo((429, {}, b"")))
@@ -130,8 +130,8 @@ async def test_credentials_are_shown_by_name_and_handed_out_secrets_too() -> Non
     client.names.secret("weld_0123456789", "TENANT_FIRST_KEY")
     for value in ("Bearer weld_0123456789", "Bearer another one"):
         await client.call("POST", "http://h/", headers={"Authorization": value})
-    shown = [event["request"]["headers"][0][1] for event in log.events]
-    assert shown == ["Bearer $TENANT_FIRST_KEY", "$AUTHORIZATION"]
+    header_values = [event["request"]["headers"][0][1] for event in log.events]
+    assert header_values == ["Bearer $TENANT_FIRST_KEY", "$AUTHORIZATION"]
     assert log.events[0]["response"]["body"] == '{"cancel_secret": "$CANCEL_SECRET"}'
 
 
@@ -144,9 +144,9 @@ async def test_a_check_of_limits_does_not_wait() -> None:
 
 async def test_a_check_counts_its_exchanges_over_every_transport() -> None:
     """Two transports of one check share its ordinals, so that a replay finds the exchange it is asked for."""
-    one, log = _client(_Echo((200, {}, b""), (200, {}, b"")))
-    other = one.with_transport(_Echo((200, {}, b"")))
-    for sender in (one, other, one):
+    first_client, log = _client(_Echo((200, {}, b""), (200, {}, b"")))
+    second_client = first_client.with_transport(_Echo((200, {}, b"")))
+    for sender in (first_client, second_client, first_client):
         await sender.call("GET", "http://target.test/")
     assert [event["ordinal"] for event in log.of("exchange")] == [1, 2, 3]
 
@@ -159,9 +159,9 @@ def test_a_private_key_that_was_given_is_named_inside_other_text_too() -> None:
     assert names.redact("xoperator-keyx made-up-key xmade-up-keyx") == "x$PAYER_KEYx $MADE_KEY xmade-up-keyx"
 
 
-@pytest.mark.parametrize(("written", "value"), [("5", 5), ("5.0", 5), ("5e0", 5), ("-0.0", 0), ("5.5", 5.5)])
-def test_a_whole_number_is_an_integer_however_it_is_written(written: str, value: float) -> None:
+@pytest.mark.parametrize(("number_text", "value"), [("5", 5), ("5.0", 5), ("5e0", 5), ("-0.0", 0), ("5.5", 5.5)])
+def test_a_whole_number_is_an_integer_however_it_is_written(number_text: str, value: float) -> None:
     """JSON has numbers by their value: 5.0 is the integer 5, and 5.5 none."""
-    answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), f'{{"amount":{written}}}'.encode())
+    answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), f'{{"amount":{number_text}}}'.encode())
     assert answer.parse_json() == {"amount": value}
     assert type(answer.parse_json()["amount"]) is type(value)

@@ -8,11 +8,11 @@ from conformance.http.curl_and_templates import count_templates, make_template, 
 from conformance.log.events import EventLog
 
 
-def request(body: str | None, **others: Any) -> dict[str, Any]:
+def request(body: str | None, **members: Any) -> dict[str, Any]:
     """Return a recorded request."""
     return {"method": "POST", "url": "http://h/$TOKEN", "path": "/$TOKEN", "headers": [("B", "it's"), ("a", "$")]} | {
         "body": body,
-        **others,
+        **members,
     }
 
 
@@ -28,8 +28,8 @@ def test_the_curl_line_leaves_names_to_the_shell() -> None:
 def test_a_body_is_called_what_the_request_called_it() -> None:
     """Curl would call a body a form by itself; a request that named no type names none again."""
     assert "-H Content-Type: --data-raw '{}'" in write_curl_line(request("{}"))
-    named = request("{}", headers=[("content-type", "text/plain")])
-    assert "-H 'content-type: text/plain' --data-raw '{}'" in write_curl_line(named)
+    plain_text = request("{}", headers=[("content-type", "text/plain")])
+    assert "-H 'content-type: text/plain' --data-raw '{}'" in write_curl_line(plain_text)
 
 
 def test_nobody_waits_for_the_body_of_an_answer_to_head() -> None:

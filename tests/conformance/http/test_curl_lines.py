@@ -30,7 +30,7 @@ from conformance.report.formats import FORMATS
 from conformance.text.untrusted import visible
 from tests.conformance.report.run_builder import RunBuilder
 
-SHELLS = [[found] for name in ("sh", "bash", "zsh") if (found := shutil.which(name))]
+SHELLS = [[shell_path] for name in ("sh", "bash", "zsh") if (shell_path := shutil.which(name))]
 SECRET = "the-readers-own-secret"
 TOKEN = "tok-1767225600-0011223344"
 # The reader's environment: what the lines' own names stand for, and what a target would like to have.
@@ -105,8 +105,8 @@ def run_in_shell(bench: Path, shell: Sequence[str], text: str, **more: str) -> l
     arguments.unlink(missing_ok=True)
     path = f"{bench}{os.pathsep}{os.environ['PATH']}"
     environment = {"PATH": path, "ARGUMENTS": str(arguments), "LC_ALL": "C.UTF-8", **READERS, **more}
-    done = subprocess.run(shell, input=text.encode(), env=environment, capture_output=True, cwd=bench, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(shell, input=text.encode(), env=environment, capture_output=True, cwd=bench, check=False)
+    assert result.returncode == 0, result.stderr
     words = arguments.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1] if arguments.exists() else []
     return list(_calls(words))
 
@@ -181,9 +181,11 @@ def test_no_command_line_carries_a_zero_byte(bench: Path) -> None:
 def test_a_line_that_is_too_long_is_left_out_whole(bench: Path) -> None:
     """Half a line leaves a quote open, or does half of what it says."""
     request = record_request("http://h/", "x" * 5000)
-    shown = Exchange.of({"event": "exchange", "n": 1, "request": request, "response": None, "error": None}).command(900)
-    assert "characters" in shown
-    assert run_in_shell(bench, ["sh"], shown + "\n") == []
+    curl_line = Exchange.of({"event": "exchange", "n": 1, "request": request, "response": None, "error": None}).command(
+        900
+    )
+    assert "characters" in curl_line
+    assert run_in_shell(bench, ["sh"], curl_line + "\n") == []
 
 
 def test_a_log_from_before_names_were_placed_expands_nothing() -> None:
@@ -197,8 +199,8 @@ def test_what_is_recorded_tells_names_from_letters() -> None:
     request = record_request(f"http://h/$TENANT_FIRST_ID/{TOKEN}")
     assert request["url"] == "http://h/$TENANT_FIRST_ID/$TENANT_FIRST_ID"
     assert request["names"] == {"url": [(26, 16)]}
-    marked = Names().redact_with_places("\udc24API_KEY")
-    assert marked == ("\\udc24API_KEY", [])
+    redacted_text = Names().redact_with_places("\udc24API_KEY")
+    assert redacted_text == ("\\udc24API_KEY", [])
 
 
 def _lines(kind: str, line: str) -> list[str]:
@@ -225,8 +227,8 @@ def test_every_report_has_the_line_as_it_is_meant(bench: Path, kind: str) -> Non
     request = record_request(url, hostile + TOKEN, headers)
     run = RunBuilder(["RAIL-PAY-01"], variables=("TENANT_FIRST_ID",))
     run.judge("RAIL-PAY-01", Verdict.FAIL, exchange=run.exchange("some_check", **request))
-    written = FORMATS[kind].render(run.finish({"RAIL-PAY-01": Verdict.FAIL})).decode()
-    lines = _lines(kind, written)
+    report_text = FORMATS[kind].render(run.finish({"RAIL-PAY-01": Verdict.FAIL})).decode()
+    lines = _lines(kind, report_text)
     assert lines
     for line in lines:
         assert run_in_shell(bench, ["sh"], line + "\n") == [

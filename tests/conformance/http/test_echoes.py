@@ -12,8 +12,12 @@ import pytest
 from conformance.http.client import Names
 from conformance.http.echoes import find_echoes
 
-SIGNED = {"authorization": {"from": "0x" + "a1" * 20}, "signature": "0x" + "5e" * 65, "challenge_token": "1:2:3?>"}
-MINED = {"tx_id": "A" * 52, "payment_reference": "1795240615:0000000000000001:" + "ab" * 32}
+SIGNED_PROOF = {
+    "authorization": {"from": "0x" + "a1" * 20},
+    "signature": "0x" + "5e" * 65,
+    "challenge_token": "1:2:3?>",
+}
+MINED_PROOF = {"tx_id": "A" * 52, "payment_reference": "1795240615:0000000000000001:" + "ab" * 32}
 KEY = "weld_live_0123456789abcdef"
 
 
@@ -23,24 +27,30 @@ def value_of(proof: Any) -> str:
 
 
 def list_echoes(
-    request_fields: Mapping[str, str], body: Any, answered: Mapping[str, str] | None = None, rest: bytes = b""
+    request_fields: Mapping[str, str],
+    body: Any,
+    answer_fields: Mapping[str, str] | None = None,
+    rest_of_answer: bytes = b"",
 ) -> list[bool]:
     """Return, of each echo, whether it decides."""
     names = Names()
     names.secret(KEY, "TENANT_FIRST_KEY")
     names.secret("1.2.3.4:5678-a-host-name", "HUB_ADDRESS")
     text = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return [one.beyond is None for one in find_echoes([*request_fields.items()], answered or {}, text, names, rest)]
+    return [
+        one.beyond is None
+        for one in find_echoes([*request_fields.items()], answer_fields or {}, text, names, rest_of_answer)
+    ]
 
 
-@pytest.mark.parametrize("proof", [SIGNED, MINED])
+@pytest.mark.parametrize("proof", [SIGNED_PROOF, MINED_PROOF])
 @pytest.mark.parametrize("header", ["X-PAYMENT", "x-payment"])
 def test_a_whole_proof_is_an_echo(proof: Any, header: str) -> None:
     """In a message, escaped, in base64 inside a header of x402, and in a header of its own."""
     value = value_of(proof)
     request_fields = {header: value}
-    escaped = "".join(f"\\u{ord(letter):04X}" if letter in "+/=" else letter for letter in value)
-    for body in ({"message": f"already spent: {value}"}, f'{{"message":"{escaped}"}}'.encode()):
+    escaped_value = "".join(f"\\u{ord(letter):04X}" if letter in "+/=" else letter for letter in value)
+    for body in ({"message": f"already spent: {value}"}, f'{{"message":"{escaped_value}"}}'.encode()):
         assert list_echoes(request_fields, body) == [True]
     inside = base64.b64encode(json.dumps({"errorReason": value}).encode()).decode()
     assert list_echoes(request_fields, {}, {"PAYMENT-RESPONSE": inside}) == [True]
@@ -49,18 +59,23 @@ def test_a_whole_proof_is_an_echo(proof: Any, header: str) -> None:
 
 def test_the_json_of_a_signed_proof_is_an_echo_and_of_a_public_one_warns() -> None:
     """What is on the chain for everybody is no secret, and the header of it is."""
-    for proof, decides in ((SIGNED, True), (MINED, False)):
+    for proof, decides in ((SIGNED_PROOF, True), (MINED_PROOF, False)):
         text = base64.b64decode(value_of(proof)).decode()
         assert list_echoes({"X-PAYMENT": value_of(proof)}, {"message": f"cannot take {text}"}) == [decides]
 
 
 def test_what_a_payment_shows_is_no_echo() -> None:
     """Transaction, payer, token and signature may be named, and `accepts` repeated."""
-    told = {"transaction": MINED["tx_id"], "payer": "0x" + "a1" * 20, "signature": SIGNED["signature"], "accepts": [{}]}
-    inside = base64.b64encode(json.dumps(told).encode()).decode()
-    for proof in (SIGNED, MINED):
-        assert list_echoes({"X-PAYMENT": value_of(proof)}, told, {"PAYMENT-RESPONSE": inside}) == []
-    assert list_echoes({"X-PAYMENT": value_of(MINED)}, dict(reversed(MINED.items()))) == []
+    payment_answer = {
+        "transaction": MINED_PROOF["tx_id"],
+        "payer": "0x" + "a1" * 20,
+        "signature": SIGNED_PROOF["signature"],
+        "accepts": [{}],
+    }
+    inside = base64.b64encode(json.dumps(payment_answer).encode()).decode()
+    for proof in (SIGNED_PROOF, MINED_PROOF):
+        assert list_echoes({"X-PAYMENT": value_of(proof)}, payment_answer, {"PAYMENT-RESPONSE": inside}) == []
+    assert list_echoes({"X-PAYMENT": value_of(MINED_PROOF)}, dict(reversed(MINED_PROOF.items()))) == []
 
 
 def test_what_is_no_proof_is_judged_where_it_was_made_up() -> None:
@@ -88,11 +103,11 @@ def test_what_stands_elsewhere_in_the_request_is_no_secret_of_its_header() -> No
     """An answer may repeat an id, a path or a member of the body."""
     request_fields = {"Authorization": f"Bearer {KEY}"}
     assert list_echoes({**request_fields, "X-Tenant-Id": KEY}, {"message": f"no tenant {KEY}"}) == []
-    assert list_echoes(request_fields, {"message": f"no path /{KEY}"}, rest=f"http://a/{KEY}".encode()) == []
+    assert list_echoes(request_fields, {"message": f"no path /{KEY}"}, rest_of_answer=f"http://a/{KEY}".encode()) == []
 
 
 def test_what_is_no_text_is_no_fault_of_the_suite() -> None:
     """Hostile requests hold bytes that are no UTF-8, in headers, paths and bodies."""
     odd = "\udc80\ud800" + KEY
     assert list_echoes({"Authorization": odd, "X-PAYMENT": odd}, {"message": "no"}) == []
-    assert list_echoes({"X-PAYMENT": value_of(SIGNED), "X-Odd": odd}, b"\xff\xfe", {"X-Odd": odd}) == []
+    assert list_echoes({"X-PAYMENT": value_of(SIGNED_PROOF), "X-Odd": odd}, b"\xff\xfe", {"X-Odd": odd}) == []

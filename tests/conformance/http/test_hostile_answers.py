@@ -16,13 +16,13 @@ from conformance.http.raw import RawTransport
 from conformance.http.transport import HttpTransport
 from tests.reserved_port import reserved_port
 
-Serving = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+ServeConnection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 _LIMIT = 300_000
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
 @asynccontextmanager
-async def _serve_connections(serve: Serving) -> AsyncIterator[str]:
+async def _serve_connections(serve: ServeConnection) -> AsyncIterator[str]:
     """Serve each connection in one way, until the caller is done with it."""
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -69,7 +69,7 @@ async def test_a_body_without_an_end_is_no_answer(kind: str, fields: bytes, monk
         monkeypatch.setattr(module, "LONGEST_BODY", _LIMIT)
     piece = b"x" * 0xFFFF
     chunk = b"ffff\r\n" + piece + b"\r\n" if b"chunked" in fields else piece
-    left = asyncio.Event()
+    left_event = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -79,26 +79,26 @@ async def test_a_body_without_an_end_is_no_answer(kind: str, fields: bytes, monk
                 writer.write(chunk)
                 await writer.drain()
         except OSError:
-            left.set()
+            left_event.set()
 
     async with _serve_connections(serve) as address, _transport(kind, address, 300) as transport:
         with pytest.raises(Unreachable, match="longer than"):
             await transport.send("GET", address + "/", [], None)
-        await asyncio.wait_for(left.wait(), 300)
+        await asyncio.wait_for(left_event.wait(), 300)
 
 
 @pytest.mark.parametrize("kind", ["http", "raw"])
 async def test_a_server_that_reads_nothing_is_given_up(kind: str) -> None:
     """A request that does not fit into the buffers between ends with the time it may take."""
-    stopped = asyncio.Event()
+    stopped_event = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # noqa: ARG001
-        await stopped.wait()
+        await stopped_event.wait()
 
     async with _serve_connections(serve) as address, _transport(kind, address, 0.5) as transport:
         with pytest.raises(Unreachable, match=r"no answer within 0\.5 s"):
             await asyncio.wait_for(transport.send("POST", address + "/", [], bytes(64 * 1024 * 1024)), 300)
-        stopped.set()
+        stopped_event.set()
 
 
 @pytest.mark.parametrize("kind", ["http", "raw"])
@@ -125,9 +125,9 @@ async def test_who_could_not_be_called_is_told_in_plain_words() -> None:
     """A port without a listener, a host that does not exist, and HTTP where TLS was asked for."""
     async with HttpTransport(seconds=300, requests_per_second=0, connections=2) as transport:
         with reserved_port() as port:
-            with pytest.raises(Unreachable) as refused:
+            with pytest.raises(Unreachable) as error:
                 await transport.send("GET", f"http://127.0.0.1:{port}/", [], None)
-            assert str(refused.value) == f"cannot connect to 127.0.0.1:{port}: Connection refused"
+            assert str(error.value) == f"cannot connect to 127.0.0.1:{port}: Connection refused"
         with pytest.raises(Unreachable, match=r"^there is no host no-such-host\.invalid: "):
             await transport.send("GET", "http://no-such-host.invalid/", [], None)
 
@@ -147,19 +147,19 @@ async def test_who_could_not_be_called_is_told_in_plain_words() -> None:
 )
 async def test_an_address_that_never_answers_is_asked_no_more(first: str, ninth: str) -> None:
     """Eight requests wait in vain, and the ninth is not sent; one that gave a whole answer before is asked again."""
-    stopped = asyncio.Event()
-    asked: list[bytes] = []
+    stopped_event = asyncio.Event()
+    requests: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readuntil(b"\r\n\r\n"))
-        if b"begun" in asked[-1]:
+        requests.append(await reader.readuntil(b"\r\n\r\n"))
+        if b"begun" in requests[-1]:
             writer.write(_HEAD + b"Content-Length: 1000\r\n\r\n")
             await writer.drain()
-        if b"quick" in asked[-1]:
+        if b"quick" in requests[-1]:
             writer.write(_HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}")
             await writer.drain()
             return
-        await stopped.wait()
+        await stopped_event.wait()
 
     async with _serve_connections(serve) as address, _transport("http", address, 0.5) as transport:
         if first == "quick":
@@ -169,5 +169,5 @@ async def test_an_address_that_never_answers_is_asked_no_more(first: str, ninth:
                 await transport.send("GET", f"{address}/{path}", [], None)
         with pytest.raises(Unreachable, match=ninth):
             await transport.send("GET", f"{address}/last", [], None)
-        stopped.set()
-    assert any(b"last" in one for one in asked) is (first == "quick")
+        stopped_event.set()
+    assert any(b"last" in one for one in requests) is (first == "quick")

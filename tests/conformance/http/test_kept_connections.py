@@ -27,14 +27,14 @@ class Server:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
         self.connections += 1
-        served = 0
+        served_count = 0
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 self.heads.append(head.split(b" ", 1)[0])
-                if served:
+                if served_count:
                     await self.second(self, writer)
                     return
-                served += 1
+                served_count += 1
                 await self.answer(writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             return
@@ -44,8 +44,8 @@ class Server:
     async def answer(self, writer: asyncio.StreamWriter) -> None:
         """Answer after some work."""
         await asyncio.sleep(WORK_SECONDS)
-        told = f"Keep-Alive: {self.keep_alive}\r\n" if self.keep_alive else ""
-        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{told}\r\n{{}}".encode())
+        keep_alive_line = f"Keep-Alive: {self.keep_alive}\r\n" if self.keep_alive else ""
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{keep_alive_line}\r\n{{}}".encode())
         await writer.drain()
 
 
@@ -75,9 +75,9 @@ async def half(_: Server, writer: asyncio.StreamWriter) -> None:
 @asynccontextmanager
 async def run_server(server: Server) -> AsyncIterator[tuple[HttpTransport, str]]:
     """Yield a transport and the address of the server."""
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
-    port = listening.sockets[0].getsockname()[1]
-    async with listening, HttpTransport(seconds=20, requests_per_second=0, connections=4) as transport:
+    server_socket = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    port = server_socket.sockets[0].getsockname()[1]
+    async with server_socket, HttpTransport(seconds=20, requests_per_second=0, connections=4) as transport:
         yield transport, f"http://127.0.0.1:{port}/"
 
 

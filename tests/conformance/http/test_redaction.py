@@ -30,8 +30,8 @@ class PlainNames:
             text = text.replace(value, name)
         return self.live.get(text) or re.sub(r"[A-Za-z0-9_+/:.\-]{6,}={0,2}", self._word, text)
 
-    def _word(self, found: re.Match[str]) -> str:
-        word = found[0]
+    def _word(self, match: re.Match[str]) -> str:
+        word = match[0]
         if word in self.live:
             return self.live[word]
         bare = word.rstrip("=")
@@ -61,8 +61,8 @@ def test_it_is_one_secret_after_the_other_and_then_word_by_word(
     """Overlapping and nested secrets, names that change, and texts that come again are treated as defined."""
     quick, plain = Names(), PlainNames()
     for verb, text, name in steps:
-        for asked in (text, again):
-            assert quick.redact(asked) == plain.redact(asked)
+        for redacted_text in (text, again):
+            assert quick.redact(redacted_text) == plain.redact(redacted_text)
         if name is not None:
             getattr(quick, verb)(text, name)
             getattr(plain, verb)(text, name)
@@ -74,8 +74,8 @@ def test_it_is_one_secret_after_the_other_and_then_word_by_word(
 def test_a_secret_is_found_wherever_it_stands(secret: str, before: str, after: str) -> None:
     """At every distance from the beginning, of every length, in every script."""
     names, plain = Names(), PlainNames()
-    for one in (names, plain):
-        one.secret(secret, "S")
+    for redactor in (names, plain):
+        redactor.secret(secret, "S")
     assert names.redact(before + secret + after) == plain.redact(before + secret + after)
 
 

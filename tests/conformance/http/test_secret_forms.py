@@ -26,7 +26,7 @@ from conformance.text.secret_forms import forms_of
 from tests.conformance.report.run_builder import RunBuilder
 
 SECRET = "live_sk_\"Q7/zR+<k&9>v'W2=éx0Jm5"
-SHOWN = 65_536
+SHOWN_BYTES = 65_536
 # A part of this many letters would be a leak.
 PART = 10
 
@@ -44,21 +44,24 @@ class Answering:
         return 200, CIMultiDictProxy(CIMultiDict(self._headers)), self._body
 
 
-def record_exchange(body: bytes, *, sent: bytes | None = None, headers: Sequence[tuple[str, str]] = ()) -> Event:
+def record_exchange(body: bytes, *, sent_body: bytes | None = None, headers: Sequence[tuple[str, str]] = ()) -> Event:
     """Return what the log has of an exchange."""
     names, log = Names(), EventLog()
     names.secret(SECRET, "TENANT_FIRST_KEY")
     client = Client(Answering(body, headers), log, "a_check", names, Counter())
-    asyncio.run(client.call("POST", "http://127.0.0.1:1/x", body=sent))
+    asyncio.run(client.call("POST", "http://127.0.0.1:1/x", body=sent_body))
     return log.events[0]
 
 
 def encodings() -> Iterator[tuple[str, str]]:
     """Yield the secret as other programs would write it, made without the code that is tested."""
     yield "as it is", SECRET
-    escaped = quote(SECRET, safe="")
-    yield "percent-encoded", escaped
-    yield "percent-encoded in lower case", "".join(f"%{part[:2].lower()}{part[2:]}" for part in escaped.split("%"))[1:]
+    quoted_secret = quote(SECRET, safe="")
+    yield "percent-encoded", quoted_secret
+    yield (
+        "percent-encoded in lower case",
+        "".join(f"%{part[:2].lower()}{part[2:]}" for part in quoted_secret.split("%"))[1:],
+    )
     yield "of a form", quote(SECRET, safe="").replace("%20", "+")
     yield "JSON", json.dumps(SECRET)[1:-1]
     yield "JSON in UTF-8", json.dumps(SECRET, ensure_ascii=False)[1:-1]
@@ -72,27 +75,27 @@ def encodings() -> Iterator[tuple[str, str]]:
         yield f"base64url at offset {offset}", base64.urlsafe_b64encode(whole).decode().rstrip("=")
 
 
-ENCODED = dict(encodings())
+ENCODED_SECRETS = dict(encodings())
 
 
 def core(name: str) -> str:
     """Return what of an encoded form is the secret's alone."""
-    text = ENCODED[name]
+    text = ENCODED_SECRETS[name]
     return text[4:-8] if "base64" in name else text
 
 
-def list_leaks(name: str, told: str) -> list[str]:
+def list_leaks(name: str, report_text: str) -> list[str]:
     """Return the parts of a form that a text still holds."""
     text = core(name)
-    return [text[at : at + PART] for at in range(len(text) - PART + 1) if text[at : at + PART] in told]
+    return [text[at : at + PART] for at in range(len(text) - PART + 1) if text[at : at + PART] in report_text]
 
 
-@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.parametrize("name", ENCODED_SECRETS)
 def test_a_form_of_a_secret_is_in_no_part_of_the_log(name: str) -> None:
     """In the body that was sent, in the answer, and in header fields, their names among them."""
-    form = ENCODED[name]
+    form = ENCODED_SECRETS[name]
     text = f"<p>{form}</p>".encode()
-    event = record_exchange(text, sent=text, headers=[("x-a", form.encode("ascii", "replace").decode())])
+    event = record_exchange(text, sent_body=text, headers=[("x-a", form.encode("ascii", "replace").decode())])
     for side in ("request", "response"):
         assert list_leaks(name, event[side]["body"]) == []
         assert "$TENANT_FIRST_KEY" in event[side]["body"]
@@ -100,12 +103,12 @@ def test_a_form_of_a_secret_is_in_no_part_of_the_log(name: str) -> None:
         assert list_leaks(name, orjson.dumps(event["response"]["headers"]).decode()) == []
 
 
-@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.parametrize("name", ENCODED_SECRETS)
 def test_no_part_of_a_secret_is_left_where_a_body_is_cut(name: str) -> None:
     """The secret at each place around the cut, and with what is behind it long, short, or nothing."""
-    form = ENCODED[name]
-    ends = [SHOWN - len(form) - 1, SHOWN - len(form), SHOWN - 1, SHOWN]
-    for before in (*ends, *range(SHOWN - len(form) + 1, SHOWN, 9)):
+    form = ENCODED_SECRETS[name]
+    ends = [SHOWN_BYTES - len(form) - 1, SHOWN_BYTES - len(form), SHOWN_BYTES - 1, SHOWN_BYTES]
+    for before in (*ends, *range(SHOWN_BYTES - len(form) + 1, SHOWN_BYTES, 9)):
         for after in (0, 1, 50_000) if before in ends else (40_000,):
             body = ("a" * before + form + "b" * after).encode()
             assert list_leaks(name, record_exchange(body)["response"]["body"]) == [], (before, after)
@@ -140,7 +143,7 @@ def test_a_form_is_no_variable_of_a_curl_line() -> None:
     """A reader has the secret, not its encoded form, so the form has a name that no line fills in."""
     names = Names()
     names.secret(SECRET, "TENANT_FIRST_KEY")
-    text, spans = names.redact_with_places(ENCODED["hex"])
+    text, spans = names.redact_with_places(ENCODED_SECRETS["hex"])
     assert text == "$TENANT_FIRST_KEY_IN_HEX"
     assert spans == [(0, len(text))]
 
@@ -157,17 +160,17 @@ def test_an_address_stays_readable_in_tokens() -> None:
 def test_a_key_that_an_answer_hands_out_is_redacted_in_base64_and_hex() -> None:
     """A fresh API key is a secret from then on, also as a word of these alphabets."""
     key = "wp_live_Zm9vYmFyYmF6cXV4"
-    encoded = base64.b64encode(key.encode()).decode()
-    event = record_exchange(json.dumps({"api_key": key, "again": encoded, "hex": key.encode().hex()}).encode())
+    encoded_key = base64.b64encode(key.encode()).decode()
+    event = record_exchange(json.dumps({"api_key": key, "again": encoded_key, "hex": key.encode().hex()}).encode())
     assert key not in event["response"]["body"]
-    assert encoded[:-4] not in event["response"]["body"]
+    assert encoded_key[:-4] not in event["response"]["body"]
     assert key.encode().hex() not in event["response"]["body"]
 
 
-@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.parametrize("name", ENCODED_SECRETS)
 def test_every_form_is_recognised_in_an_answer(name: str) -> None:
     """What the log leaves out, the checks of leaks find."""
-    answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), f"x{ENCODED[name]}y".encode())
+    answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), f"x{ENCODED_SECRETS[name]}y".encode())
     assert comes_back(answer, SECRET)
 
 
@@ -176,14 +179,14 @@ def test_no_format_brings_a_secret_back() -> None:
     run = RunBuilder(["RAIL-PAY-01"], log=(log := EventLog()))
     run.judge("RAIL-PAY-01", Verdict.FAIL, exchange=run.exchange("some_check"))
     events = run.finish({"RAIL-PAY-01": Verdict.FAIL})
-    every = " ".join(ENCODED.values())
-    told = record_exchange(every.encode(), sent=every.encode())
-    answered = {"request": told["request"], "response": told["response"]}
-    shown = [{**one, **answered} if "request" in one else one for one in events]
-    written = [formats.FORMATS[kind].render(shown).decode() for kind in formats.FORMATS]
-    written += [orjson.dumps(archive(shown)).decode(), *map(str, log.events)]
-    for text in written:
-        for name in ENCODED:
+    every = " ".join(ENCODED_SECRETS.values())
+    exchange = record_exchange(every.encode(), sent_body=every.encode())
+    exchange_members = {"request": exchange["request"], "response": exchange["response"]}
+    shown_events = [{**one, **exchange_members} if "request" in one else one for one in events]
+    report_texts = [formats.FORMATS[kind].render(shown_events).decode() for kind in formats.FORMATS]
+    report_texts += [orjson.dumps(archive(shown_events)).decode(), *map(str, log.events)]
+    for text in report_texts:
+        for name in ENCODED_SECRETS:
             assert list_leaks(name, text) == [], name
 
 
@@ -198,7 +201,7 @@ def test_the_file_has_no_part_of_a_secret(tmp_path: Path) -> None:
     names = Names()
     names.secret(SECRET, "TENANT_FIRST_KEY")
     log = EventLog(tmp_path / "events.ndjson.gz")
-    client = Client(Answering(("a" * (SHOWN - 9) + SECRET).encode()), log, "a_check", names, Counter())
+    client = Client(Answering(("a" * (SHOWN_BYTES - 9) + SECRET).encode()), log, "a_check", names, Counter())
     asyncio.run(client.call("GET", "http://127.0.0.1:1/x"))
     log.close()
     assert list_leaks("JSON", gzip.decompress((tmp_path / "events.ndjson.gz").read_bytes()).decode()) == []

@@ -20,11 +20,11 @@ SETTINGS = bytes.fromhex("00 00 00 04 00 00 00 00 00")
 
 def test_who_speaks_before_he_is_asked_gives_no_http_answer() -> None:
     """On a slow machine it is heard out before a request is sent, and the client says only that it cannot send one."""
-    said = explain_failure(
+    reason = explain_failure(
         aiohttp.ClientConnectionResetError("Cannot write to closing transport"), "http://127.0.0.1:1/"
     )
-    assert "there is no HTTP answer" in said
-    assert "https://" in said
+    assert "there is no HTTP answer" in reason
+    assert "https://" in reason
 
 
 async def call_resetting_server(first: bytes, later: bytes | None) -> str:
@@ -46,9 +46,9 @@ async def call_resetting_server(first: bytes, later: bytes | None) -> str:
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         async with HttpTransport(seconds=5, requests_per_second=0, connections=1) as transport:
-            with pytest.raises(Unreachable) as told:
+            with pytest.raises(Unreachable) as error:
                 await transport.send("POST", f"http://127.0.0.1:{port}/", [], b"")
-    return str(told.value)
+    return str(error.value)
 
 
 @pytest.mark.parametrize("first", [b"", SETTINGS])
@@ -60,8 +60,8 @@ def test_words_that_were_lost_in_a_reset_are_asked_for_again(first: bytes) -> No
 
 def test_who_says_nothing_was_reset() -> None:
     """And no more is made of it than that."""
-    said = asyncio.run(call_resetting_server(b"", None))
-    assert said.startswith("the connection was reset before an answer came")
+    reason = asyncio.run(call_resetting_server(b"", None))
+    assert reason.startswith("the connection was reset before an answer came")
 
 
 def test_who_answers_others_is_not_asked_for_another_scheme() -> None:

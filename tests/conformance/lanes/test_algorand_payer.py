@@ -47,8 +47,8 @@ class Node:
         return self.chain(control=f"{self.url}/control")
 
     def transaction(self, tx_id: str) -> dict[str, Any]:
-        found: Any = self.algod.pending_transaction_info(tx_id)
-        fields: dict[str, Any] = found["txn"]["txn"]
+        pending_info: Any = self.algod.pending_transaction_info(tx_id)
+        fields: dict[str, Any] = pending_info["txn"]["txn"]
         return fields
 
 
@@ -56,7 +56,7 @@ class Node:
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A simulated node with blocks every 20 ms."""
     words = ["--algod-port", "0", "--indexer-port", "0", "--block-seconds", "0.02"]
-    with prepared.serving("sim.algorand", *words) as ready:
+    with prepared.run_ready("sim.algorand", *words) as ready:
         token_file = tmp_path_factory.mktemp("node") / "token"
         token_file.write_text(ready["token"])
         yield Node(ready["algod"], token_file)
@@ -85,12 +85,17 @@ async def test_a_payment_is_welded_by_its_note_and_final_when_it_returns(node: N
     async with open_payer(node.with_control()) as payer:
         receiver = await payee(payer)
         proof = await payer.pay(entry(receiver))
-        sent = node.transaction(proof["tx_id"])
+        transaction_info = node.transaction(proof["tx_id"])
         assert proof.keys() == {"tx_id", "payment_reference"}
         assert proof["payment_reference"] == TOKEN
-        assert (sent["type"], sent["xaid"], sent["aamt"], sent["arcv"]) == ("axfer", USDC, 10000, receiver)
-        assert base64.b64decode(sent["note"]) == TOKEN.encode()
-        assert "lx" not in sent
+        assert (
+            transaction_info["type"],
+            transaction_info["xaid"],
+            transaction_info["aamt"],
+            transaction_info["arcv"],
+        ) == ("axfer", USDC, 10000, receiver)
+        assert base64.b64decode(transaction_info["note"]) == TOKEN.encode()
+        assert "lx" not in transaction_info
         assert await payer.balance(receiver, USDC) == 10000
 
 
@@ -98,9 +103,9 @@ async def test_fifty_payments_at_once_are_fifty_transactions(node: Node) -> None
     """Equal payments sent at the same time, even without a note, get ids of their own and all arrive."""
     async with open_payer(node.with_control()) as payer:
         receiver = await payee(payer)
-        sent = [payer.transfer(asset=USDC, receiver=receiver, amount=7) for _ in range(25)]
-        sent += [payer.transfer(asset=USDC, receiver=receiver, amount=7, note=TOKEN.encode()) for _ in range(25)]
-        ids = await asyncio.gather(*sent)
+        transfers = [payer.transfer(asset=USDC, receiver=receiver, amount=7) for _ in range(25)]
+        transfers += [payer.transfer(asset=USDC, receiver=receiver, amount=7, note=TOKEN.encode()) for _ in range(25)]
+        ids = await asyncio.gather(*transfers)
         assert len(set(ids)) == 50
         assert await payer.balance(receiver, USDC) == 350
 
@@ -155,9 +160,9 @@ async def test_a_funder_who_cannot_give_is_a_reason_not_a_fault(node: Node) -> N
     with pytest.raises(Inconclusive, match="cannot give 3000000 microAlgos"):
         await AlgorandPayer.open(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), BUDGETS, Names())
     secret.write_text("these are no words of a mnemonic")
-    with pytest.raises(Inconclusive, match="not an Algorand mnemonic") as caught:
+    with pytest.raises(Inconclusive, match="not an Algorand mnemonic") as error:
         await AlgorandPayer.open(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), BUDGETS, Names())
-    assert "these are" not in str(caught.value)
+    assert "these are" not in str(error.value)
     with pytest.raises(Inconclusive, match="neither control nor funder"):
         await AlgorandPayer.open(node.chain(), BUDGETS, Names())
 
@@ -170,12 +175,12 @@ async def test_node_trouble_is_inconclusive_with_a_sentence(node: Node, tmp_path
     with pytest.raises(Inconclusive, match="answered 401"):
         await AlgorandPayer.open(chain, BUDGETS, Names())
     with reserved_port() as port:
-        closed = f"http://127.0.0.1:{port}"
+        closed_url = f"http://127.0.0.1:{port}"
         with pytest.raises(Inconclusive, match="could not be asked"):
-            await AlgorandPayer.open(AlgorandChain(algod=closed, control=closed), BUDGETS, Names())
-    missing = AlgorandChain(algod=node.url, token=Secret(file=tmp_path / "none"))
+            await AlgorandPayer.open(AlgorandChain(algod=closed_url, control=closed_url), BUDGETS, Names())
+    chain_without_token = AlgorandChain(algod=node.url, token=Secret(file=tmp_path / "none"))
     with pytest.raises(Inconclusive, match="cannot read"):
-        await AlgorandPayer.open(missing, BUDGETS, Names())
+        await AlgorandPayer.open(chain_without_token, BUDGETS, Names())
 
 
 @pytest.mark.parametrize(
@@ -202,18 +207,20 @@ async def test_an_answer_that_no_node_gives_is_inconclusive(answer: bytes) -> No
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        asked = AlgorandNode(AlgorandChain(algod=url, control=url), Budgets(request=5.0, confirmation=0.1), Names())
+        asked_node = AlgorandNode(
+            AlgorandChain(algod=url, control=url), Budgets(request=5.0, confirmation=0.1), Names()
+        )
         try:
             for question in (
-                asked.params,
-                asked.block_time,
-                lambda: asked.control.carry_out("fund"),
-                lambda: asked.wait_for_block("A" * 52),
+                asked_node.params,
+                asked_node.block_time,
+                lambda: asked_node.control.carry_out("fund"),
+                lambda: asked_node.wait_for_block("A" * 52),
             ):
                 with pytest.raises(Inconclusive):
                     await question()
         finally:
-            await asked.close()
+            await asked_node.close()
 
 
 async def test_what_the_node_refuses_is_told_apart_from_trouble(node: Node) -> None:
@@ -253,11 +260,11 @@ async def test_close_outs_and_rekeys_leave_the_paying_account_whole(node: Node) 
     """Attacks that empty or hand over an account run on one of their own; the next payment still goes through."""
     async with open_payer(node.with_control()) as payer:
         receiver = await payee(payer)
-        closed = await payer.transfer(asset=USDC, receiver=receiver, amount=5, close_to=receiver)
-        rekeyed = await payer.transfer(asset=USDC, receiver=receiver, amount=5, rekey_to=receiver)
-        assert node.transaction(closed)["aclose"] == receiver
-        assert node.transaction(rekeyed)["rekey"] == receiver
-        assert payer.address not in {node.transaction(one)["snd"] for one in (closed, rekeyed)}
+        closing_id = await payer.transfer(asset=USDC, receiver=receiver, amount=5, close_to=receiver)
+        rekeying_id = await payer.transfer(asset=USDC, receiver=receiver, amount=5, rekey_to=receiver)
+        assert node.transaction(closing_id)["aclose"] == receiver
+        assert node.transaction(rekeying_id)["rekey"] == receiver
+        assert payer.address not in {node.transaction(one)["snd"] for one in (closing_id, rekeying_id)}
         await payer.pay(entry(receiver))
 
 
@@ -267,9 +274,9 @@ async def test_a_look_alike_asset_can_be_made_moved_and_clawed_back(node: Node) 
         fake = await payer.create_asset(unit_name="USDC", decimals=6)
         victim = await payer.new_account(assets=[fake])
         await payer.transfer(asset=fake, receiver=victim.address, amount=9)
-        taken = await payer.transfer(asset=fake, receiver=payer.address, amount=4, clawback_target=victim.address)
+        clawback_id = await payer.transfer(asset=fake, receiver=payer.address, amount=4, clawback_target=victim.address)
         assert fake != USDC
-        assert node.transaction(taken)["asnd"] == victim.address
+        assert node.transaction(clawback_id)["asnd"] == victim.address
         assert await payer.balance(victim.address, fake) == 5
 
 
@@ -291,8 +298,8 @@ async def test_block_time_and_names_of_the_network_come_from_the_node(node: Node
         before = await payer.block_time()
         await payer.control("advance", seconds=100)
         assert await payer.block_time() >= before + 100
-        expected = str((await payer.params()).gh).replace("+", "-").replace("/", "_")[:32]
-        assert payer.caip2 == f"algorand:{expected}"
+        network_name = str((await payer.params()).gh).replace("+", "-").replace("/", "_")[:32]
+        assert payer.caip2 == f"algorand:{network_name}"
         assert payer.network_key == "algorand_mainnet"
         assert "withhold" in await payer.fault_names()
 
@@ -310,9 +317,9 @@ async def test_nothing_secret_or_live_of_a_payment_survives_redaction(node: Node
 async def test_other_spellings_of_an_id_decode_to_the_same_bytes() -> None:
     """Each spelling differs in text only; the control is that an invented id is another id."""
     tx_id = invented_id(bytes(range(32)))
-    others = spellings(tx_id)
-    decoded = {base64.b32decode(text + "====") for text in others}
-    assert tx_id not in others
-    assert len(set(others)) == 3
-    assert decoded == {bytes(range(32))}
+    other_spellings = spellings(tx_id)
+    decoded_ids = {base64.b32decode(text + "====") for text in other_spellings}
+    assert tx_id not in other_spellings
+    assert len(set(other_spellings)) == 3
+    assert decoded_ids == {bytes(range(32))}
     assert base64.b32decode(invented_id() + "====") != bytes(range(32))

@@ -37,12 +37,12 @@ BUDGETS = Budgets(confirmation=120.0, request=120.0)
 @pytest.fixture(scope="module")
 def node() -> Iterator[str]:
     """A simulated node with blocks every 20 ms; its address."""
-    with prepared.serving("sim.base", "--port", "0", "--block-seconds", "0.02") as ready:
+    with prepared.run_ready("sim.base", "--port", "0", "--block-seconds", "0.02") as ready:
         yield str(ready["rpc"])
 
 
 @asynccontextmanager
-async def opened(url: str, names: Names | None = None, **members: Any) -> AsyncIterator[BasePayer]:
+async def pay_with(url: str, names: Names | None = None, **members: Any) -> AsyncIterator[BasePayer]:
     chain = BaseChain(rpc=url, **(members or {"control": f"{url}/control"}))
     payer = await BasePayer.open(chain, BUDGETS, names or Names(), wallet=Wallet(main_network=True))
     try:
@@ -67,7 +67,7 @@ async def balance(payer: BasePayer, address: str) -> int:
 
 async def test_a_payment_is_a_signature_and_moves_nothing(node: str) -> None:
     """`pay` gives the proof of specification 5.5: the welded nonce, decimal strings, and nothing on the chain."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         payee = await stranger(payer)
         proof = await payer.pay(entry(payee))
         terms = proof["authorization"]
@@ -86,15 +86,15 @@ async def test_a_payment_is_a_signature_and_moves_nothing(node: str) -> None:
 @pytest.mark.parametrize("lifetime", [86_401, 10**12, 2**256, 2**4000, -1, -(10**12), "1800", None])
 async def test_an_authorization_ends_within_a_day_whatever_the_entry_says(node: str, lifetime: object) -> None:
     """A lifetime of centuries would let the payee take the money then, and one that is no time must stop nothing."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         proof = await payer.pay(entry(await stranger(payer), maxTimeoutSeconds=lifetime))
-        left = int(proof["authorization"]["validBefore"]) - await payer.block_time()
-    assert 1800 < left <= 86_400 + 3600 + 60
+        seconds_left = int(proof["authorization"]["validBefore"]) - await payer.block_time()
+    assert 1800 < seconds_left <= 86_400 + 3600 + 60
 
 
 async def test_the_signature_is_that_of_the_published_domain(node: str) -> None:
     """eth-account's own typed-data path recovers the payer from the proof, under the entry's domain."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         proof = await payer.pay(entry(await stranger(payer)))
         terms = {k: int(v) if v.isdecimal() else v for k, v in proof["authorization"].items()}
         names = ("from", "to", "value", "validAfter", "validBefore", "nonce")
@@ -110,32 +110,32 @@ async def test_the_signature_is_that_of_the_published_domain(node: str) -> None:
 @pytest.mark.parametrize("overload", [SPLIT, WHOLE])
 async def test_an_authorization_is_used_by_either_overload_and_once(node: str, overload: str) -> None:
     """What the payer signs is what the token takes, from any sender; a second use reverts."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         payee = await stranger(payer)
         holder = await payer.new_account(asset=USDC, amount=PRICE)
-        given = await payer.authorize(entry(payee), holder)
-        await payer.use(given, overload=overload)
+        authorization = await payer.authorize(entry(payee), holder)
+        await payer.use(authorization, overload=overload)
         assert await balance(payer, payee) == PRICE
         assert await balance(payer, holder.address) == 0
-        assert await payer.token(entry(payee)).is_used(holder.address, given.nonce)
+        assert await payer.token(entry(payee)).is_used(holder.address, authorization.nonce)
         with pytest.raises(Refused, match="authorization is used or canceled"):
-            await payer.use(given, overload=overload)
+            await payer.use(authorization, overload=overload)
 
 
 async def test_a_cancelled_authorization_cannot_be_used(node: str) -> None:
     """The payer's own signature takes the nonce out of use."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         holder = await payer.new_account(asset=USDC, amount=PRICE)
-        given = await payer.authorize(entry(await stranger(payer)), holder)
-        await payer.cancel(holder, given)
+        authorization = await payer.authorize(entry(await stranger(payer)), holder)
+        await payer.cancel(holder, authorization)
         with pytest.raises(Refused, match="authorization is used or canceled"):
-            await payer.use(given)
+            await payer.use(authorization)
         assert await balance(payer, holder.address) == PRICE
 
 
 async def test_what_is_altered_is_refused_by_the_token_for_the_reason_it_was_altered(node: str) -> None:
     """Each alteration that attacks use breaks exactly what it says; both forms of v tell the same signature."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         terms = entry(await stranger(payer))
         holder = await payer.new_account(asset=USDC, amount=PRICE)
         now = await payer.block_time()
@@ -145,9 +145,9 @@ async def test_what_is_altered_is_refused_by_the_token_for_the_reason_it_was_alt
             for change in ({"name": "USDC"}, {"version": "1"}, {"chain_id": 1}, {"contract": holder.address})
         ]
         for domain in wrong_domains:
-            signed = await payer.authorize(terms, holder, domain=domain)
+            authorization = await payer.authorize(terms, holder, domain=domain)
             with pytest.raises(Refused, match="FiatTokenV2: invalid signature"):
-                await payer.use(signed.with_changes(domain=good.domain))
+                await payer.use(authorization.with_changes(domain=good.domain))
         with pytest.raises(Refused, match="invalid signature 's' value"):
             await payer.use(good.with_other_s())
         with pytest.raises(Refused, match="invalid signature 'v' value"):
@@ -165,7 +165,7 @@ async def test_what_is_altered_is_refused_by_the_token_for_the_reason_it_was_alt
 
 async def test_a_batch_is_one_transaction_with_the_events_of_all_its_calls(node: str) -> None:
     """Two authorizations and a look-alike's event stand in one receipt, in the calls' order; a revert undoes all."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         terms = entry(await stranger(payer))
         holder = await payer.new_account(asset=USDC, amount=3 * PRICE)
         token = payer.token(terms)
@@ -188,7 +188,7 @@ async def test_a_batch_is_one_transaction_with_the_events_of_all_its_calls(node:
 
 async def test_a_contract_wallet_pays_by_its_owner_signature_until_it_is_hushed(node: str) -> None:
     """The token asks a contract payer itself (ERC-1271)."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         terms = entry(await stranger(payer))
         wallet = await payer.deploy("ContractWallet")
         await payer.give(wallet, USDC, 2 * PRICE)
@@ -201,7 +201,7 @@ async def test_a_contract_wallet_pays_by_its_owner_signature_until_it_is_hushed(
 
 async def test_many_transactions_at_once_take_nonces_in_turn(node: str) -> None:
     """Twenty transfers of one account at once are twenty transactions, and withheld ones wait for their release."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         payee = await stranger(payer)
         await payer.give(payer.address, USDC, 100)
         ids = await asyncio.gather(*(payer.transfer(USDC, payee, 1) for _ in range(20)))
@@ -209,11 +209,11 @@ async def test_many_transactions_at_once_take_nonces_in_turn(node: str) -> None:
         assert await balance(payer, payee) == 20
         assert "withhold" in await payer.fault_names()
         await payer.control("fault", name="withhold", count=1)
-        held = await payer.transfer(USDC, payee, 1, wait=False)
+        pending_hash = await payer.transfer(USDC, payee, 1, wait=False)
         await payer.control("fund", address=payee, amount="1")
-        assert await payer.node.receipt(held) is None
+        assert await payer.node.receipt(pending_hash) is None
         await payer.control("release")
-        assert (await payer.node.wait_for_success(held))["status"] == 1
+        assert (await payer.node.wait_for_success(pending_hash))["status"] == 1
 
 
 async def test_the_operators_account_funds_throw_away_accounts_and_is_paid_back(node: str, tmp_path: Path) -> None:
@@ -221,11 +221,11 @@ async def test_the_operators_account_funds_throw_away_accounts_and_is_paid_back(
     key = "0x" + "5a" * 32
     (tmp_path / "funder").write_text(key)
     names = Names()
-    async with opened(node) as rich:
+    async with pay_with(node) as rich:
         funder = rich.node.account(bytes.fromhex(key[2:]))
         await rich.control("fund", address=funder.address, amount=str(10**18))
         await rich.give(funder.address, USDC, 5_000_000)
-        async with opened(node, names, funder=Secret(file=tmp_path / "funder"), spending_limit=LIMIT) as payer:
+        async with pay_with(node, names, funder=Secret(file=tmp_path / "funder"), spending_limit=LIMIT) as payer:
             assert payer.address != funder.address
             assert not payer.has_control
             assert await payer.fault_names() == ()
@@ -250,10 +250,10 @@ async def test_a_funder_who_cannot_give_is_a_reason_not_a_fault(
 ) -> None:
     """A poor funder and a text that is no key make rows inconclusive, without the secret in the sentence."""
     (tmp_path / "funder").write_text(text)
-    with pytest.raises(Inconclusive, match=reason) as raised:
-        async with opened(node, funder=Secret(file=tmp_path / "funder"), spending_limit=LIMIT):
+    with pytest.raises(Inconclusive, match=reason) as error:
+        async with pay_with(node, funder=Secret(file=tmp_path / "funder"), spending_limit=LIMIT):
             pass
-    assert text not in str(raised.value)
+    assert text not in str(error.value)
 
 
 async def test_a_profile_without_money_or_node_is_inconclusive() -> None:
@@ -262,9 +262,9 @@ async def test_a_profile_without_money_or_node_is_inconclusive() -> None:
         url = f"http://127.0.0.1:{port}"
         with pytest.raises(Inconclusive, match="neither control nor funder"):
             await open_payer("base", Profile(chains=Chains.model_validate({"base": BaseChain(rpc=url)})), Names())
-        controlled = Profile(chains=Chains.model_validate({"base": BaseChain(rpc=url, control=url)}))
+        control_profile = Profile(chains=Chains.model_validate({"base": BaseChain(rpc=url, control=url)}))
         with pytest.raises(Inconclusive, match="could not be asked"):
-            await open_payer("base", controlled, Names())
+            await open_payer("base", control_profile, Names())
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ async def test_a_profile_without_money_or_node_is_inconclusive() -> None:
 )
 async def test_an_entry_that_cannot_be_paid_is_a_reason(node: str, change: dict[str, Any]) -> None:
     """Whatever is missing or is no such value, the payer says so and signs nothing."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         with pytest.raises(Inconclusive):
             await payer.pay(entry("0x" + "11" * 20, **change))
 
@@ -289,7 +289,7 @@ async def test_an_entry_that_cannot_be_paid_is_a_reason(node: str, change: dict[
 @pytest.mark.parametrize("fault", ["unavailable", "not_json", "wrong_shape", "cut_off", "empty_body", "server_error"])
 async def test_a_broken_node_is_a_reason_not_a_fault(node: str, fault: str) -> None:
     """Answers that are no node's answers become one kind of error, and the payer works when they end."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         await payer.control("fault", name=fault, seed=3, count=1000)
         try:
             with pytest.raises(Inconclusive):
@@ -306,24 +306,24 @@ def test_altering_an_authorization_alters_one_thing() -> None:
     key = b"\x11" * 32
     domain = Domain("USD Coin", "2", 8453, USDC)
     payer = str(Signer.from_key(key).address)
-    signed = Authorization(payer, "0x" + "11" * 20, PRICE, 0, 2**40, nonce_of(TOKEN), domain, TOKEN).sign(key)
-    assert signed.with_other_s().signature[:32] == signed.signature[:32]
-    assert signed.with_other_s().signature[32:] != signed.signature[32:]
-    assert signed.with_other_s().with_other_s() == signed
-    assert signed.with_other_s().message == signed.message
-    assert len(signed.compact().signature) == 64
+    authorization = Authorization(payer, "0x" + "11" * 20, PRICE, 0, 2**40, nonce_of(TOKEN), domain, TOKEN).sign(key)
+    assert authorization.with_other_s().signature[:32] == authorization.signature[:32]
+    assert authorization.with_other_s().signature[32:] != authorization.signature[32:]
+    assert authorization.with_other_s().with_other_s() == authorization
+    assert authorization.with_other_s().message == authorization.message
+    assert len(authorization.compact().signature) == 64
 
 
 async def test_no_payment_goes_beyond_the_spending_limit(node: str, tmp_path: Path) -> None:
     """The operator's account gives what the limit allows, and the payment beyond it is not made, for that reason."""
     key = "0x" + "5b" * 32
     (tmp_path / "funder").write_text(key)
-    async with opened(node) as rich:
+    async with pay_with(node) as rich:
         funder = rich.node.account(bytes.fromhex(key[2:]))
         await rich.control("fund", address=funder.address, amount=str(10**18))
         await rich.give(funder.address, USDC, 100 * PRICE)
         secret = Secret(file=tmp_path / "funder")
-        async with opened(node, funder=secret, spending_limit=str(2 * PRICE + 1)) as payer:
+        async with pay_with(node, funder=secret, spending_limit=str(2 * PRICE + 1)) as payer:
             payee = await stranger(payer)
             for number in range(2):
                 await payer.pay(entry(payee, f"{TOKEN}{number}"))
@@ -339,20 +339,20 @@ async def test_an_account_pays_in_usdc_only_and_has_the_rest_back(node: str, tmp
     """Neither another token nor another chain nor a false name of USDC, which an offer may hold, costs him anything."""
     key = "0x" + "5c" * 32
     (tmp_path / "funder").write_text(key)
-    async with opened(node) as rich:
+    async with pay_with(node) as rich:
         funder = rich.node.account(bytes.fromhex(key[2:]))
         await rich.control("fund", address=funder.address, amount=str(10**18))
         await rich.give(funder.address, USDC, 100 * PRICE)
-        other = await rich.deploy("CopycatToken", "USD Coin", "2")
+        other_asset = await rich.deploy("CopycatToken", "USD Coin", "2")
         secret = Secret(file=tmp_path / "funder")
-        async with opened(node, funder=secret, spending_limit=LIMIT) as payer:
+        async with pay_with(node, funder=secret, spending_limit=LIMIT) as payer:
             payee = await stranger(payer)
             with pytest.raises(Inconclusive, match="is not USDC of base_mainnet"):
-                await payer.pay(entry(payee, asset=other))
+                await payer.pay(entry(payee, asset=other_asset))
             with pytest.raises(Inconclusive, match="serves eip155:8453: nothing is signed"):
                 await payer.pay(entry(payee, network="eip155:84532"))
-            named = {"payment_reference": TOKEN, "name": "Another coin", "version": "7"}
-            assert await payer.pay(entry(payee, extra=named))
+            named_terms = {"payment_reference": TOKEN, "name": "Another coin", "version": "7"}
+            assert await payer.pay(entry(payee, extra=named_terms))
             assert await balance(rich, funder.address) == 0
         assert await balance(rich, funder.address) == 100 * PRICE
 
@@ -361,11 +361,11 @@ async def test_what_is_left_of_a_checkout_payment_comes_home(node: str, tmp_path
     """The rest of the purse is the operator's, whether an offer or a page was paid."""
     key = "0x" + "5d" * 32
     (tmp_path / "funder").write_text(key)
-    async with opened(node) as rich:
+    async with pay_with(node) as rich:
         funder = rich.node.account(bytes.fromhex(key[2:]))
         await rich.control("fund", address=funder.address, amount=str(10**18))
         await rich.give(funder.address, USDC, 100 * PRICE)
-        async with opened(node, funder=Secret(file=tmp_path / "funder"), spending_limit=LIMIT) as payer:
+        async with pay_with(node, funder=Secret(file=tmp_path / "funder"), spending_limit=LIMIT) as payer:
             payee = await stranger(payer)
             await BaseCheckout(payer).settle(CheckoutRequest(USDC, payee, PRICE, "service:token"))
         assert await balance(rich, payee) == PRICE
@@ -374,12 +374,12 @@ async def test_what_is_left_of_a_checkout_payment_comes_home(node: str, tmp_path
 
 async def test_a_settlement_is_found_by_its_authorization(node: str) -> None:
     """No header is needed: the chain shows which transaction used an authorization, from any sender."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         terms = entry(await stranger(payer))
-        given = await payer.authorize(terms)
+        authorization = await payer.authorize(terms)
         await payer.set_aside(USDC, PRICE)
-        assert await payer.settlement(terms, given.proof()) is None
-        settled = await payer.use(given)
-        assert await payer.settlement(terms, given.proof()) == settled
-        other = await payer.authorize(terms, nonce=b"\1" * 32)
-        assert await payer.settlement(terms, other.proof()) is None
+        assert await payer.settlement(terms, authorization.proof()) is None
+        settlement = await payer.use(authorization)
+        assert await payer.settlement(terms, authorization.proof()) == settlement
+        other_authorization = await payer.authorize(terms, nonce=b"\1" * 32)
+        assert await payer.settlement(terms, other_authorization.proof()) is None

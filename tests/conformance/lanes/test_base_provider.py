@@ -15,7 +15,7 @@ from conformance.lanes.base.node import BaseNode
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets
 from conformance.target.lanes.base import BaseChain
-from tests.conformance.served import served
+from tests.conformance.served import serve
 
 _LONG = 300.0
 _GIVEN_UP = """
@@ -47,11 +47,11 @@ def _answer(_: str, __: str, ___: Any, body: bytes) -> tuple[int, Any]:
 
 def test_requests_that_are_given_up_hold_nobody_up() -> None:
     """Hundreds of requests are cancelled at once; the next is answered, and the program ends."""
-    with served(_answer) as node:
-        done = subprocess.run(
+    with serve(_answer) as node:
+        result = subprocess.run(
             [sys.executable, "-c", _GIVEN_UP, node.url], capture_output=True, text=True, check=False, timeout=_LONG
         )
-    assert (done.returncode, done.stdout) == (0, "8453\n"), done.stderr
+    assert (result.returncode, result.stdout) == (0, "8453\n"), result.stderr
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_requests_that_are_given_up_hold_nobody_up() -> None:
 )
 async def test_what_is_no_answer_of_a_node_decides_nothing(status: int, value: Any, says: str) -> None:
     """Another status, another body or an error is reported as trouble of the node."""
-    with served(lambda *_: (status, value)) as address:
+    with serve(lambda *_: (status, value)) as address:
         node = BaseNode(BaseChain(network="base_mainnet", rpc=address.url), Budgets(request=_LONG), Names())
         with pytest.raises(Inconclusive, match=says):
             await asyncio.wait_for(node.chain_id(), _LONG)
@@ -73,26 +73,26 @@ async def test_what_is_no_answer_of_a_node_decides_nothing(status: int, value: A
 
 async def test_a_node_is_asked_for_its_chain_id_once() -> None:
     """web3 wants it before each call that it checks, and a chain has one."""
-    asked: list[str] = []
+    methods: list[str] = []
 
     def answer(_: str, __: str, ___: Any, body: bytes) -> tuple[int, Any]:
-        asked.append(json.loads(body)["method"])
+        methods.append(json.loads(body)["method"])
         return 200, {"jsonrpc": "2.0", "id": 0, "result": "0x2105"}
 
-    with served(answer) as address:
+    with serve(answer) as address:
         node = BaseNode(BaseChain(network="base_mainnet", rpc=address.url), Budgets(request=_LONG), Names())
         assert [await node.chain_id() for _ in range(3)] == [8453] * 3
         call: Any = {"to": "0x" + "11" * 20, "chainId": 8453}
         assert [await node.web3.eth.estimate_gas(call) for _ in range(2)] == [8453] * 2
         await node.close()
-    assert asked == ["eth_chainId", "eth_estimateGas", "eth_estimateGas"]
+    assert methods == ["eth_chainId", "eth_estimateGas", "eth_estimateGas"]
 
 
 async def test_an_error_in_place_of_a_chain_id_is_not_kept() -> None:
     """A node that was troubled is asked again."""
     answers: list[Any] = [{"error": {"code": -32000, "message": "later"}}, {"result": "0x2105"}]
 
-    with served(lambda *_: (200, {"jsonrpc": "2.0", "id": 0, **answers.pop(0)})) as address:
+    with serve(lambda *_: (200, {"jsonrpc": "2.0", "id": 0, **answers.pop(0)})) as address:
         node = BaseNode(BaseChain(network="base_mainnet", rpc=address.url), Budgets(request=_LONG), Names())
         with pytest.raises(Inconclusive, match="later"):
             await node.chain_id()

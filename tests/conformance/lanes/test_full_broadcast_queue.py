@@ -13,7 +13,7 @@ from conformance.http.client import Names
 from conformance.lanes.algorand.node import AlgorandNode, Refused
 from conformance.target import Budgets
 from conformance.target.lanes.algorand import AlgorandChain
-from tests.conformance.served import Answer, served
+from tests.conformance.served import Answer, serve
 
 FULL = {"message": "broadcast queue full"}
 PARAMS = {
@@ -24,7 +24,7 @@ PARAMS = {
     "last-round": 200,
     "min-fee": 1000,
 }
-CONFIRMED = {"pool-error": "", "confirmed-round": 202, "txn": {}}
+CONFIRMED_INFO = {"pool-error": "", "confirmed-round": 202, "txn": {}}
 KEY, ADDRESS = account.generate_account()
 
 
@@ -36,7 +36,7 @@ def algod(*, takes: bool, message: object = FULL) -> Answer:
             return 200, PARAMS
         if method == "POST":
             return 400, message
-        return (200, CONFIRMED) if takes else (404, {"message": "could not find the transaction in the pool"})
+        return (200, CONFIRMED_INFO) if takes else (404, {"message": "could not find the transaction in the pool"})
 
     return answer
 
@@ -53,7 +53,7 @@ async def sent_by_the_suite(url: str) -> str:
 
 async def test_a_transaction_in_the_pool_was_taken() -> None:
     """The answer is held against the pool, so that no payment that lands is reported as refused."""
-    with served(algod(takes=True)) as node:
+    with serve(algod(takes=True)) as node:
         assert len(await sent_by_the_suite(node.url)) == 52
 
 
@@ -64,5 +64,5 @@ async def test_a_transaction_in_the_pool_was_taken() -> None:
 )
 async def test_any_other_refusal_is_one(takes: bool, message: object) -> None:
     """The words alone are not enough, and neither is the pool."""
-    with served(algod(takes=takes, message=message)) as node, pytest.raises(Refused):
+    with serve(algod(takes=takes, message=message)) as node, pytest.raises(Refused):
         await sent_by_the_suite(node.url)

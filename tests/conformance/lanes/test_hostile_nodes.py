@@ -99,15 +99,15 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hostile() -> Iterator[Callable[[Callable[[BaseHTTPRequestHandler], None]], Hostile]]:
     """Start hostile servers, and end them."""
-    started: list[Hostile] = []
+    hostile_nodes: list[Hostile] = []
 
     def start(answer: Callable[[BaseHTTPRequestHandler], None]) -> Hostile:
-        started.append(Hostile(answer))
-        return started[-1]
+        hostile_nodes.append(Hostile(answer))
+        return hostile_nodes[-1]
 
     yield start
-    for one in started:
-        one.close()
+    for node in hostile_nodes:
+        node.close()
 
 
 async def asked_algorand(url: str) -> Any:
@@ -149,32 +149,32 @@ async def asked_control(url: str) -> Any:
         await control.close()
 
 
-ASKING = {"algorand": asked_algorand, "base": asked_base, "solana": asked_solana, "control": asked_control}
+ASKING_FUNCTIONS = {"algorand": asked_algorand, "base": asked_base, "solana": asked_solana, "control": asked_control}
 
 
-@pytest.mark.parametrize("what", ANSWERS)
-@pytest.mark.parametrize("lane", ASKING)
+@pytest.mark.parametrize("answer_name", ANSWERS)
+@pytest.mark.parametrize("lane", ASKING_FUNCTIONS)
 def test_an_answer_that_is_none_decides_nothing(
-    lane: str, what: str, hostile: Callable[[Callable[[BaseHTTPRequestHandler], None]], Hostile]
+    lane: str, answer_name: str, hostile: Callable[[Callable[[BaseHTTPRequestHandler], None]], Hostile]
 ) -> None:
     """It is inconclusive, with a sentence that has nothing that a terminal would obey once it is shown."""
-    node = hostile(ANSWERS[what])
+    node = hostile(ANSWERS[answer_name])
     with pytest.raises(Inconclusive):
-        asyncio.run(ASKING[lane](node.url))
+        asyncio.run(ASKING_FUNCTIONS[lane](node.url))
 
 
-@pytest.mark.parametrize("lane", ASKING)
+@pytest.mark.parametrize("lane", ASKING_FUNCTIONS)
 def test_no_redirect_is_followed(
     lane: str, hostile: Callable[[Callable[[BaseHTTPRequestHandler], None]], Hostile]
 ) -> None:
     """Another host is sent neither the question nor the token of the node."""
-    other = hostile(make_answer(b"{}"))
+    other_node = hostile(make_answer(b"{}"))
     for status in (301, 302, 307, 308):
-        node = hostile(make_answer(b"", status, Location=f"{other.url}/stolen"))
+        node = hostile(make_answer(b"", status, Location=f"{other_node.url}/stolen"))
         with pytest.raises(Inconclusive):
-            asyncio.run(ASKING[lane](node.url))
+            asyncio.run(ASKING_FUNCTIONS[lane](node.url))
         assert node.asked
-    assert other.asked == []
+    assert other_node.asked == []
 
 
 @pytest.mark.parametrize("is_in_the_head", [True, False])
@@ -193,13 +193,13 @@ def test_an_answer_that_drips_ends_with_its_thread(
                 time.sleep(0.1)
 
     async def ask() -> None:
-        asked = AlgorandNode(
+        node = AlgorandNode(
             AlgorandChain(network="algorand_testnet", algod=hostile(drip).url), Budgets(request=1.0), Names()
         )
         with pytest.raises(Inconclusive):
-            await asked.params()
-        await asked.close()
-        await asyncio.to_thread(asked._threads.shutdown)  # waits for the threads, as the end of a process does
+            await node.params()
+        await node.close()
+        await asyncio.to_thread(node._threads.shutdown)  # waits for the threads, as the end of a process does
 
     asyncio.run(ask())
     assert time.monotonic() < ends
@@ -210,8 +210,8 @@ def test_the_token_of_an_algod_goes_to_no_other_host(
 ) -> None:
     """It is in a header that a redirect would take along."""
     monkeypatch.setenv("NODE_TOKEN", TOKEN)
-    other = hostile(make_answer(b"{}"))
-    node = hostile(make_answer(b"", 302, Location=f"{other.url}/stolen"))
+    other_node = hostile(make_answer(b"{}"))
+    node = hostile(make_answer(b"", 302, Location=f"{other_node.url}/stolen"))
 
     async def ask() -> None:
         chain = AlgorandChain(network="algorand_testnet", algod=node.url, token=Secret(env="NODE_TOKEN"))
@@ -224,4 +224,4 @@ def test_the_token_of_an_algod_goes_to_no_other_host(
     with pytest.raises(Inconclusive):
         asyncio.run(ask())
     assert [token for _, token in node.asked] == [TOKEN]
-    assert other.asked == []
+    assert other_node.asked == []

@@ -85,8 +85,8 @@ def test_an_operators_money_needs_a_limit(rpc: str) -> None:
     """A funder goes with a spending limit, wherever the node is: a forwarded port makes any node local."""
     with pytest.raises(ProfileError, match="spending_limit"):
         guard_profile(with_base(network="base_sepolia", rpc=rpc, funder=FUNDER), main_network=False)
-    limited = with_base(network="base_sepolia", funder=FUNDER, spending_limit="5000000")
-    assert guard_profile(limited, main_network=False) is limited
+    limited_profile = with_base(network="base_sepolia", funder=FUNDER, spending_limit="5000000")
+    assert guard_profile(limited_profile, main_network=False) is limited_profile
 
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "01", "1e6", "", "9" * 20])
@@ -99,7 +99,7 @@ def test_a_limit_is_a_number_of_atomic_units(text: str) -> None:
 
 LOOPBACK = "http://127.0.0.1:8545"
 OWN = {"funder": FUNDER, "spending_limit": "1"}
-CONTROLLED = {"control": f"{LOOPBACK}/control"}
+CONTROL_MEMBERS = {"control": f"{LOOPBACK}/control"}
 MAIN_FIRST = "0xf712aa9241cc24369b143cf6dce85f0902a9731e70d66818a3a5845b296c73dd"
 PRIVATE_FIRST = "0x" + "ab" * 32
 
@@ -148,14 +148,14 @@ def test_a_main_network_on_this_machine_needs_its_own_word(chain: Chain, network
 def test_control_verbs_are_no_pass_for_a_main_network(main_network: bool) -> None:
     """Their operator gives real money away, so nothing is asked of them there."""
     algorand = AlgorandChain(algod=LOOPBACK, control=LOOPBACK)
-    refused: list[tuple[Chain, NodeNetwork]] = [
-        (base(**CONTROLLED), NodeNetwork(MAIN_BASE, MAIN_FIRST)),
-        (base(**CONTROLLED), NodeNetwork(MAIN_BASE)),
-        (base(**CONTROLLED, **OWN), NodeNetwork(MAIN_BASE, MAIN_FIRST)),
-        (base(**CONTROLLED), NodeNetwork("eip155:1", PRIVATE_FIRST)),
+    refused_chains: list[tuple[Chain, NodeNetwork]] = [
+        (base(**CONTROL_MEMBERS), NodeNetwork(MAIN_BASE, MAIN_FIRST)),
+        (base(**CONTROL_MEMBERS), NodeNetwork(MAIN_BASE)),
+        (base(**CONTROL_MEMBERS, **OWN), NodeNetwork(MAIN_BASE, MAIN_FIRST)),
+        (base(**CONTROL_MEMBERS), NodeNetwork("eip155:1", PRIVATE_FIRST)),
         (algorand, MAIN["algorand"][1]),
     ]
-    for chain, network in refused:
+    for chain, network in refused_chains:
         with pytest.raises(Inconclusive, match="instead of control"):
             admit("t", chain, network, main_network=main_network)
 
@@ -163,8 +163,8 @@ def test_control_verbs_are_no_pass_for_a_main_network(main_network: bool) -> Non
 def test_simulators_are_told_by_their_first_block_and_genesis() -> None:
     """They bear a main network's chain id and cost nothing, as long as no key of the operator's signs."""
     play: list[tuple[Chain, NodeNetwork]] = [
-        (base(**CONTROLLED), NodeNetwork(MAIN_BASE, PRIVATE_FIRST)),
-        (base(network="base_sepolia", **CONTROLLED), NodeNetwork(MAIN_BASE, PRIVATE_FIRST)),
+        (base(**CONTROL_MEMBERS), NodeNetwork(MAIN_BASE, PRIVATE_FIRST)),
+        (base(network="base_sepolia", **CONTROL_MEMBERS), NodeNetwork(MAIN_BASE, PRIVATE_FIRST)),
         (base(network="base_sepolia", **OWN), NodeNetwork("eip155:84532")),
         (base(**OWN), NodeNetwork("eip155:31337")),
         (AlgorandChain.model_validate({"algod": LOOPBACK, **OWN}), NodeNetwork("algorand:" + "x" * 32)),
@@ -178,8 +178,8 @@ def test_the_usdc_of_an_account_is_of_the_network_that_the_node_serves() -> None
     """On a private network it is that of the profile's own; a claim that the node gives the lie is refused."""
     assert usdc_of("t", base(), NodeNetwork(MAIN_BASE)).key == "base_mainnet"
     assert usdc_of("t", base(network="base_sepolia"), NodeNetwork("eip155:31337")).key == "base_sepolia"
-    refused = [(base(), "eip155:84532"), (base(), "eip155:1"), (base(network="base_x"), "eip155:31337")]
-    for chain, caip2 in refused:
+    refused_chains = [(base(), "eip155:84532"), (base(), "eip155:1"), (base(network="base_x"), "eip155:31337")]
+    for chain, caip2 in refused_chains:
         with pytest.raises(Inconclusive, match="nothing is paid"):
             usdc_of("t", chain, NodeNetwork(caip2))
 

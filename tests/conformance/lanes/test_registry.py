@@ -22,5 +22,5 @@ def test_every_lane_has_its_modules() -> None:
 def test_a_lane_is_known_without_the_libraries_of_its_chain() -> None:
     """The registry imports nothing that comes with an extra."""
     program = "import sys, conformance.lanes.registry\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not {module for lane in FACTS.values() for module in extras.MODULES[lane.extra]} & set(done.stdout.split())
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {module for lane in FACTS.values() for module in extras.MODULES[lane.extra]} & set(result.stdout.split())

@@ -123,7 +123,7 @@ def _new_account(lane: str) -> tuple[str, str]:
 def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A node of each lane."""
     lane = request.param
-    with prepared.serving(*SIMULATORS[lane]) as ready:
+    with prepared.run_ready(*SIMULATORS[lane]) as ready:
         if lane == "algorand":
             token = tmp_path_factory.mktemp("node") / "token"
             token.write_text(ready["token"])
@@ -223,13 +223,13 @@ async def test_what_an_ended_process_left_goes_back_to_the_funder(node: Node, tm
     payment = await payer.sign(node.entry(await node.payee()))
     payer.has_open_payment = True
     await payer.close()
-    watching = await node.payer()
-    assert await read_balance(watching, node, address) == 1_000_000 - PRICE
-    assert await read_balance(watching, node, payment.payer) == PRICE
+    watching_payer = await node.payer()
+    assert await read_balance(watching_payer, node, address) == 1_000_000 - PRICE
+    assert await read_balance(watching_payer, node, payment.payer) == PRICE
     again = Wallet(main_network=True, label=LABEL)
     await take_back(node.chain(**funder), BUDGETS, Names(), again, node.usdc)
-    assert await read_balance(watching, node, address) == 1_000_000
-    await watching.close()
+    assert await read_balance(watching_payer, node, address) == 1_000_000
+    await watching_payer.close()
 
 
 class Scripted:
@@ -261,14 +261,14 @@ class Scripted:
         """Close nothing."""
 
 
-SIGNED = SignedPayment("P", "1", 1, "TX")
-OUTDATED = Landing(Fate.UNSEEN, "old", is_refused=True, is_outdated=True)
+SIGNED_PAYMENT = SignedPayment("P", "1", 1, "TX")
+OUTDATED_LANDING = Landing(Fate.UNSEEN, "old", is_refused=True, is_outdated=True)
 # The first answer is lost, so the node may have passed the transaction on, and the second one is no verdict.
 LOST_THEN_REFUSED = (Fate.UNSEEN, Fate.UNSEEN, Fate.UNSEEN, Fate.SEEN, Fate.LANDED)
 
 
 @pytest.mark.parametrize(
-    ("sender", "seconds", "landing", "sent"),
+    ("sender", "seconds", "landing", "sent_count"),
     [
         (Scripted(Fate.LANDED), 10, Landing(Fate.LANDED), 0),
         (Scripted(Fate.UNSEEN, Fate.SEEN, Fate.LANDED), 10, Landing(Fate.LANDED), 1),
@@ -282,7 +282,7 @@ LOST_THEN_REFUSED = (Fate.UNSEEN, Fate.UNSEEN, Fate.UNSEEN, Fate.SEEN, Fate.LAND
         (Scripted(Fate.UNSEEN, Fate.SEEN, Fate.LANDED, sends=(NotTaken("twice"),)), 10, Landing(Fate.LANDED), 1),
         (Scripted(Inconclusive("away"), Fate.UNSEEN, Fate.LANDED), 10, Landing(Fate.LANDED), 1),
         (Scripted(Fate.UNSEEN, Fate.UNSEEN, Fate.LANDED, sends=(Inconclusive("late"),)), 10, Landing(Fate.LANDED), 2),
-        (Scripted(Fate.UNSEEN, sends=(OutdatedPayment("old"),)), 10, OUTDATED, 1),
+        (Scripted(Fate.UNSEEN, sends=(OutdatedPayment("old"),)), 10, OUTDATED_LANDING, 1),
         (Scripted(*LOST_THEN_REFUSED, sends=(Inconclusive("late"), NotTaken("no"))), 10, Landing(Fate.LANDED), 2),
         (Scripted(*LOST_THEN_REFUSED, sends=(Inconclusive("late"), OutdatedPayment("no"))), 9, Landing(Fate.LANDED), 2),
         (Scripted(Inconclusive("away")), 0, Landing(Fate.UNSEEN, "away"), 0),
@@ -291,7 +291,7 @@ LOST_THEN_REFUSED = (Fate.UNSEEN, Fate.UNSEEN, Fate.UNSEEN, Fate.SEEN, Fate.LAND
     ],
 )
 async def test_a_payment_is_sent_until_the_chain_decides(
-    sender: Scripted, seconds: float, landing: Landing, sent: int
+    sender: Scripted, seconds: float, landing: Landing, sent_count: int
 ) -> None:
     """What the chain shows decides; a refusal counts only for a payment that is not on its way."""
-    assert (await land(sender, SIGNED, seconds), sender.sent) == (landing, sent)
+    assert (await land(sender, SIGNED_PAYMENT, seconds), sender.sent) == (landing, sent_count)

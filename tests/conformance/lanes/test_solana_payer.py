@@ -45,12 +45,12 @@ BUDGETS = Budgets(confirmation=120.0, request=120.0)
 @pytest.fixture(scope="module")
 def node() -> Iterator[str]:
     """A simulated node with slots every 5 ms, so that a payment is final after 160 ms; its address."""
-    with prepared.serving("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
+    with prepared.run_ready("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
         yield str(ready["rpc"])
 
 
 @asynccontextmanager
-async def opened(url: str, names: Names | None = None, **members: Any) -> AsyncIterator[SolanaPayer]:
+async def pay_with(url: str, names: Names | None = None, **members: Any) -> AsyncIterator[SolanaPayer]:
     chain = SolanaChain(rpc=url, **(members or {"control": f"{url}/control"}))
     payer = await SolanaPayer.open(chain, BUDGETS, names or Names(), wallet=Wallet(main_network=True))
     try:
@@ -72,12 +72,12 @@ def order(**changes: Any) -> Order:
 
 async def read_transaction(payer: SolanaPayer, tx_id: str) -> VersionedTransaction:
     """What the node has of a transaction, decoded by the SDK."""
-    asked = payer.node.client.get_transaction(
+    transaction_request = payer.node.client.get_transaction(
         Signature.from_string(tx_id), "base64", Confirmed, max_supported_transaction_version=0
     )
-    found = (await asked).value
-    assert found is not None
-    transfer = found.transaction.transaction
+    transaction = (await transaction_request).value
+    assert transaction is not None
+    transfer = transaction.transaction.transaction
     assert isinstance(transfer, VersionedTransaction)
     return transfer
 
@@ -88,7 +88,7 @@ async def read_received(payer: SolanaPayer, order: Order) -> int:
 
 async def test_pay_moves_the_price_and_names_the_reference_in_the_transfer(node: str) -> None:
     """`pay` ends finalized: the payee has the price, and the reference follows the owner, read-only, not signing."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         terms = entry()
         proof = await payer.pay(terms)
         order = Order.of(terms)
@@ -116,7 +116,7 @@ async def test_pay_moves_the_price_and_names_the_reference_in_the_transfer(node:
 
 async def test_many_equal_payments_at_once_are_many_transactions(node: str) -> None:
     """Twenty payments of one entry at once have twenty ids and move twenty prices."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         terms = entry()
         proofs = await asyncio.gather(*(payer.pay(terms) for _ in range(20)))
         assert len({proof["tx_id"] for proof in proofs}) == 20
@@ -125,89 +125,89 @@ async def test_many_equal_payments_at_once_are_many_transactions(node: str) -> N
 
 async def test_the_forms_that_checks_need(node: str) -> None:
     """Legacy and versioned, checked and unchecked, over-paid, written reference: all are real payments."""
-    async with opened(node) as payer:
-        wanted = order()
-        legacy = await payer.send([(await payer.transfer(wanted)).instruction()], legacy=True, wait=CONFIRMED)
+    async with pay_with(node) as payer:
+        wanted_order = order()
+        legacy = await payer.send([(await payer.transfer(wanted_order)).instruction()], legacy=True, wait=CONFIRMED)
         assert isinstance((await read_transaction(payer, legacy)).message, Message)
-        plain = await payer.transfer(wanted, decimals=None, writable=True, amount=PRICE + 1)
+        plain = await payer.transfer(wanted_order, decimals=None, writable=True, amount=PRICE + 1)
         tx_id = await payer.send([plain.instruction()], wait=CONFIRMED)
         message = (await read_transaction(payer, tx_id)).message
         assert isinstance(message, MessageV0)
         used = message.instructions[0]
         assert bytes(used.data) == b"\x03" + (PRICE + 1).to_bytes(8, "little")
         assert message.is_maybe_writable(used.accounts[-1])
-        assert await read_received(payer, wanted) == 2 * PRICE + 1
+        assert await read_received(payer, wanted_order) == 2 * PRICE + 1
 
 
 async def test_a_transfer_inside_a_program_call(node: str) -> None:
     """The relay carries a transfer out; the reference is an account of the transfer, or of the call around it only."""
-    async with opened(node) as payer:
-        wanted, relay = order(), await payer.relay()
-        transfer = await payer.transfer(wanted)
+    async with pay_with(node) as payer:
+        wanted_order, relay = order(), await payer.relay()
+        transfer = await payer.transfer(wanted_order)
         await payer.send([call_through(relay, transfer.instruction())], wait=CONFIRMED)
-        assert await read_received(payer, wanted) == PRICE
-        bare = (await payer.transfer(wanted, references=())).instruction()
-        tx_id = await payer.send([call_through(relay, bare, outer_only=[wanted.reference])], wait=CONFIRMED)
-        assert await read_received(payer, wanted) == 2 * PRICE
+        assert await read_received(payer, wanted_order) == PRICE
+        bare = (await payer.transfer(wanted_order, references=())).instruction()
+        tx_id = await payer.send([call_through(relay, bare, outer_only=[wanted_order.reference])], wait=CONFIRMED)
+        assert await read_received(payer, wanted_order) == 2 * PRICE
         message = (await read_transaction(payer, tx_id)).message
         assert [message.account_keys[one.program_id_index] for one in message.instructions] == [relay]
-        assert wanted.reference in message.account_keys
+        assert wanted_order.reference in message.account_keys
         assert await payer.relay() == relay
 
 
 async def test_a_token_account_is_emptied_and_handed_over_in_one_transaction(node: str) -> None:
     """After it the payee owns an account that has received the price and holds nothing."""
-    async with opened(node) as payer:
-        wanted, me = order(), payer.main.key
-        bait = await payer.token_account(wanted.mint, me)
-        transfer = await payer.transfer(wanted, destination=bait)
+    async with pay_with(node) as payer:
+        wanted_order, me = order(), payer.main.key
+        bait = await payer.token_account(wanted_order.mint, me)
+        transfer = await payer.transfer(wanted_order, destination=bait)
         back = transfer.with_changes(source=bait, destination=transfer.source)
         await payer.send(
-            [transfer.instruction(), back.instruction(), hand_over(bait, me, wanted.payee)], wait=CONFIRMED
+            [transfer.instruction(), back.instruction(), hand_over(bait, me, wanted_order.payee)], wait=CONFIRMED
         )
         data = await payer.node.data(bait)
         assert data is not None
-        assert data[32:64] == bytes(wanted.payee)
+        assert data[32:64] == bytes(wanted_order.payee)
         assert await payer.read_holding(bait) == 0
-        assert await read_received(payer, wanted) == 0
+        assert await read_received(payer, wanted_order) == 0
 
 
 async def test_a_look_alike_token_is_held_by_the_payer(node: str) -> None:
     """`create_mint` makes a token of the same decimals that can be paid to the payee's account of that mint."""
-    async with opened(node) as payer:
-        wanted, fake = order(), await payer.create_mint()
-        transfer = await payer.transfer(wanted, mint=fake)
+    async with pay_with(node) as payer:
+        wanted_order, fake = order(), await payer.create_mint()
+        transfer = await payer.transfer(wanted_order, mint=fake)
         await payer.send([transfer.instruction()], wait=CONFIRMED)
-        assert await payer.decimals(fake) == await payer.decimals(wanted.mint) == 6
-        assert await payer.balance(wanted.payee, fake) == PRICE
-        assert await read_received(payer, wanted) == 0
+        assert await payer.decimals(fake) == await payer.decimals(wanted_order.mint) == 6
+        assert await payer.balance(wanted_order.payee, fake) == PRICE
+        assert await read_received(payer, wanted_order) == 0
 
 
 async def test_what_fails_is_refused_or_recorded_as_failed(node: str) -> None:
     """A transfer of what is not there is refused in preflight; without it, it is on the chain with its error."""
-    async with opened(node) as payer:
-        wanted, poor = order(), await payer.new_account()
-        source = await payer.ensure_associated_account(poor.key, wanted.mint)
-        transfer = (await payer.transfer(wanted, source=source, owner=poor.key)).instruction()
-        with pytest.raises(Refused) as refused:
+    async with pay_with(node) as payer:
+        wanted_order, poor = order(), await payer.new_account()
+        source = await payer.ensure_associated_account(poor.key, wanted_order.mint)
+        transfer = (await payer.transfer(wanted_order, source=source, owner=poor.key)).instruction()
+        with pytest.raises(Refused) as refusal:
             await payer.send([transfer], sender=poor)
-        assert await payer.node.status(refused.value.tx_id) is None
-        with pytest.raises(Refused) as failed:
+        assert await payer.node.status(refusal.value.tx_id) is None
+        with pytest.raises(Refused) as failure:
             await payer.send([transfer], sender=poor, skip_preflight=True)
-        status = await payer.node.status(failed.value.tx_id)
+        status = await payer.node.status(failure.value.tx_id)
         assert status is not None
         assert status.err is not None
-        assert await read_received(payer, wanted) == 0
+        assert await read_received(payer, wanted_order) == 0
 
 
 async def test_a_draft_has_its_id_before_it_is_sent(node: str) -> None:
     """The id of a signed transaction is known and unknown to the chain until it is submitted."""
-    async with opened(node) as payer:
-        wanted = order()
-        draft = await payer.draft([(await payer.transfer(wanted)).instruction()])
+    async with pay_with(node) as payer:
+        wanted_order = order()
+        draft = await payer.draft([(await payer.transfer(wanted_order)).instruction()])
         assert await payer.node.status(str(draft.signatures[0])) is None
         assert await payer.submit(draft, wait=CONFIRMED) == str(draft.signatures[0])
-        assert await read_received(payer, wanted) == PRICE
+        assert await read_received(payer, wanted_order) == PRICE
 
 
 def let_blockhashes_lapse(payer: SolanaPayer, monkeypatch: pytest.MonkeyPatch, times: int) -> list[Signature]:
@@ -231,16 +231,16 @@ async def test_a_blockhash_that_lapsed_before_the_node_got_it_is_replaced(
     node: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same transfer is signed again and lands once; the first transaction never does."""
-    async with opened(node) as payer:
-        wanted = order()
-        transfer = await payer.transfer(wanted)
+    async with pay_with(node) as payer:
+        wanted_order = order()
+        transfer = await payer.transfer(wanted_order)
         submissions = let_blockhashes_lapse(payer, monkeypatch, 2)
         tx_id = await payer.send([transfer.instruction()])
         assert (len(submissions), len(set(submissions)), tx_id) == (3, 3, str(submissions[-1]))
-        assert await read_received(payer, wanted) == PRICE
+        assert await read_received(payer, wanted_order) == PRICE
         assert [await payer.node.status(str(one)) for one in submissions[:2]] == [None, None]
-        table = await payer.address_table([wanted.mint])
-        assert list(table.addresses) == [wanted.mint]
+        table = await payer.address_table([wanted_order.mint])
+        assert list(table.addresses) == [wanted_order.mint]
 
 
 async def test_an_address_table_and_the_operators_money_outlive_a_blockhash(
@@ -250,10 +250,10 @@ async def test_an_address_table_and_the_operators_money_outlive_a_blockhash(
     pair, mint = Keypair(), Pubkey.from_string(USDC)
     key_file = tmp_path / "funder"
     key_file.write_text(pair.to_json())
-    async with opened(node) as bank:
+    async with pay_with(node) as bank:
         await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
         await bank.control("mint", address=str(pair.pubkey()), amount=str(2_000_000))
-        async with opened(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
+        async with pay_with(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
             submissions = let_blockhashes_lapse(payer, monkeypatch, 1)
             await payer.hold(mint, PRICE)
             assert len(submissions) == 2
@@ -266,19 +266,19 @@ async def test_an_address_table_and_the_operators_money_outlive_a_blockhash(
 async def test_a_node_that_knows_no_blockhash_is_given_up(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """After five signatures the refusal is raised, and nothing was paid."""
     monkeypatch.setattr("conformance.lanes.solana.node._SUBMIT_AGAIN_SECONDS", (0, 0, 0, 0))
-    async with opened(node) as payer:
-        wanted = order()
-        transfer = await payer.transfer(wanted)
+    async with pay_with(node) as payer:
+        wanted_order = order()
+        transfer = await payer.transfer(wanted_order)
         submissions = let_blockhashes_lapse(payer, monkeypatch, 100)
         with pytest.raises(UnknownBlockhash, match="BlockhashNotFound"):
             await payer.send([transfer.instruction()])
         assert len(submissions) == 5
-        assert await read_received(payer, wanted) == 0
+        assert await read_received(payer, wanted_order) == 0
 
 
 async def test_a_node_without_new_blockhashes_decides_nothing(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same transfer can be signed once for each blockhash; without another one the attempt ends after a time."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         instructions = [(await payer.transfer(order())).instruction()]
         newest = await payer.node.client.get_latest_blockhash(Confirmed)
 
@@ -296,55 +296,55 @@ async def test_a_transaction_that_landed_although_it_was_refused_is_not_signed_a
     node: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A proxy may repeat a request; what the node shows of the first transaction counts."""
-    async with opened(node) as payer:
-        wanted, submissions = order(), list[str]()
-        transfer = await payer.transfer(wanted)
+    async with pay_with(node) as payer:
+        wanted_order, submissions = order(), list[str]()
+        transfer = await payer.transfer(wanted_order)
         submit = payer.node.submit
 
-        async def twice(made: VersionedTransaction, **options: Any) -> str:
-            submissions.append(await submit(made, **options))
+        async def twice(transaction: VersionedTransaction, **options: Any) -> str:
+            submissions.append(await submit(transaction, **options))
             await payer.node.wait_for_success(submissions[-1])
             raise UnknownBlockhash("BlockhashNotFound", submissions[-1])
 
         monkeypatch.setattr(payer.node, "submit", twice)
         assert [await payer.send([transfer.instruction()])] == submissions
-        assert await read_received(payer, wanted) == PRICE
+        assert await read_received(payer, wanted_order) == PRICE
 
 
 async def test_a_node_that_is_behind_gets_the_same_bytes_again(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A blockhash that a node does not know yet is not replaced, since another node may have the transaction."""
-    async with opened(node) as payer:
-        wanted, submissions = order(), list[Signature]()
-        transfer = await payer.transfer(wanted)
+    async with pay_with(node) as payer:
+        wanted_order, submissions = order(), list[Signature]()
+        transfer = await payer.transfer(wanted_order)
         submit = payer.node.submit
 
-        async def behind(made: VersionedTransaction, **options: Any) -> str:
-            submissions.append(made.signatures[0])
+        async def behind(transaction: VersionedTransaction, **options: Any) -> str:
+            submissions.append(transaction.signatures[0])
             if len(submissions) < 3:
-                raise UnknownBlockhash("BlockhashNotFound", str(made.signatures[0]))
-            return await submit(made, **options)
+                raise UnknownBlockhash("BlockhashNotFound", str(transaction.signatures[0]))
+            return await submit(transaction, **options)
 
         monkeypatch.setattr("conformance.lanes.solana.node._SUBMIT_AGAIN_SECONDS", (0, 0, 0, 0))
         monkeypatch.setattr(payer.node, "submit", behind)
         tx_id = await payer.send([transfer.instruction()])
         assert [str(one) for one in submissions] == [tx_id] * 3
-        assert await read_received(payer, wanted) == PRICE
+        assert await read_received(payer, wanted_order) == PRICE
 
 
 async def test_an_operator_funds_the_payer_and_gets_the_rest_back(node: str, tmp_path: Path) -> None:
     """Without control verbs the funder's account pays, and at the end has all but prices, fees and rents again."""
     pair = Keypair()
-    mint, wanted = Pubkey.from_string(USDC), order()
+    mint, wanted_order = Pubkey.from_string(USDC), order()
     key_file = tmp_path / "funder"
     key_file.write_text(pair.to_json())
-    async with opened(node) as bank:
+    async with pay_with(node) as bank:
         await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
         await bank.control("mint", address=str(pair.pubkey()), amount=str(2_000_000))
-        async with opened(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
-            transfer = await payer.transfer(wanted)
+        async with pay_with(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
+            transfer = await payer.transfer(wanted_order)
             await payer.send([transfer.instruction()])
             assert await bank.balance(pair.pubkey(), mint) < 2_000_000 - PRICE
-        assert await read_received(bank, wanted) == PRICE
+        assert await read_received(bank, wanted_order) == PRICE
         assert await bank.balance(pair.pubkey(), mint) == 2_000_000 - PRICE
         # What stays away is the payee's account's rent and some fees.
         assert 10**9 - await bank.node.lamports(pair.pubkey()) < 2_200_000
@@ -406,7 +406,7 @@ def test_an_entry_that_cannot_be_paid(changes: dict[str, Any]) -> None:
 
 async def test_every_fault_of_the_node_is_inconclusive(node: str) -> None:
     """Whatever the node answers instead of an answer, the payer says so and nothing else is raised."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         names = [name for name in await payer.fault_names() if name not in {"hang", "slow"}]
         assert names
         payer.node._budgets = Budgets(confirmation=0.2, request=2.0)
@@ -462,20 +462,20 @@ def test_a_changed_transfer_is_another_instruction() -> None:
     """`changed` leaves the rest as it is."""
     keys = [Keypair().pubkey() for _ in range(5)]
     transfer = TokenTransfer(keys[0], keys[1], keys[2], keys[3], 7, 6, (keys[4],))
-    other = transfer.with_changes(amount=8).instruction()
-    assert other.accounts == transfer.instruction().accounts
-    assert other.data != transfer.instruction().data
+    other_transfer = transfer.with_changes(amount=8).instruction()
+    assert other_transfer.accounts == transfer.instruction().accounts
+    assert other_transfer.data != transfer.instruction().data
 
 
 async def test_no_payment_goes_beyond_the_spending_limit(node: str, tmp_path: Path) -> None:
     """What the limit leaves over is too little for one more payment, which is not made, for that reason."""
     pair, key_file = Keypair(), tmp_path / "funder"
     key_file.write_text(pair.to_json())
-    async with opened(node) as bank:
+    async with pay_with(node) as bank:
         await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
         await bank.control("mint", address=str(pair.pubkey()), amount=str(100 * PRICE))
         limit = str(PRICE + 1)
-        async with opened(node, funder=Secret(file=key_file), spending_limit=limit) as payer:
+        async with pay_with(node, funder=Secret(file=key_file), spending_limit=limit) as payer:
             assert (await payer.pay(entry()))["tx_id"]
             with pytest.raises(Inconclusive, match=rf"spending_limit is {limit} atomic units"):
                 await payer.pay(entry())
@@ -485,18 +485,18 @@ async def test_an_account_pays_in_usdc_only(node: str, tmp_path: Path) -> None:
     """Another token that it holds stays where it is, whatever decimals it has."""
     pair, key_file = Keypair(), tmp_path / "funder"
     key_file.write_text(pair.to_json())
-    async with opened(node) as bank:
+    async with pay_with(node) as bank:
         await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
         await bank.control("mint", address=str(pair.pubkey()), amount=str(100 * PRICE))
-        other = await bank.create_mint(decimals=8)
-        place = await bank.ensure_associated_account(pair.pubkey(), other)
-        given = await bank.transfer(order(asset=str(other)), destination=place)
-        await bank.send([given.instruction()])
-        assert await bank.balance(pair.pubkey(), other) == PRICE
-        async with opened(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
+        other_mint = await bank.create_mint(decimals=8)
+        place = await bank.ensure_associated_account(pair.pubkey(), other_mint)
+        signature = await bank.transfer(order(asset=str(other_mint)), destination=place)
+        await bank.send([signature.instruction()])
+        assert await bank.balance(pair.pubkey(), other_mint) == PRICE
+        async with pay_with(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
             with pytest.raises(Inconclusive, match="is not USDC of solana_mainnet"):
-                await payer.pay(entry(asset=str(other)))
-        assert await bank.balance(pair.pubkey(), other) == PRICE
+                await payer.pay(entry(asset=str(other_mint)))
+        assert await bank.balance(pair.pubkey(), other_mint) == PRICE
         assert await bank.balance(pair.pubkey(), Pubkey.from_string(USDC)) == 100 * PRICE
 
 
@@ -504,10 +504,10 @@ async def test_a_question_ends_with_the_payer(node: str) -> None:
     """Who is interrupted while it waits for a status leaves nothing that fails once the connection is closed."""
     unheard: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-    async with opened(node) as payer:
-        waiting = asyncio.create_task(payer.node.wait_for_level(str(Signature.new_unique())))
+    async with pay_with(node) as payer:
+        waiting_task = asyncio.create_task(payer.node.wait_for_level(str(Signature.new_unique())))
         await asyncio.sleep(0.01)
-        waiting.cancel()
+        waiting_task.cancel()
     await asyncio.sleep(0.2)
     gc.collect()
     assert unheard == []

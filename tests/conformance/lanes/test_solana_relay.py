@@ -59,10 +59,10 @@ def gift(payer: Keypair, to: Pubkey, lamports: int) -> Instruction:
 def test_the_inner_call_is_made_with_the_accounts_and_data_it_was_given(chain: LiteSVM, payer: Keypair) -> None:
     """The called program does what it would have done at the top, once, one level down."""
     program, to = deploy_program(chain, payer), Keypair().pubkey()
-    done = send(chain, payer, [relay_program.call_through(program, gift(payer, to, RENT))])
-    assert isinstance(done, TransactionMetadata)
+    outcome = send(chain, payer, [relay_program.call_through(program, gift(payer, to, RENT))])
+    assert isinstance(outcome, TransactionMetadata)
     assert chain.get_balance(to) == RENT
-    (inner,) = done.inner_instructions()[0]
+    (inner,) = outcome.inner_instructions()[0]
     assert inner.stack_height() == 2
     assert bytes(inner.instruction().data) == bytes(gift(payer, to, RENT).data)
     assert len(inner.instruction().accounts) == 2
@@ -71,11 +71,11 @@ def test_the_inner_call_is_made_with_the_accounts_and_data_it_was_given(chain: L
 def test_accounts_of_the_outer_call_only_do_not_reach_the_inner_one(chain: LiteSVM, payer: Keypair) -> None:
     """What stands after the called program is named by the outer call and by nothing else."""
     program, to, aside = deploy_program(chain, payer), Keypair().pubkey(), Keypair().pubkey()
-    made = relay_program.call_through(program, gift(payer, to, RENT), outer_only=[aside])
-    assert made.accounts[-1] == AccountMeta(aside, is_signer=False, is_writable=False)
-    done = send(chain, payer, [made])
-    assert isinstance(done, TransactionMetadata)
-    (inner,) = done.inner_instructions()[0]
+    relay_call = relay_program.call_through(program, gift(payer, to, RENT), outer_only=[aside])
+    assert relay_call.accounts[-1] == AccountMeta(aside, is_signer=False, is_writable=False)
+    outcome = send(chain, payer, [relay_call])
+    assert isinstance(outcome, TransactionMetadata)
+    (inner,) = outcome.inner_instructions()[0]
     assert len(inner.instruction().accounts) == 2
 
 
@@ -93,9 +93,13 @@ def test_the_relay_signs_for_nobody(chain: LiteSVM, payer: Keypair) -> None:
     program, victim = deploy_program(chain, payer), Keypair()
     chain.airdrop(victim.pubkey(), 10**9)
     theft = gift(victim, payer.pubkey(), RENT)
-    unsigned = [AccountMeta(one.pubkey, is_signer=False, is_writable=one.is_writable) for one in theft.accounts]
-    made = relay_program.call_through(program, Instruction(theft.program_id, bytes(theft.data), unsigned))
-    assert isinstance(send(chain, payer, [made]), FailedTransactionMetadata)
+    unsigned_accounts = [
+        AccountMeta(one.pubkey, is_signer=False, is_writable=one.is_writable) for one in theft.accounts
+    ]
+    relay_call = relay_program.call_through(
+        program, Instruction(theft.program_id, bytes(theft.data), unsigned_accounts)
+    )
+    assert isinstance(send(chain, payer, [relay_call]), FailedTransactionMetadata)
     assert chain.get_balance(victim.pubkey()) == 10**9
 
 

@@ -18,7 +18,7 @@ from spl.token.constants import ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID
 from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.wallet_shapes import GUARD, SHAPES, Shape, list_shapes, send_in_shape
 from tests import prepared
-from tests.conformance.lanes.test_solana_payer import PRICE, opened, order, read_received
+from tests.conformance.lanes.test_solana_payer import PRICE, order, pay_with, read_received
 
 _NAMES = {
     str(MEMO_PROGRAM_ID): "memo",
@@ -45,35 +45,35 @@ _CALLS = {
 
 @pytest.fixture(scope="module", name="node")
 def _node() -> Iterator[str]:
-    with prepared.serving("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
+    with prepared.run_ready("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
         yield str(ready["rpc"])
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 async def test_each_shape_pays(node: str, shape: Shape) -> None:
     """The payee has the price; the transaction calls what a wallet calls, and loads what the tables hold."""
-    async with opened(node) as payer:
-        wanted = order()
+    async with pay_with(node) as payer:
+        wanted_order = order()
         tx_id = await send_in_shape(
-            payer, shape, await payer.transfer(wanted), wanted.payee, b"thank you", wait=CONFIRMED
+            payer, shape, await payer.transfer(wanted_order), wanted_order.payee, b"thank you", wait=CONFIRMED
         )
-        assert await read_received(payer, wanted) == PRICE
-        asked = payer.node.client.get_transaction(
+        assert await read_received(payer, wanted_order) == PRICE
+        transaction_request = payer.node.client.get_transaction(
             Signature.from_string(tx_id), "base64", Confirmed, max_supported_transaction_version=0
         )
-        found = (await asked).value
-    assert found is not None
-    assert found.transaction.meta is not None
-    loaded = found.transaction.meta.loaded_addresses
-    assert loaded is not None
-    sent = found.transaction.transaction
-    assert isinstance(sent, VersionedTransaction)
-    message = sent.message
-    keys = [*message.account_keys, *loaded.writable, *loaded.readonly]
-    called = " ".join(_NAMES[str(keys[one.program_id_index])] for one in message.instructions)
-    assert (called, len(loaded.writable) + len(loaded.readonly)) == _CALLS[shape.name]
+        transaction = (await transaction_request).value
+    assert transaction is not None
+    assert transaction.transaction.meta is not None
+    loaded_addresses = transaction.transaction.meta.loaded_addresses
+    assert loaded_addresses is not None
+    message_holder = transaction.transaction.transaction
+    assert isinstance(message_holder, VersionedTransaction)
+    message = message_holder.message
+    keys = [*message.account_keys, *loaded_addresses.writable, *loaded_addresses.readonly]
+    program_names = " ".join(_NAMES[str(keys[one.program_id_index])] for one in message.instructions)
+    assert (program_names, len(loaded_addresses.writable) + len(loaded_addresses.readonly)) == _CALLS[shape.name]
     assert isinstance(message, Message if shape.name == "a legacy transaction" else MessageV0)
-    assert wanted.reference in keys
+    assert wanted_order.reference in keys
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
@@ -86,12 +86,12 @@ def test_a_shape_with_a_memo_has_one(shape: Shape) -> None:
 
 async def test_tables_made_at_once_are_several(node: str) -> None:
     """A table's address derives from its maker and a slot: two of one slot would be one table with both's addresses."""
-    async with opened(node) as payer:
+    async with pay_with(node) as payer:
         fresh = [[Pubkey.new_unique()] for _ in range(4)]
         made = await asyncio.gather(*(payer.address_table(addresses) for addresses in fresh))
-        stored = [await payer.node.data(one.key) for one in made]
+        table_data = [await payer.node.data(one.key) for one in made]
     assert len({one.key for one in made}) == len(fresh)
-    tables = [AddressLookupTable.deserialize(data or b"") for data in stored]
+    tables = [AddressLookupTable.deserialize(data or b"") for data in table_data]
     assert [list(one.addresses) for one in tables] == fresh
 
 
@@ -100,12 +100,12 @@ async def test_a_node_without_the_guard_program_gets_the_other_shapes(
 ) -> None:
     """What cannot be sent is returned separately, so that a report can name it."""
     monkeypatch.setattr("conformance.lanes.solana.wallet_shapes.GUARD", Pubkey.new_unique())
-    async with opened(node) as payer:
-        sendable, unguarded = await list_shapes(payer)
+    async with pay_with(node) as payer:
+        sendable, unguarded_shapes = await list_shapes(payer)
     assert not any(one.has_guards for one in sendable)
-    assert [one.name for one in unguarded] == [
+    assert [one.name for one in unguarded_shapes] == [
         "guards last",
         "guards before and after the transfer",
         "all of it, with two lookup tables",
     ]
-    assert {*sendable, *unguarded} == {*SHAPES}
+    assert {*sendable, *unguarded_shapes} == {*SHAPES}

@@ -14,9 +14,9 @@ ALGORAND, BASE = "algorand_mainnet", "base_mainnet"
 
 
 def network(key: str) -> Network:
-    found = network_named(key)
-    assert found is not None
-    return found
+    network = network_named(key)
+    assert network is not None
+    return network
 
 
 def limit(key: str, most: str, wallet: Wallet) -> SpendingLimit:
@@ -33,24 +33,24 @@ def decimals(count: int) -> Callable[[], Awaitable[int]]:
 async def test_a_limit_holds_over_all_lanes_of_a_run() -> None:
     """What another lane took counts; what is refused does not."""
     wallet = Wallet()
-    one, other = limit(ALGORAND, "100", wallet), limit(BASE, "150", wallet)
-    await one.take("31566704", 90, decimals(6))
+    first_limit, second_limit = limit(ALGORAND, "100", wallet), limit(BASE, "150", wallet)
+    await first_limit.take("31566704", 90, decimals(6))
     with pytest.raises(Inconclusive, match="100 atomic units: 90 were given on all lanes, and this payment needs 20"):
-        await one.take("31566704", 20, decimals(6))
-    await other.take(network(BASE).asset_id.lower(), 60, decimals(6))
+        await first_limit.take("31566704", 20, decimals(6))
+    await second_limit.take(network(BASE).asset_id.lower(), 60, decimals(6))
     with pytest.raises(Inconclusive, match="spending_limit is 150"):
-        await other.take(network(BASE).asset_id, 1, decimals(6))
-    assert (one.size_purse(50), other.size_purse(50), wallet.spent) == (0, 0, 150)
+        await second_limit.take(network(BASE).asset_id, 1, decimals(6))
+    assert (first_limit.size_purse(50), second_limit.size_purse(50), wallet.spent) == (0, 0, 150)
 
 
 async def test_what_was_agreed_bounds_a_limit() -> None:
     """One command takes no more than the user agreed to, however large the profile's limit is."""
     wallet = Wallet(most=10)
-    one = limit(ALGORAND, "100", wallet)
-    assert one.size_purse(50) == 10
+    agreed_limit = limit(ALGORAND, "100", wallet)
+    assert agreed_limit.size_purse(50) == 10
     with pytest.raises(Inconclusive, match="this command may pay 10 atomic units"):
-        await one.take("31566704", 11, decimals(6))
-    await one.take("31566704", 10, decimals(6))
+        await agreed_limit.take("31566704", 11, decimals(6))
+    await agreed_limit.take("31566704", 10, decimals(6))
 
 
 @pytest.mark.parametrize(

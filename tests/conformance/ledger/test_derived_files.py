@@ -12,7 +12,7 @@ from conformance.ledger.derived_files import ROOT, Derived
 from conformance.ledger.rule_functions import RULES
 from conformance.ledger.specification import CLAUSES
 
-ALL = (CATALOGUE, CLAUSES, RULES)
+ALL_FILES = (CATALOGUE, CLAUSES, RULES)
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ DATA = Derived("made.json", ("texts/*.txt",), texts)
 def test_data_are_made_once_and_again_after_each_change(project: Path) -> None:
     """A changed, a new and a removed source are each noticed; without a change the file stays as it is."""
     assert DATA.load(project) == ["first", "second"]
-    kept = (project / "made.json").stat()
+    kept_status = (project / "made.json").stat()
     assert DATA.load(project) == ["first", "second"]
-    assert (project / "made.json").stat().st_mtime_ns == kept.st_mtime_ns
+    assert (project / "made.json").stat().st_mtime_ns == kept_status.st_mtime_ns
     (project / "texts/inner/b.txt").write_text("changed", "utf-8")
     assert DATA.load(project) == ["first", "changed"]
     (project / "texts/inner/c.txt").write_text("third", "utf-8")
@@ -56,8 +56,8 @@ def test_a_file_that_is_broken_is_made_again(project: Path, content: str) -> Non
 
 def test_a_folder_that_cannot_be_written_is_no_fault(project: Path) -> None:
     """The data are made in memory."""
-    there = Derived("no/such/folder/made.json", DATA.sources, texts)
-    assert there.load(project) == ["first", "second"]
+    missing_folder_data = Derived("no/such/folder/made.json", DATA.sources, texts)
+    assert missing_folder_data.load(project) == ["first", "second"]
 
 
 def test_an_installation_reads_what_its_build_has_written(project: Path) -> None:
@@ -71,7 +71,7 @@ def test_an_installation_reads_what_its_build_has_written(project: Path) -> None
     assert DATA.load(project) == ["first", "second"]
 
 
-@pytest.mark.parametrize("data", ALL, ids=lambda data: Path(data.file).stem)
+@pytest.mark.parametrize("data", ALL_FILES, ids=lambda data: Path(data.file).stem)
 def test_the_data_of_this_project_are_current(data: Derived) -> None:
     """What is loaded is what is made from the sources of now, and git ignores the file."""
     assert data.load() == json.loads(json.dumps([*data.make(ROOT)]))

@@ -38,11 +38,11 @@ OPTIONS_OF_CLAIMED_ROWS = (RECORDS, CHECKOUT, TENANTS, PAYMENT_RESPONSE, SHORT_H
 
 def test_rows_beyond_the_interface_bind_who_claims_them() -> None:
     """A row is stated or implied in the interface, or of an option that no target has to claim; then it decides."""
-    claimed = [row for row in load() if row.basis == "claimed"]
-    assert {row.since for row in claimed} <= {*VERSIONS[1:]}
+    claimed_rows = [row for row in load() if row.basis == "claimed"]
+    assert {row.since for row in claimed_rows} <= {*VERSIONS[1:]}
     assert {row.surface for row in load() if row.since == NEWEST} == {"payer"}
-    assert {row.level for row in claimed} == {"MUST"}
-    assert {row.option for row in claimed} == {*OPTIONS_OF_CLAIMED_ROWS}
+    assert {row.level for row in claimed_rows} == {"MUST"}
+    assert {row.option for row in claimed_rows} == {*OPTIONS_OF_CLAIMED_ROWS}
     assert {row.basis for row in load().at_version(1)} == {"stated", "implied"}
 
 
@@ -69,9 +69,9 @@ def test_rows_without_a_wire_say_why() -> None:
 def test_a_row_that_one_lane_shows_is_of_that_lane() -> None:
     """A run of other lanes, or a target without that lane, is not left without a verdict for want of it (GW-CHK-15)."""
     lanes: defaultdict[str, set[str | None]] = defaultdict(set)
-    for one in load_checks():
-        for row in one.rows:
-            lanes[row].add(one.lane)
+    for check in load_checks():
+        for row in check.rows:
+            lanes[row].add(check.lane)
     alone = {row: found.pop() for row, found in lanes.items() if len(found) == 1 and found.isdisjoint({None, "each"})}
     assert alone == {row: load()[row].lane for row in alone}
     assert alone["GW-CHK-15"] == "algorand"

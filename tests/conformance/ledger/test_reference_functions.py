@@ -24,13 +24,13 @@ def carries(note: str) -> str:
 """
 
 
-def project(tmp_path: Path, *edited: tuple[str, str], source: str = _RULES) -> Path:
+def project(tmp_path: Path, *edits: tuple[str, str], source: str = _RULES) -> Path:
     """Return the folder of a project with a mutant for each row and text; an empty text is a mutant in Python."""
     (tmp_path / "reference").mkdir()
     (tmp_path / "reference/rules.py").write_text(source, "utf-8")
     (tmp_path / "mutants").mkdir()
     entries = []
-    for number, (row, text) in enumerate(edited):
+    for number, (row, text) in enumerate(edits):
         edit = f"[[mutant.edits]]\nfile = 'reference/rules.py'\nfind = '{text}'\nput = 'x'\n" if text else ""
         entries.append(f"[[mutant]]\nid = 'm{number}'\ncaught_by = '{row}'\n{edit}")
     (tmp_path / "mutants/rail.toml").write_text("\n".join(entries), "utf-8")
@@ -55,9 +55,15 @@ def test_an_import_decides_nothing(tmp_path: Path) -> None:
 
 def test_most_mutants_of_a_row_must_agree(tmp_path: Path) -> None:
     """Two of three do; a row whose two mutants edit different functions has none."""
-    bound, carried = "note == self.token", "note.strip()"
-    edited = (("A-1", carried), ("A-1", bound), ("A-1", bound), ("A-2", bound), ("A-2", carried))
-    assert list_deciding_functions(project(tmp_path, *edited)) == [
+    bound_edit, carried_edit = "note == self.token", "note.strip()"
+    edits = (
+        ("A-1", carried_edit),
+        ("A-1", bound_edit),
+        ("A-1", bound_edit),
+        ("A-2", bound_edit),
+        ("A-2", carried_edit),
+    )
+    assert list_deciding_functions(project(tmp_path, *edits)) == [
         {"row": "A-1", "rules": ["reference/rules.py:Weld.is_bound"]}
     ]
 

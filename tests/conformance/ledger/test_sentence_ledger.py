@@ -76,9 +76,9 @@ def test_an_entry_that_does_not_fit_is_named(old: str, new: str, fault: str) -> 
 
 def test_the_tests_that_are_named_exist() -> None:
     """A reason may rest on tests of the reference, and so may a clause."""
-    named = {test for entry in entries().values() for test in entry.tests}
-    named |= {test for tests in load_mapped().tests.values() for test in tests}
-    assert sorted(test for test in named if not (ROOT / test).exists()) == []
+    named_tests = {test for entry in entries().values() for test in entry.tests}
+    named_tests |= {test for tests in load_mapped().tests.values() for test in tests}
+    assert sorted(test for test in named_tests if not (ROOT / test).exists()) == []
 
 
 def test_a_row_is_found_by_its_sentences() -> None:
@@ -89,13 +89,13 @@ def test_a_row_is_found_by_its_sentences() -> None:
 
 def test_a_mutant_of_a_clause_is_caught_by_a_row_of_its_sentences() -> None:
     """A mutant that breaks a rule of a clause shows that the row judges one of the clause's sentences."""
-    missing = set()
+    missing_rows = set()
     for kill in load_kill_lists():
         for place in citations(kill.rule):
             rows = {row for one in sentences_of(place) if one.id in entries() for row in entries()[one.id].rows}
             if sentences_of(place) and kill.caught_by not in rows:
-                missing.add(f"{place}: no sentence names {kill.caught_by}, which catches {kill.mutant}")
-    assert sorted(missing) == []
+                missing_rows.add(f"{place}: no sentence names {kill.caught_by}, which catches {kill.mutant}")
+    assert sorted(missing_rows) == []
 
 
 def test_a_row_that_decides_by_the_claim_judges_the_sentence_that_says_so() -> None:

@@ -27,14 +27,14 @@ FOLDERS = (
 )
 KINDS = {".py", ".json", ".toml", ".md", ".yaml", ".html", ".j2", ".js"}
 # Cites what does not exist, to show that this is found.
-HERE = {Path(__file__), ROOT / "tests/conformance/ledger/test_specification_parser.py"}
+THESE_FILES = {Path(__file__), ROOT / "tests/conformance/ledger/test_specification_parser.py"}
 
 
 def texts() -> dict[str, str]:
     """Return every text of the project that may cite, by its path."""
-    found = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in KINDS)
-    kept = (path for path in found if path not in HERE and "__pycache__" not in path.parts)
-    return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in kept}
+    paths_found = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in KINDS)
+    kept_paths = (path for path in paths_found if path not in THESE_FILES and "__pycache__" not in path.parts)
+    return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in kept_paths}
 
 
 def test_every_citation_names_a_clause_that_exists() -> None:
@@ -46,15 +46,15 @@ def test_every_citation_names_a_clause_that_exists() -> None:
 def test_every_row_rests_on_clauses_that_exist() -> None:
     """Each row of the ledger has its places in the specification."""
     assert not [row.id for row in load() if not places(row.id)]
-    named = {name for row in load() for name in places(row.id)}
-    assert not [name for name in named if name not in clauses()]
+    named_places = {name for row in load() for name in places(row.id)}
+    assert not [name for name in named_places if name not in clauses()]
 
 
 def test_every_quoted_sentence_stands_where_its_row_rests() -> None:
     """Letter by letter, in a section or clause of the row; after a rewording the quotation must be updated."""
-    standing = sentences({page.name: page.read_text("utf-8") for page in (ROOT / FOLDER).glob("*.md")})
+    sentences_by_place = sentences({page.name: page.read_text("utf-8") for page in (ROOT / FOLDER).glob("*.md")})
     assert not [(row, place) for row, place in quotes() if place not in places(row)]
-    assert not [(row, place, told) for (row, place), told in quotes().items() if told not in standing[place]]
+    assert not [(row, place, told) for (row, place), told in quotes().items() if told not in sentences_by_place[place]]
     assert not [key for key, told in quotes().items() if told == clauses()[key[1]].sentence]
 
 

@@ -48,37 +48,37 @@ def test_every_link_of_a_page_leads_to_a_heading() -> None:
     dead, pages = set[str](), {page.name: page for page in (ROOT / "docs/spec").glob("*.md")}
     for page, source in pages.items():
         for target in re.findall(r"\]\(([^)\s]+)\)", source.read_text("utf-8")):
-            name, _, wanted = target.partition("#")
+            name, _, heading = target.partition("#")
             path = ROOT / "docs/spec" / (name or page)
             lines = path.read_text("utf-8").splitlines() if path.is_file() else []
             anchors = {anchor(line.lstrip("#").strip()) for line in lines if line.startswith("#")}
-            if not lines or (wanted and wanted not in anchors):
+            if not lines or (heading and heading not in anchors):
                 dead.add(f"{page}: {target}")
     assert not dead
 
 
 def keys_of_profiles() -> set[str]:
     """Return every table and key of a target profile, as the generated page lists them."""
-    found, table = set[str](), ""
+    keys, table = set[str](), ""
     for line in (ROOT / "docs/profile.md").read_text("utf-8").splitlines():
         if line.startswith("## "):
             table = line.strip("#` []")
-            found.add(table)
+            keys.add(table)
         if key := re.match(r"- `(\w+)`:", line):
-            found.add(f"{table}.{key[1]}")
-    return found
+            keys.add(f"{table}.{key[1]}")
+    return keys
 
 
 def test_what_binds_a_clause_is_a_key_of_the_profile() -> None:
     """Each `bound by KEY` names an existing key."""
-    named = {
+    named_keys = {
         key
         for page in (ROOT / "docs/spec").glob("*.md")
-        for listed in re.findall(r"bound\s+by\s+((?:`[^`]+`(?:,\s+|\s+and\s+)?)+)", page.read_text("utf-8"))
-        for key in re.findall(r"`([^`]+)`", listed)
+        for key_list in re.findall(r"bound\s+by\s+((?:`[^`]+`(?:,\s+|\s+and\s+)?)+)", page.read_text("utf-8"))
+        for key in re.findall(r"`([^`]+)`", key_list)
     }
-    assert {"target.service_word", "rail.request_hash"} <= named
-    assert {re.sub(r"\[(.+)\] ?", r"\1.", key).rstrip(".") for key in named} <= keys_of_profiles()
+    assert {"target.service_word", "rail.request_hash"} <= named_keys
+    assert {re.sub(r"\[(.+)\] ?", r"\1.", key).rstrip(".") for key in named_keys} <= keys_of_profiles()
 
 
 def test_a_page_gives_its_chapter_its_sections_and_its_clauses() -> None:
@@ -102,9 +102,9 @@ def test_a_page_gives_its_chapter_its_sections_and_its_clauses() -> None:
 )
 def test_a_page_that_breaks_the_form_is_refused(old: str, new: str, fault: str) -> None:
     """Each fault names the page and the id."""
-    with pytest.raises(SpecificationFaults, match=r"3-gateway\.md: ") as found:
+    with pytest.raises(SpecificationFaults, match=r"3-gateway\.md: ") as error:
         entries({"3-gateway.md": PAGE.replace(old, new)})
-    assert fault in str(found.value)
+    assert fault in str(error.value)
 
 
 def test_anchors_are_those_of_the_usual_renderers() -> None:
@@ -220,8 +220,8 @@ Six is base64 of
 
 def test_every_sentence_has_an_id_a_level_and_the_basis_below_it() -> None:
     """Rows of tables and items of lists are sentences; code is not; a heading without a number continues a section."""
-    found = numbered_sentences({"3.md": SENTENCES})
-    assert [(one.id, one.words, one.level, one.basis) for one in found] == [
+    sentence_list = numbered_sentences({"3.md": SENTENCES})
+    assert [(one.id, one.words, one.level, one.basis) for one in sentence_list] == [
         ("3a", "One.", "MUST", "interface"),
         ("3b", "Two MUST hold, and three SHOULD.", "MUST", "interface"),
         ("3c", "`a` | first. | Second", "MUST", "interface"),

@@ -57,8 +57,8 @@ def child(listener: socket.socket) -> Iterator[subprocess.Popen[str]]:
 
 def test_holders_are_the_processes_with_the_socket() -> None:
     """Ours while we listen, and none afterwards; each with its start time, since numbers come again."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         ((number, start_time),) = find_holders(port)
         assert (number, start_time.isdecimal()) == (os.getpid(), True)
     assert find_holders(port) == frozenset()
@@ -68,28 +68,28 @@ def test_holders_are_seen_on_ipv6_too() -> None:
     """A server that listens on every address of the machine has a socket of IPv6 alone."""
     if not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
-    with socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True) as listening:
-        assert {number for number, _ in find_holders(listening.getsockname()[1])} == {os.getpid()}
+    with socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True) as listener:
+        assert {number for number, _ in find_holders(listener.getsockname()[1])} == {os.getpid()}
 
 
 async def test_a_reload_that_hands_its_socket_on_is_seen() -> None:
     """The address always accepts connections, as with a development server's reloader; only its worker is another."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        with child(listening):
-            before = find_holders(listening.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with child(listener):
+            before = find_holders(listener.getsockname()[1])
             wait_task = asyncio.ensure_future(wait_until_restarted(await read_server_states([url]), poll=POLL))
             await asyncio.sleep(10 * POLL)
             assert not wait_task.done()
-        with child(listening):
+        with child(listener):
             assert await asyncio.wait_for(wait_task, 600) == url
-            assert find_holders(listening.getsockname()[1]) != before
+            assert find_holders(listener.getsockname()[1]) != before
 
 
 async def test_a_server_elsewhere_is_seen_to_be_back() -> None:
     """What is no address of ours by its name is asked; it must have been away."""
-    with socket.create_server(("127.0.0.2", 0)) as reserved:
-        place = reserved.getsockname()
+    with socket.create_server(("127.0.0.2", 0)) as listener:
+        place = listener.getsockname()
     url = f"http://127.0.0.2:{place[1]}"
     wait_task = asyncio.ensure_future(wait_until_restarted(await read_server_states([url]), poll=POLL))
     await asyncio.sleep(10 * POLL)

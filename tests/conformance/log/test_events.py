@@ -29,16 +29,18 @@ def test_encodable_values_are_taken_by_a_strict_encoder(value: Any) -> None:
     assert json.loads(json.dumps(safe, allow_nan=False)) == orjson.loads(orjson.dumps(safe))
 
 
-@pytest.mark.parametrize("found", ["plain", "\ud800 lone", 2**70, {"\udfff": [2**64, "\ud800"]}, {1: "x"}, Path("p")])
-def test_the_file_holds_what_a_listener_heard(tmp_path: Path, found: object) -> None:
+@pytest.mark.parametrize(
+    "found_value", ["plain", "\ud800 lone", 2**70, {"\udfff": [2**64, "\ud800"]}, {1: "x"}, Path("p")]
+)
+def test_the_file_holds_what_a_listener_heard(tmp_path: Path, found_value: object) -> None:
     """A lone surrogate or a huge integer of a target neither stops the suite nor splits file and memory."""
     log = EventLog(tmp_path / "deep" / "events.ndjson")
     events_heard: list[Any] = []
     log.listen(events_heard.append)
-    log.add("note", check="a", found=found)
+    log.add("note", check="a", found=found_value)
     log.close()
     assert len(read_log(tmp_path / "deep" / "events.ndjson")) == len(events_heard) == 1
-    if not isinstance(found, Path):
+    if not isinstance(found_value, Path):
         assert read_log(tmp_path / "deep" / "events.ndjson") == log.events == tuple(events_heard)
 
 

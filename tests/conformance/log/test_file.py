@@ -28,8 +28,13 @@ def message(body: str | None) -> dict[str, Any]:
 def record_log(path: Path, *bodies: tuple[str | None, str | None]) -> tuple[Event, ...]:
     """Write a log of exchanges with these bodies, and return what it held in memory."""
     log = EventLog(path)
-    for n, (sent, answered) in enumerate(bodies, start=1):
-        log.add("exchange", n=n, request=message(sent), response=None if answered is None else message(answered))
+    for n, (request_body, answer_body) in enumerate(bodies, start=1):
+        log.add(
+            "exchange",
+            n=n,
+            request=message(request_body),
+            response=None if answer_body is None else message(answer_body),
+        )
     log.close()
     return log.events
 
@@ -41,12 +46,12 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def test_a_long_body_stands_once(tmp_path: Path) -> None:
     """Where it comes again stands the line and the side of its first place; short ones stay as they are."""
-    held = record_log(tmp_path / LOG, (LONG, "short"), ("short", LONG), (None, None), (LONG + "!", LONG + "!"))
-    written = lines(tmp_path / LOG)
-    assert [written[0]["request"]["body"], written[1]["request"]["body"]] == [LONG, "short"]
-    assert written[1]["response"]["body"] == {"line": 1, "of": "request"}
-    assert written[3]["response"]["body"] == {"line": 4, "of": "request"}
-    assert read_log(tmp_path / LOG) == held
+    log = record_log(tmp_path / LOG, (LONG, "short"), ("short", LONG), (None, None), (LONG + "!", LONG + "!"))
+    written_lines = lines(tmp_path / LOG)
+    assert [written_lines[0]["request"]["body"], written_lines[1]["request"]["body"]] == [LONG, "short"]
+    assert written_lines[1]["response"]["body"] == {"line": 1, "of": "request"}
+    assert written_lines[3]["response"]["body"] == {"line": 4, "of": "request"}
+    assert read_log(tmp_path / LOG) == log
 
 
 BODIES = st.none() | st.text(max_size=8) | st.sampled_from([LONG, LONG * 2, "é" * 200, "\ud800" * 120])
@@ -81,15 +86,15 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert len(numbers) >= 2
 
 
-@pytest.mark.parametrize("left", [0, 1, 5, 40, 200, -9, -1])
-def test_a_torn_file_is_read_up_to_its_last_whole_line(tmp_path: Path, left: int) -> None:
+@pytest.mark.parametrize("bytes_left", [0, 1, 5, 40, 200, -9, -1])
+def test_a_torn_file_is_read_up_to_its_last_whole_line(tmp_path: Path, bytes_left: int) -> None:
     """Wherever the file ends, what comes before is read."""
-    held = record_log(tmp_path / LOG, *((f"{n} {LONG}", LONG) for n in range(200)))
+    log = record_log(tmp_path / LOG, *((f"{n} {LONG}", LONG) for n in range(200)))
     whole = (tmp_path / LOG).read_bytes()
-    (tmp_path / LOG).write_bytes(whole[:left])
-    found = read_log(tmp_path / LOG)
-    assert found == held[: len(found)]
-    assert len(found) == 200 or left >= 0
+    (tmp_path / LOG).write_bytes(whole[:bytes_left])
+    events = read_log(tmp_path / LOG)
+    assert events == log[: len(events)]
+    assert len(events) == 200 or bytes_left >= 0
 
 
 @pytest.mark.parametrize(
@@ -118,10 +123,10 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
 
 def test_a_folder_of_before_is_read_too(tmp_path: Path) -> None:
     """A plain log is found where there is no compressed one, and reads the same."""
-    held = record_log(tmp_path / "new" / LOG, (LONG, LONG))
+    log = record_log(tmp_path / "new" / LOG, (LONG, LONG))
     plain = tmp_path / "old" / "events.ndjson"
     plain.parent.mkdir()
-    plain.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in held))
-    assert read_log(log_in(plain.parent)) == read_log(log_in(tmp_path / "new")) == held
+    plain.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in log))
+    assert read_log(log_in(plain.parent)) == read_log(log_in(tmp_path / "new")) == log
     record_log(plain.parent / LOG, ("later", None))
     assert read_log(log_in(plain.parent))[0]["request"]["body"] == "later"

@@ -207,5 +207,5 @@ def find_thread_starts() -> Iterator[tuple[str, str, str]]:
                 continue
             way = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if way in ways:
-                given = [*node.args, *(word.value for word in node.keywords if word.arg == "target")]
-                yield path.relative_to(ROOT).as_posix(), ast.unparse(given[way == "run_in_executor"]), way
+                arguments = [*node.args, *(word.value for word in node.keywords if word.arg == "target")]
+                yield path.relative_to(ROOT).as_posix(), ast.unparse(arguments[way == "run_in_executor"]), way

@@ -21,10 +21,10 @@ def test_an_algorand_address_is_what_the_sdk_writes(seed: int) -> None:
     text: str = encoding.encode_address(raw)
     assert is_address("algorand", text)
     place = rng.randrange(57)
-    other = rng.choice([one for one in _BASE32 if one != text[place]])
+    other_letter = rng.choice([one for one in _BASE32 if one != text[place]])
     last = _BASE32.index(text[-1])
     for wrong in (
-        text[:place] + other + text[place + 1 :],
+        text[:place] + other_letter + text[place + 1 :],
         text[:-1] + _BASE32[last | 1],
         *(text.lower(), text[:-1], text + "A", text + "=", text[:-1] + "é", text[:-1] + "1"),
     ):

@@ -20,7 +20,7 @@ Log = list[dict[str, Any]]
 
 def log_of(count: int) -> Log:
     """Return a log of some length, made in the plainest way by another library."""
-    found: Log = []
+    entries: Log = []
     before = "0" * 64
     for seq in range(1, count + 1):
         entry: dict[str, Any] = {
@@ -33,8 +33,8 @@ def log_of(count: int) -> Log:
             "prev_mac": before,
         }
         before = hmac.new(KEY, rfc8785.dumps(entry), hashlib.sha256).hexdigest()
-        found.append({**entry, "mac": before})
-    return found
+        entries.append({**entry, "mac": before})
+    return entries
 
 
 def test_the_profiles_example() -> None:
@@ -67,20 +67,20 @@ def change_entry(log: Log, place: int, **members: Any) -> Log:
     return [{**one, **members} if at == place else one for at, one in enumerate(log)]
 
 
-def swap_entries(log: Log, one: int, other: int) -> Log:
+def swap_entries(log: Log, first_place: int, second_place: int) -> Log:
     """Return a log with two entries in each other's place."""
     copy = list(log)
-    copy[one], copy[other] = copy[other], copy[one]
+    copy[first_place], copy[second_place] = copy[second_place], copy[first_place]
     return copy
 
 
 def relink_entries(log: Log, place: int) -> Log:
     """Return a log with an entry left out and the next one telling the number of it, made with the key."""
-    kept = log[:place] + log[place + 1 :]
-    entry = {**kept[place], "seq": place + 1}
+    kept_entries = log[:place] + log[place + 1 :]
+    entry = {**kept_entries[place], "seq": place + 1}
     del entry["mac"]
-    kept[place] = {**entry, "mac": audit_chain.mac_of(entry, KEY)}
-    return kept
+    kept_entries[place] = {**entry, "mac": audit_chain.mac_of(entry, KEY)}
+    return kept_entries
 
 
 LOG = log_of(12)
@@ -112,18 +112,18 @@ LOG = log_of(12)
 )
 def test_the_first_fault_is_named(log: Log, kind: Kind, place: int, seq: int | None) -> None:
     """What is wrong, where it shows, and which entry it is about; the first of several."""
-    found = first_fault(log, KEY, head=Head(12, LOG[-1]["mac"]))
-    assert found is not None
-    assert (found.kind, found.place, found.seq) == (kind, place, seq)
+    fault = first_fault(log, KEY, head=Head(12, LOG[-1]["mac"]))
+    assert fault is not None
+    assert (fault.kind, fault.place, fault.seq) == (kind, place, seq)
 
 
-@pytest.mark.parametrize("kept", [11, 7, 1, 0])
-def test_a_cut_tail_shows_where_the_head_is_known(kept: int) -> None:
+@pytest.mark.parametrize("kept_count", [11, 7, 1, 0])
+def test_a_cut_tail_shows_where_the_head_is_known(kept_count: int) -> None:
     """The rest is whole; only the noted head knows what is gone."""
-    assert first_fault(LOG[:kept], KEY) is None
-    found = first_fault(LOG[:kept], KEY, head=Head(12, LOG[-1]["mac"]))
-    assert found is not None
-    assert (found.kind, found.place, found.seq) == (Kind.CUT_TAIL, kept, kept + 1)
+    assert first_fault(LOG[:kept_count], KEY) is None
+    fault = first_fault(LOG[:kept_count], KEY, head=Head(12, LOG[-1]["mac"]))
+    assert fault is not None
+    assert (fault.kind, fault.place, fault.seq) == (Kind.CUT_TAIL, kept_count, kept_count + 1)
 
 
 def test_a_rewritten_tail_shows_where_the_head_is_known() -> None:
@@ -131,49 +131,49 @@ def test_a_rewritten_tail_shows_where_the_head_is_known() -> None:
     last = {name: value for name, value in LOG[-1].items() if name != "mac"} | {"actor": "system"}
     log = [*LOG[:-1], {**last, "mac": audit_chain.mac_of(last, KEY)}]
     assert first_fault(log, KEY) is None
-    found = first_fault(log, KEY, head=Head(12, LOG[-1]["mac"]))
-    assert found is not None
-    assert (found.kind, found.seq) == (Kind.ALTERED_ENTRY, 12)
+    fault = first_fault(log, KEY, head=Head(12, LOG[-1]["mac"]))
+    assert fault is not None
+    assert (fault.kind, fault.seq) == (Kind.ALTERED_ENTRY, 12)
 
 
 def test_another_key_is_told_apart_from_an_altered_entry() -> None:
     """Where no entry at all has its MAC, the key is wrong; where one has not, the entry is."""
-    found = first_fault(LOG, bytes(32))
-    assert found is not None
-    assert found.kind is Kind.WRONG_KEY
+    fault = first_fault(LOG, bytes(32))
+    assert fault is not None
+    assert fault.kind is Kind.WRONG_KEY
 
 
 def test_a_part_of_a_log() -> None:
     """A part may begin anywhere, and is whole in itself or not."""
     assert first_fault(LOG[4:], KEY, partial=True) is None
-    found = first_fault(LOG[4:6] + LOG[7:], KEY, partial=True)
-    assert found is not None
-    assert (found.kind, found.seq) == (Kind.MISSING_ENTRY, 7)
+    fault = first_fault(LOG[4:6] + LOG[7:], KEY, partial=True)
+    assert fault is not None
+    assert (fault.kind, fault.seq) == (Kind.MISSING_ENTRY, 7)
 
 
 @pytest.mark.parametrize("value", [{"b": 1, "a": [True, None, 'é\n\\"/\x01']}, {"é": 1, "a": 2**60}, 1.5, [1e30, "x"]])
 def test_the_short_way_gives_the_same_bytes(value: Any) -> None:
     """Canonical text is that of RFC 8785, whichever way it is made."""
     try:
-        wanted = rfc8785.dumps(value)
+        canonical_bytes = rfc8785.dumps(value)
     except rfc8785.CanonicalizationError:
-        wanted = None
-    assert wanted is None or audit_chain.canonical(value) == wanted
+        canonical_bytes = None
+    assert canonical_bytes is None or audit_chain.canonical(value) == canonical_bytes
 
 
 def foreign(count: int, recipe: str) -> Log:
     """Return a log of an independent implementation: other names, another recipe, base64."""
-    found: Log = []
+    entries: Log = []
     before = ""
     for number in range(count):
         entry: dict[str, Any] = {"id": f"e{number}", "event": {"issuer": f"did:web:{number}"}}
         text = json.dumps(entry, sort_keys=True)
-        covered = {"prev": f"{before}|{text}", "linked": json.dumps({**entry, "previous": before}, sort_keys=True)}
-        raw = hmac.new(b"a secret of words", covered[recipe].encode(), hashlib.sha256).digest()
-        linked = {"previous": before} if recipe == "linked" else {}
+        covered_text = {"prev": f"{before}|{text}", "linked": json.dumps({**entry, "previous": before}, sort_keys=True)}
+        raw = hmac.new(b"a secret of words", covered_text[recipe].encode(), hashlib.sha256).digest()
+        link_members = {"previous": before} if recipe == "linked" else {}
         before = base64.b64encode(raw).decode()
-        found.append({**entry, **linked, "hash": before})
-    return found
+        entries.append({**entry, **link_members, "hash": before})
+    return entries
 
 
 @pytest.mark.parametrize("recipe", ["prev", "linked"])
@@ -186,9 +186,9 @@ def test_how_a_foreign_log_is_made_is_found_out(recipe: str) -> None:
     key = audit_chain.key_bytes("a secret of words", form.key)
     assert first_fault(log, key, form) is None
     log[3]["event"] = {"issuer": "did:web:elsewhere"}
-    found = first_fault(log, key, form)
-    assert found is not None
-    assert (found.kind, found.place) == (Kind.ALTERED_ENTRY, 3)
+    fault = first_fault(log, key, form)
+    assert fault is not None
+    assert (fault.kind, fault.place) == (Kind.ALTERED_ENTRY, 3)
     assert audit_chain.find_form(log, "another secret") is None
 
 
@@ -199,25 +199,25 @@ def test_a_log_whose_entries_name_no_predecessor_may_begin_with_anything(genesis
     before = genesis
     for number in range(6):
         entry: dict[str, Any] = {"n": number, "event": f"did:web:{number}"}
-        covered = before.encode() + rfc8785.dumps(entry)
-        before = hmac.new(KEY, covered, hashlib.sha256).hexdigest().upper()
+        covered_bytes = before.encode() + rfc8785.dumps(entry)
+        before = hmac.new(KEY, covered_bytes, hashlib.sha256).hexdigest().upper()
         log.append({**entry, "mac": before})
     form = audit_chain.find_form(log, KEY.hex())
     assert form is not None
     assert (form.recipe, form.key) == ("prev-jcs", "hex")
     assert first_fault(log, KEY, form) is None
     for place in range(6):
-        changed = [{**entry, "event": "x"} if at == place else entry for at, entry in enumerate(log)]
-        found = first_fault(changed, KEY, form)
-        known = place > 0 or genesis in {"", "0" * 64, "genesis"}
-        assert (found is not None and found.place == place) is known
+        changed_log = [{**entry, "event": "x"} if at == place else entry for at, entry in enumerate(log)]
+        fault = first_fault(changed_log, KEY, form)
+        is_known = place > 0 or genesis in {"", "0" * 64, "genesis"}
+        assert (fault is not None and fault.place == place) is is_known
 
 
 def test_the_profiles_own_form_has_one_spelling() -> None:
     """A MAC in capitals or in base64 is another one to the profile; elsewhere it is the same."""
     right = log_of(1)[0]
-    for spelled in (right["mac"].upper(), base64.b64encode(bytes.fromhex(right["mac"])).decode()):
-        log = [{**right, "mac": spelled}]
+    for mac_spelling in (right["mac"].upper(), base64.b64encode(bytes.fromhex(right["mac"])).decode()):
+        log = [{**right, "mac": mac_spelling}]
         assert first_fault(log, KEY) is not None
         assert first_fault(log, KEY, audit_chain.Form(any_case=True)) is None
 

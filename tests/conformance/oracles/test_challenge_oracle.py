@@ -78,9 +78,9 @@ def test_the_interfaces_own_name_of_the_price_is_enough() -> None:
 def test_a_member_that_is_missing_is_a_fault(path: str) -> None:
     """Each required member is missed by its name, and by nothing else."""
     faults = faults_of_challenge(change_text(path))
-    missed = [fault for fault in faults if path.rpartition("/")[2] in fault]
-    assert missed
-    assert len(faults) - len(missed) == 0
+    faults_naming_member = [fault for fault in faults if path.rpartition("/")[2] in fault]
+    assert faults_naming_member
+    assert len(faults) - len(faults_naming_member) == 0
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_an_atomic_amount_is_plain_digits(value: Any, amount: int | None) -> Non
 
 
 @pytest.mark.parametrize(
-    ("namespace", "text", "expected"),
+    ("namespace", "text", "is_expected"),
     [
         ("algorand", "VCMJKWOY5P5P7SKMZFFOCEROPJCZOTIJMNIYNUCKH7LRO45JMJP6UYBIJA", True),
         ("algorand", "VCMJKWOY5P5P7SKMZFFOCEROPJCZOTIJMNIYNUCKH7LRO45JMJP6UYBIJB", False),
@@ -165,9 +165,9 @@ def test_an_atomic_amount_is_plain_digits(value: Any, amount: int | None) -> Non
         ("solana", "é" * 40, False),
     ],
 )
-def test_an_address_belongs_to_its_chain(namespace: str, text: str, expected: bool) -> None:
+def test_an_address_belongs_to_its_chain(namespace: str, text: str, is_expected: bool) -> None:
     """Checksum on Algorand, twenty bytes that are not all zero on EVM chains, thirty-two on Solana."""
-    assert is_address(namespace, text) is expected
+    assert is_address(namespace, text) is is_expected
 
 
 def test_chain_ids_are_caip_2() -> None:

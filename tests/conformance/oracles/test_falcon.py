@@ -14,32 +14,32 @@ from conformance.oracles import falcon, falcon_making
 # Without types of its own.
 falcon_1024: Any = import_module("pqcrypto.sign.falcon_1024")
 
-Signed = tuple[bytes, bytes, bytes]
+SignedMessage = tuple[bytes, bytes, bytes]
 
 
 @pytest.fixture(scope="module")
-def corpus() -> list[Signed]:
+def corpus() -> list[SignedMessage]:
     """Three hundred signatures of pqcrypto under six keys: (public key, message, signature)."""
     rng = random.Random(8)
-    found = []
+    signatures = []
     for _ in range(6):
         public, secret = falcon_1024.generate_keypair()
         for length in rng.choices([0, 1, 32, 135, 136, 137, 500, 5000], k=50):
             message = rng.randbytes(length)
-            found.append((public, message, falcon_1024.sign(secret, message)))
-    return found
+            signatures.append((public, message, falcon_1024.sign(secret, message)))
+    return signatures
 
 
 def flip_bit(data: bytes, bit: int) -> bytes:
     """Return data with one bit turned."""
-    changed = bytearray(data)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
+    changed_bytes = bytearray(data)
+    changed_bytes[bit // 8] ^= 1 << bit % 8
+    return bytes(changed_bytes)
 
 
-def changes(one: Signed, rng: random.Random) -> Iterator[Signed]:
+def changes(signed_message: SignedMessage, rng: random.Random) -> Iterator[SignedMessage]:
     """Yield altered copies: a bit in each part, other lengths, other headers, parts of others."""
-    public, message, signature = one
+    public, message, signature = signed_message
     yield public, message + b"!", signature
     yield public, message, flip_bit(signature, rng.randrange(8))
     yield public, message, flip_bit(signature, rng.randrange(8, 8 * 41))
@@ -51,36 +51,36 @@ def changes(one: Signed, rng: random.Random) -> Iterator[Signed]:
     yield flip_bit(public, rng.randrange(8, 8 * len(public))), message, signature
 
 
-def theirs(one: Signed) -> bool:
+def theirs(signed_message: SignedMessage) -> bool:
     """Return what pqcrypto says, a refusal to look being a no."""
-    public, message, signature = one
+    public, message, signature = signed_message
     try:
         return bool(falcon_1024.verify(public, message, signature))
     except (ValueError, RuntimeError):
         return False
 
 
-def test_what_pqcrypto_signs_holds(corpus: list[Signed]) -> None:
+def test_what_pqcrypto_signs_holds(corpus: list[SignedMessage]) -> None:
     """Every signature of three hundred holds."""
     assert [falcon.fault_of(*one) for one in corpus] == [None] * 300
 
 
-def test_agreement_on_altered_signatures(corpus: list[Signed]) -> None:
+def test_agreement_on_altered_signatures(corpus: list[SignedMessage]) -> None:
     """Over nine hundred altered copies the oracle and pqcrypto say the same; nearly all are refused."""
     rng = random.Random(1024)
-    altered = [change for one in corpus[::3] for change in changes(one, rng)]
-    ours = [falcon.holds(*one) for one in altered]
-    assert ours == [theirs(one) for one in altered]
+    altered_messages = [change for one in corpus[::3] for change in changes(one, rng)]
+    ours = [falcon.holds(*one) for one in altered_messages]
+    assert ours == [theirs(one) for one in altered_messages]
     assert ours.count(True) < 10
-    assert len(altered) == 900
+    assert len(altered_messages) == 900
 
 
-def test_a_padded_signature_is_another_coding(corpus: list[Signed]) -> None:
+def test_a_padded_signature_is_another_coding(corpus: list[SignedMessage]) -> None:
     """A signature padded to 1280 bytes is taken by pqcrypto; the oracle takes the shortest coding only."""
     public, message, signature = next(one for one in corpus if len(one[2]) < 1280)
-    padded = signature.ljust(1280, b"\0")
-    assert theirs((public, message, padded))
-    assert falcon.fault_of(public, message, padded) is falcon.FalconFault.INVALID_CODING
+    padded_signature = signature.ljust(1280, b"\0")
+    assert theirs((public, message, padded_signature))
+    assert falcon.fault_of(public, message, padded_signature) is falcon.FalconFault.INVALID_CODING
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_padded_signature_is_another_coding(corpus: list[Signed]) -> None:
         (lambda p, s: (p, s[:41] + b"\x00\x00\x00\x08" + s[45:]), falcon.FalconFault.INVALID_CODING),
     ],
 )
-def test_each_refusal_has_its_reason(change: object, fault: falcon.FalconFault, corpus: list[Signed]) -> None:
+def test_each_refusal_has_its_reason(change: object, fault: falcon.FalconFault, corpus: list[SignedMessage]) -> None:
     """Malformed keys and signatures are distinguished from those that do not hold."""
     public, message, signature = corpus[0]
     assert callable(change)
@@ -106,14 +106,17 @@ def test_each_refusal_has_its_reason(change: object, fault: falcon.FalconFault, 
     assert falcon.fault_of(public, message, signature) is fault
 
 
-def test_a_key_made_for_one_signature(corpus: list[Signed]) -> None:
+def test_a_key_made_for_one_signature(corpus: list[SignedMessage]) -> None:
     """It holds here and in pqcrypto, as long as the message is that one; one draw gives one key."""
     for seed in range(5):
-        made = falcon_making.sign_once(b"credential", random.Random(seed))
-        assert theirs((made.public_key, b"credential", made.signature))
-        assert falcon.holds(made.public_key, b"credential", made.signature)
-        assert falcon.fault_of(made.public_key, b"Credential", made.signature) is falcon.FalconFault.NORM
-        assert made == falcon_making.sign_once(b"credential", random.Random(seed))
+        forged_signature = falcon_making.sign_once(b"credential", random.Random(seed))
+        assert theirs((forged_signature.public_key, b"credential", forged_signature.signature))
+        assert falcon.holds(forged_signature.public_key, b"credential", forged_signature.signature)
+        assert (
+            falcon.fault_of(forged_signature.public_key, b"Credential", forged_signature.signature)
+            is falcon.FalconFault.NORM
+        )
+        assert forged_signature == falcon_making.sign_once(b"credential", random.Random(seed))
     _, message, signature = corpus[0]
     stranger = falcon_making.any_public_key(random.Random(3))
     assert falcon.fault_of(stranger, message, signature) is falcon.FalconFault.NORM

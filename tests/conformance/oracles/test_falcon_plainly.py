@@ -15,10 +15,10 @@ SHORT = [[2047, *[0] * 1023], [0] * 1023 + [-2047], [2047] * 16 + [0] * 1008, [2
 KEYS = [[6144] * 1024, [6145] * 1024, [6144, 6145] * 512, [0] * 1024, [12288] * 1024, [0] * 1023 + [6145]]
 
 
-def decompress(coded: bytes) -> list[int] | None:
+def decompress(signature_coding: bytes) -> list[int] | None:
     """Return the coefficients of a compressed polynomial, read bit by bit (Falcon 1.2, algorithm 18), or None."""
-    bits = iter("".join(f"{byte:08b}" for byte in coded))
-    found = []
+    bits = iter("".join(f"{byte:08b}" for byte in signature_coding))
+    values = []
     try:
         for _ in range(falcon.DEGREE):
             sign, low = next(bits), int("".join(next(bits) for _ in range(7)), 2)
@@ -28,32 +28,32 @@ def decompress(coded: bytes) -> list[int] | None:
             value = low + 128 * high
             if high > 15 or (sign == "1" and value == 0):
                 return None
-            found.append(-value if sign == "1" else value)
+            values.append(-value if sign == "1" else value)
     except (StopIteration, RuntimeError):
         return None
-    rest = "".join(bits)
-    return None if "1" in rest or len(rest) >= 8 else found
+    bits_left = "".join(bits)
+    return None if "1" in bits_left or len(bits_left) >= 8 else values
 
 
-def coded_by_oracle(coded: bytes) -> list[int] | None:
+def coded_by_oracle(signature_coding: bytes) -> list[int] | None:
     """Return what the oracle reads, None where it refuses the coding."""
     try:
-        return falcon.signature_parts(HEAD + coded)[1]
+        return falcon.signature_parts(HEAD + signature_coding)[1]
     except falcon.NotFalcon as fault:
         if str(fault) != falcon.FalconFault.INVALID_CODING:
             raise
         return None
 
 
-def product(one: list[int], other: list[int]) -> list[int]:
+def product(first_polynomial: list[int], second_polynomial: list[int]) -> list[int]:
     """Return the product of two polynomials modulo x**1024 + 1, term by term."""
-    found = []
+    coefficients = []
     # The coefficients of `other` by which those of `one` are multiplied for the first coefficient of the product.
-    facing = [other[0], *(-value for value in reversed(other[1:]))]
+    reversed_polynomial = [second_polynomial[0], *(-value for value in reversed(second_polynomial[1:]))]
     for _ in range(falcon.DEGREE):
-        found.append(sum(map(mul, one, facing)))
-        facing = [-facing[-1], *facing[:-1]]
-    return found
+        coefficients.append(sum(map(mul, first_polynomial, reversed_polynomial)))
+        reversed_polynomial = [-reversed_polynomial[-1], *reversed_polynomial[:-1]]
+    return coefficients
 
 
 def center(values: list[int]) -> list[int]:
@@ -70,43 +70,43 @@ def test_a_coding_is_read_as_bit_by_bit() -> None:
     rng, read = random.Random(18), 0
     for changes in [0, 1, 1, 2, 3] * 40:
         values = draw_vector(rng, rng.choice([1, 40, 168]))
-        coded = bytearray(falcon_making.compress(values))
+        signature_coding = bytearray(falcon_making.compress(values))
         for _ in range(changes):
-            change(coded, rng)
-        found = coded_by_oracle(bytes(coded[: falcon.MAX_SIGNATURE_BYTES - len(HEAD)]))
-        assert found == decompress(bytes(coded[: falcon.MAX_SIGNATURE_BYTES - len(HEAD)]))
-        assert changes or found == values
-        read += found is not None
+            change(signature_coding, rng)
+        values_read = coded_by_oracle(bytes(signature_coding[: falcon.MAX_SIGNATURE_BYTES - len(HEAD)]))
+        assert values_read == decompress(bytes(signature_coding[: falcon.MAX_SIGNATURE_BYTES - len(HEAD)]))
+        assert changes or values_read == values
+        read += values_read is not None
     assert 60 < read < 140
 
 
-def change(coded: bytearray, rng: random.Random) -> None:
+def change(signature_coding: bytearray, rng: random.Random) -> None:
     """Turn a bit, or take out, put in or add a byte."""
-    place, byte = rng.randrange(len(coded)), rng.choice([0, 0x80, rng.randrange(256)])
+    place, byte = rng.randrange(len(signature_coding)), rng.choice([0, 0x80, rng.randrange(256)])
     match rng.randrange(5):
         case 0:
-            coded[place] ^= 1 << rng.randrange(8)
+            signature_coding[place] ^= 1 << rng.randrange(8)
         case 1:
-            coded[-1] ^= 1 << rng.randrange(8)
+            signature_coding[-1] ^= 1 << rng.randrange(8)
         case 2:
-            del coded[place]
+            del signature_coding[place]
         case 3:
-            coded.insert(place, byte)
+            signature_coding.insert(place, byte)
         case _:
-            coded.append(byte)
+            signature_coding.append(byte)
 
 
 @pytest.mark.parametrize("bits", ["0", "1", "00000000" * 3, "1000000000000000", "100000001" * 1024, "000000001" * 1025])
 def test_codings_at_the_edges(bits: str) -> None:
     """No more than zeros, signs of zero, one coefficient too many, and the shortest and largest there are."""
-    coded = int(bits.ljust(-(-len(bits) // 8) * 8, "0"), 2).to_bytes(-(-len(bits) // 8), "big")
-    assert coded_by_oracle(coded) is decompress(coded) is None
+    signature_coding = int(bits.ljust(-(-len(bits) // 8) * 8, "0"), 2).to_bytes(-(-len(bits) // 8), "big")
+    assert coded_by_oracle(signature_coding) is decompress(signature_coding) is None
     for value in (0, 127, 128, -128):
         whole = falcon_making.compress([value] * 1024)
         assert coded_by_oracle(whole) == decompress(whole) == [value] * 1024
-    for value, expected in ((2047, [2047, *[0] * 1023]), (2048, None)):
+    for value, expected_values in ((2047, [2047, *[0] * 1023]), (2048, None)):
         one = falcon_making.compress([value, *[0] * 1023])
-        assert coded_by_oracle(one) == decompress(one) == expected
+        assert coded_by_oracle(one) == decompress(one) == expected_values
 
 
 @pytest.mark.parametrize("short", SHORT)
@@ -126,8 +126,8 @@ def test_a_product_of_what_a_signer_draws(seed: int) -> None:
     number = falcon.key_number(falcon_making.public_key_of(key))
     assert list(falcon.multiply(short, number)) == product(short, center(key))
     signs = [rng.choice([-1, 1]) for _ in range(falcon.DEGREE)]
-    turned = [261 * signs[0], *(-261 * sign for sign in reversed(signs[1:]))]
+    rotated_signs = [261 * signs[0], *(-261 * sign for sign in reversed(signs[1:]))]
     number = falcon.key_number(falcon_making.public_key_of([6144 * sign % falcon.MODULUS for sign in signs]))
-    largest = falcon.multiply(turned, number)
+    largest = falcon.multiply(rotated_signs, number)
     assert largest[0] == 261 * 6144 * 1024 < 2**31
-    assert list(largest) == product(turned, [6144 * sign for sign in signs])
+    assert list(largest) == product(rotated_signs, [6144 * sign for sign in signs])

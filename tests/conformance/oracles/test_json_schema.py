@@ -44,9 +44,9 @@ def test_it_finds_fault_with_what_another_implementation_does(seed: int) -> None
 
 def test_a_pattern_ends_at_the_end_of_a_text() -> None:
     """A line feed behind what a pattern takes is no part of it."""
-    held = Schema({"pattern": "^[0-9]+$"})
-    assert [*held.faults("12")] == []
-    assert [*held.faults("12\n")] == [((), "'12\\n' does not match '^[0-9]+$'")]
+    schema = Schema({"pattern": "^[0-9]+$"})
+    assert [*schema.faults("12")] == []
+    assert [*schema.faults("12\n")] == [((), "'12\\n' does not match '^[0-9]+$'")]
     assert [*Schema({"propertyNames": {"pattern": "^a\\$$"}}).faults({"a$": 1})] == []
 
 

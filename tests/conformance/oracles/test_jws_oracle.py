@@ -120,9 +120,9 @@ def test_no_changed_character_survives() -> None:
     """Every single character of a token matters, the spare bits of the last one of each segment too."""
     token = sign_payload(HEADER, CLAIMS)
     for place, letter in enumerate(token):
-        other = "." if letter == "A" else "A" if letter != "B" else "C"
+        other_letter = "." if letter == "A" else "A" if letter != "B" else "C"
         with pytest.raises(JwsFault):
-            verify(token[:place] + other + token[place + 1 :], [KEY])
+            verify(token[:place] + other_letter + token[place + 1 :], [KEY])
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     spare = token[:-1] + alphabet[alphabet.index(token[-1]) ^ 1]
     with pytest.raises(JwsFault, match="spare bits"):
@@ -143,8 +143,10 @@ def test_tokens_are_found_wherever_an_answer_may_hold_them() -> None:
     """In members, lists and nested objects of the body, in a header, and inside a header of base64 JSON."""
     token = sign_payload(HEADER, CLAIMS)
     body = {"payable_receipt": token, "a": {"list": [1, token]}, "not": "e30.e30.AA", "text": f"see {token}"}
-    settled = base64.b64encode(json.dumps({"success": True, "extensions": {"receipt": token}}).encode()).decode()
-    headers = {"X-Receipt": token, "PAYMENT-RESPONSE": settled, "ETag": "a.b.c", "Odd": "eyJ"}
+    settlement_header = base64.b64encode(
+        json.dumps({"success": True, "extensions": {"receipt": token}}).encode()
+    ).decode()
+    headers = {"X-Receipt": token, "PAYMENT-RESPONSE": settlement_header, "ETag": "a.b.c", "Odd": "eyJ"}
     assert tokens_in(body, headers) == [
         ("body:payable_receipt", token),
         ("body:a.list[1]", token),

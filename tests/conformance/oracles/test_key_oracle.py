@@ -79,11 +79,11 @@ def test_the_worked_example_of_a_key_reads_the_same_from_every_document() -> Non
 def test_only_the_methods_that_may_assert_are_taken_from_a_did_document() -> None:
     """`assertionMethod` decides: by full id, by fragment or embedded; without it every method counts."""
     did = did_document()
-    retired = {"id": did["id"] + "#old", "publicKeyJwk": {"kty": "OKP", "crv": "Ed25519", "x": OTHER_X}}
-    did["verificationMethod"].append(retired)
+    retired_method = {"id": did["id"] + "#old", "publicKeyJwk": {"kty": "OKP", "crv": "Ed25519", "x": OTHER_X}}
+    did["verificationMethod"].append(retired_method)
     assert [key.kid for key in keys_of_did(did)] == [KID]
     assert [key.kid for key in keys_of_did({**did, "assertionMethod": ["#old"]})] == ["old"]
-    assert [key.kid for key in keys_of_did({**did, "assertionMethod": [retired]})] == ["old"]
+    assert [key.kid for key in keys_of_did({**did, "assertionMethod": [retired_method]})] == ["old"]
     assert keys_of_did({**did, "assertionMethod": ["#none"]}) == []
     del did["assertionMethod"]
     assert [key.kid for key in keys_of_did(did)] == [KID, "old"]
@@ -129,12 +129,16 @@ def test_base64url_has_one_spelling() -> None:
 
 def test_private_members_are_found_wherever_they_stand() -> None:
     """The private half of a JWK, of a DID method and of a PEM are found by place; public documents are clean."""
-    leaking = copy.deepcopy(did_document())
-    leaking["verificationMethod"][0]["publicKeyJwk"]["d"] = "AAAA"
-    leaking["verificationMethod"][0]["privateKeyBase58"] = "AAAA"
-    leaking["service"] = [{"note": "-----BEGIN PRIVATE KEY-----\nAAAA"}]
-    expected = ["verificationMethod[0].privateKeyBase58", "verificationMethod[0].publicKeyJwk.d", "service[0].note"]
-    assert sorted(expected) == sorted(private_members(leaking))
+    leaking_document = copy.deepcopy(did_document())
+    leaking_document["verificationMethod"][0]["publicKeyJwk"]["d"] = "AAAA"
+    leaking_document["verificationMethod"][0]["privateKeyBase58"] = "AAAA"
+    leaking_document["service"] = [{"note": "-----BEGIN PRIVATE KEY-----\nAAAA"}]
+    expected_places = [
+        "verificationMethod[0].privateKeyBase58",
+        "verificationMethod[0].publicKeyJwk.d",
+        "service[0].note",
+    ]
+    assert sorted(expected_places) == sorted(private_members(leaking_document))
     assert private_members({"keys": [{"kty": "oct", "k": "AAAA"}]}) == ["keys[0].k"]
     assert private_members(did_document()) == []
     assert private_members({"keys": [JWK], "d": "a day", "k": 1, "p": 2}) == []
@@ -190,25 +194,25 @@ def test_a_text_that_is_no_point_is_refused() -> None:
 def test_the_forgery_that_the_library_alone_accepts_is_refused() -> None:
     """Under the identity as key one signature fits every message: the library says yes, the oracle says no."""
     identity = bytes.fromhex(SMALL_ORDER[0])
-    forged = identity + bytes(32)
-    Ed25519PublicKey.from_public_bytes(identity).verify(forged, b"any message")
-    assert not verify(Ed25519Key(identity, None), b"any message", forged)
+    forged_signature = identity + bytes(32)
+    Ed25519PublicKey.from_public_bytes(identity).verify(forged_signature, b"any message")
+    assert not verify(Ed25519Key(identity, None), b"any message", forged_signature)
 
 
 def test_a_signature_has_one_s() -> None:
     """S plus the group order is the same scalar in another spelling and is refused, by the library too."""
     key = Ed25519PrivateKey.from_private_bytes(SEED)
     signature = key.sign(b"m")
-    other = signature[:32] + (int.from_bytes(signature[32:], "little") + _L).to_bytes(32, "little")
+    other_signature = signature[:32] + (int.from_bytes(signature[32:], "little") + _L).to_bytes(32, "little")
     assert verify(Ed25519Key(RAW, None), b"m", signature)
-    assert not verify(Ed25519Key(RAW, None), b"m", other)
+    assert not verify(Ed25519Key(RAW, None), b"m", other_signature)
     with pytest.raises(InvalidSignature):
-        key.public_key().verify(other, b"m")
+        key.public_key().verify(other_signature, b"m")
 
 
 def test_the_key_of_rfc_8037_is_read() -> None:
     """RFC 8037 A.2: the JWK's x holds the key that its seed (A.1) gives."""
     seed = decode_base64url("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A")
-    expected = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
-    assert key_of_jwk({"kty": "OKP", "crv": "Ed25519", "x": OTHER_X}).raw == expected
-    assert base64.urlsafe_b64encode(expected).decode().rstrip("=") == OTHER_X
+    expected_key = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+    assert key_of_jwk({"kty": "OKP", "crv": "Ed25519", "x": OTHER_X}).raw == expected_key
+    assert base64.urlsafe_b64encode(expected_key).decode().rstrip("=") == OTHER_X

@@ -102,12 +102,12 @@ PLACES = list(list_places(HONEST))
 
 def change(place: tuple[Any, ...], edit: Any) -> dict[str, Any]:
     """Return the honest challenge after an edit of the object that has the member at a place."""
-    changed = copy.deepcopy(HONEST)
-    holder: Any = changed
+    changed_document = copy.deepcopy(HONEST)
+    holder: Any = changed_document
     for step in place[:-1]:
         holder = holder[step]
     edit(holder, place[-1])
-    return changed
+    return changed_document
 
 
 def test_an_honest_challenge_has_no_fault() -> None:
@@ -163,7 +163,7 @@ def test_a_failure_names_its_reason_transaction_and_network(change_of: dict[str,
 def test_a_settlement_names_its_payer_in_any_case_on_an_evm_chain() -> None:
     """And exactly elsewhere."""
     honest = {"success": True, "transaction": "tx", "network": BASE, "payer": "0xAB", "amount": "1"}
-    expected = {"network": BASE, "payer": "0xab", "amount": "1", "transaction": "tx"}
-    assert find_settlement_faults(encode(honest), expected) == []
-    other = {**honest, "network": "solana:main"}
-    assert find_settlement_faults(encode(other), {**expected, "network": "solana:main"})
+    expected_settlement = {"network": BASE, "payer": "0xab", "amount": "1", "transaction": "tx"}
+    assert find_settlement_faults(encode(honest), expected_settlement) == []
+    other_settlement = {**honest, "network": "solana:main"}
+    assert find_settlement_faults(encode(other_settlement), {**expected_settlement, "network": "solana:main"})

@@ -32,7 +32,7 @@ from tests.conformance.receipts.offline.signed_receipts import (
     TX_ID,
 )
 
-GIVEN: dict[str, Any] = {
+GIVEN_INPUTS: dict[str, Any] = {
     "request": REQUEST,
     "response": {"result": RESULT},
     "settlement": {"tx_id": TX_ID, "network": NETWORK},
@@ -52,19 +52,19 @@ def test_the_profiles_worked_examples() -> None:
 
 def test_a_receipt_that_binds_what_is_given_has_no_fault() -> None:
     """All four of a payable receipt, by the service word of its kind, in order."""
-    expected = ["request_hash", "response_hash", "settled_payment_ref", "payment_reference_hash"]
-    assert expected == [one.claim for one in bindings(PAYABLE, GIVEN)]
-    assert faults(PAYABLE, GIVEN) == []
+    expected_claims = ["request_hash", "response_hash", "settled_payment_ref", "payment_reference_hash"]
+    assert expected_claims == [one.claim for one in bindings(PAYABLE, GIVEN_INPUTS)]
+    assert faults(PAYABLE, GIVEN_INPUTS) == []
 
 
 def test_what_is_not_given_is_not_compared() -> None:
     """Absent and null members are no questions."""
     assert bindings(PAYABLE, {}) == []
-    assert bindings(PAYABLE, dict.fromkeys(GIVEN)) == []
+    assert bindings(PAYABLE, dict.fromkeys(GIVEN_INPUTS)) == []
 
 
 @pytest.mark.parametrize(
-    ("changed", "code"),
+    ("changed_inputs", "code"),
     [
         ({"request": {**REQUEST, "path": "/pay/v1/verify/receip"}}, "request_hash_differs"),
         ({"request": {**REQUEST, "query": "a=1"}}, "request_hash_differs"),
@@ -79,27 +79,27 @@ def test_what_is_not_given_is_not_compared() -> None:
         ({"payment_reference": TOKEN + "\n"}, "payment_reference_hash_differs"),
     ],
 )
-def test_one_thing_changed_is_one_fault(changed: dict[str, Any], code: str) -> None:
+def test_one_thing_changed_is_one_fault(changed_inputs: dict[str, Any], code: str) -> None:
     """The other bindings hold; both values are reported."""
-    found = faults(PAYABLE, GIVEN | changed)
-    assert [code] == [one.code for one in found]
-    assert found[0].outcome is Outcome.DIFFERS
-    assert found[0].claimed == PAYABLE[found[0].claim]
-    assert found[0].computed != found[0].claimed
+    fault_list = faults(PAYABLE, GIVEN_INPUTS | changed_inputs)
+    assert [code] == [one.code for one in fault_list]
+    assert fault_list[0].outcome is Outcome.DIFFERS
+    assert fault_list[0].claimed == PAYABLE[fault_list[0].claim]
+    assert fault_list[0].computed != fault_list[0].claimed
 
 
 def test_the_payers_address_counts_with_its_network() -> None:
     """EVM addresses in any case; another network is another payer."""
     for address in (PAYER, PAYER.replace("b10c", "B10C")):
         assert faults(COMPLIANCE, {"payer": {"address": address, "network": NETWORK}}) == []
-    found = faults(COMPLIANCE, {"payer": {"address": PAYER, "network": "base_sepolia"}})
-    assert [one.code for one in found] == ["payer_ref_differs"]
+    fault_list = faults(COMPLIANCE, {"payer": {"address": PAYER, "network": "base_sepolia"}})
+    assert [one.code for one in fault_list] == ["payer_ref_differs"]
 
 
 @pytest.mark.parametrize("claims", [PAYABLE, COMPLIANCE, ATTESTATION])
 def test_each_kind_names_its_payment_in_its_own_member(claims: dict[str, Any]) -> None:
     """A compliance receipt in payment_hash, the others in settled_payment_ref (step 9)."""
-    (found,) = bindings(claims, {"settlement": GIVEN["settlement"]})
+    (found,) = bindings(claims, {"settlement": GIVEN_INPUTS["settlement"]})
     assert found.holds
     assert ("payment_hash" if claims is COMPLIANCE else "settled_payment_ref") == found.claim
 
@@ -107,9 +107,9 @@ def test_each_kind_names_its_payment_in_its_own_member(claims: dict[str, Any]) -
 def test_a_claim_that_is_absent_is_a_fault_of_its_own() -> None:
     """What was to be compared cannot be; the value that it would have is reported."""
     claims = {name: value for name, value in PAYABLE.items() if name != "payment_reference_hash"}
-    (found,) = faults(claims, GIVEN)
-    assert (found.outcome, found.claimed) == (Outcome.ABSENT, None)
-    assert PAYABLE["payment_reference_hash"] == found.computed
+    (fault,) = faults(claims, GIVEN_INPUTS)
+    assert (fault.outcome, fault.claimed) == (Outcome.ABSENT, None)
+    assert PAYABLE["payment_reference_hash"] == fault.computed
 
 
 def test_another_recipe_that_fits_is_named_and_no_pass() -> None:
@@ -123,29 +123,29 @@ def test_another_recipe_that_fits_is_named_and_no_pass() -> None:
         "response_hash": f"sha-256=:{base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()}:",
         "settled_payment_ref": digest,
     }
-    given = {
+    inputs = {
         "request": {**REQUEST, "raw_body": raw},
         "response": {"result": json.loads(body)["result"], "raw_body": body},
-        "settlement": GIVEN["settlement"],
+        "settlement": GIVEN_INPUTS["settlement"],
     }
-    found = faults(claims, given)
-    assert [one.outcome for one in found] == [Outcome.OTHER_RECIPE] * 3
-    assert [one.recipe for one in found] == ["raw-body", "raw-body", "sha256-tx"]
+    fault_list = faults(claims, inputs)
+    assert [one.outcome for one in fault_list] == [Outcome.OTHER_RECIPE] * 3
+    assert [one.recipe for one in fault_list] == ["raw-body", "raw-body", "sha256-tx"]
 
 
 def test_nothing_given_fits_an_empty_claim() -> None:
     """An empty text is no hash of anything, by no recipe."""
     empty = dict.fromkeys(("request_hash", "response_hash", "settled_payment_ref", "payment_reference_hash"), "")
-    given = {"request": {}, "response": {"raw_body": ""}, "settlement": {}, "payment_reference": ""}
-    assert len(faults({**PAYABLE, **empty}, given)) == 4
+    inputs = {"request": {}, "response": {"raw_body": ""}, "settlement": {}, "payment_reference": ""}
+    assert len(faults({**PAYABLE, **empty}, inputs)) == 4
 
 
 @pytest.mark.parametrize("value", [5, "text", [], {}, {"path": 5, "body": "\ud800"}, {"result": float("inf")}, True])
 def test_no_value_raises(value: Any) -> None:
     """What has no hash differs."""
     for name in ("request", "response", "settlement", "payment_reference", "payer"):
-        (found,) = faults({**PAYABLE, "payer_ref": "sha256:x"}, {name: value})
-        assert found.outcome is Outcome.DIFFERS
+        (fault,) = faults({**PAYABLE, "payer_ref": "sha256:x"}, {name: value})
+        assert fault.outcome is Outcome.DIFFERS
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.conformance.receipts.offline.signed_receipts import (
     COMPLIANCE,
     HEADER,
     JWKS,
-    OTHER,
+    OTHER_SIGNER,
     PAYABLE,
     SIGNER,
     sign_receipt,
@@ -29,14 +29,14 @@ def payload(text: str | bytes) -> str:
 
 def test_a_receipt_that_verifies_passes_nine_steps() -> None:
     """Claims, kind and key are reported."""
-    found = examine(GOOD, JWKS, expected_payment_hash=PAYABLE["settled_payment_ref"])
-    assert found.is_verified
-    assert [{"code": code, "result": "pass"} for code in STEPS] == found.checks
-    assert (PAYABLE, "payable", SIGNER.jwk) == (found.claims, found.kind, found.jwk)
+    examination = examine(GOOD, JWKS, expected_payment_hash=PAYABLE["settled_payment_ref"])
+    assert examination.is_verified
+    assert [{"code": code, "result": "pass"} for code in STEPS] == examination.checks
+    assert (PAYABLE, "payable", SIGNER.jwk) == (examination.claims, examination.kind, examination.jwk)
 
 
 @pytest.mark.parametrize(
-    ("token", "jwks", "code", "passed"),
+    ("token", "jwks", "code", "steps_passed"),
     [
         (None, JWKS, "MISSING_ENVELOPE", 0),
         (5, JWKS, "MISSING_ENVELOPE", 0),
@@ -53,7 +53,7 @@ def test_a_receipt_that_verifies_passes_nine_steps() -> None:
         (SIGNER.sign('{"alg":"EdDSA","x":NaN}', b"{}"), JWKS, "INVALID_JWS_FORMAT", 1),
         (sign_receipt(PAYABLE, header={**HEADER, "alg": "none"}), JWKS, "UNSUPPORTED_ALG", 2),
         (GOOD, {"keys": [{**SIGNER.jwk, "kty": "EC"}]}, "UNSUPPORTED_ALG", 2),
-        (GOOD, {"keys": [OTHER.jwk]}, "TAMPERED_SIGNATURE", 3),
+        (GOOD, {"keys": [OTHER_SIGNER.jwk]}, "TAMPERED_SIGNATURE", 3),
         (compact(HEADER, b"not JSON", bytes(64)), JWKS, "TAMPERED_SIGNATURE", 3),
         (payload("[1]"), JWKS, "INVALID_PAYLOAD", 4),
         (payload('{"a":NaN}'), JWKS, "INVALID_PAYLOAD", 4),
@@ -74,21 +74,21 @@ def test_a_receipt_that_verifies_passes_nine_steps() -> None:
         (sign_receipt({**COMPLIANCE, "screen_result": ["ALLOW"]}), JWKS, "INVALID_PAYLOAD", 7),
     ],
 )
-def test_the_first_step_that_fails_decides(token: Any, jwks: Any, code: str, passed: int) -> None:
+def test_the_first_step_that_fails_decides(token: Any, jwks: Any, code: str, steps_passed: int) -> None:
     """Its code, and how many steps passed before; the rest is skipped."""
-    found = examine(token, jwks)
-    assert found.fault is not None
-    assert (code, passed) == (found.fault.code, found.passed_steps)
-    results = ["pass"] * passed + ["fail"] + ["skipped"] * (8 - passed)
-    assert results == [check["result"] for check in found.checks]
+    examination = examine(token, jwks)
+    assert examination.fault is not None
+    assert (code, steps_passed) == (examination.fault.code, examination.passed_steps)
+    results = ["pass"] * steps_passed + ["fail"] + ["skipped"] * (8 - steps_passed)
+    assert results == [check["result"] for check in examination.checks]
 
 
 def test_what_nobody_signed_is_not_told() -> None:
     """Claims come from a payload whose signature held, the header as soon as it parses."""
-    found = examine(sign_receipt(PAYABLE, by=OTHER), JWKS)
-    assert found.claims == {}
-    assert found.envelope is not None
-    assert found.envelope.header["alg"] == "EdDSA"
+    examination = examine(sign_receipt(PAYABLE, by=OTHER_SIGNER), JWKS)
+    assert examination.claims == {}
+    assert examination.envelope is not None
+    assert examination.envelope.header["alg"] == "EdDSA"
 
 
 def test_the_member_at_fault_is_named() -> None:

@@ -105,9 +105,9 @@ def test_each_fault_of_a_header_has_its_name(value: str, faults: list[HeaderFaul
 
 def test_what_a_header_says_is_told_apart() -> None:
     """Time, signatures of both versions and further members come out as they stand."""
-    found = oracle.read(f"t={T},v1={V1},v1=ab,v2={V2},kid=7")
+    header = oracle.read(f"t={T},v1={V1},v1=ab,v2={V2},kid=7")
 
-    assert (found.t, found.v1, found.v2, found.further) == (T, (V1, "ab"), (V2,), (("kid", "7"),))
+    assert (header.t, header.v1, header.v2, header.further) == (T, (V1, "ab"), (V2,), (("kid", "7"),))
 
 
 @pytest.mark.parametrize(
@@ -141,19 +141,19 @@ def test_a_wrong_signature_verifies_with_no_secret(value: str, secrets: list[str
 
 def test_v2_verifies_with_its_secret_and_word_only() -> None:
     """The offline verifier of v2 finds the secret that fits; another word, secret or body fits none."""
-    found = oracle.read(f"t={T},v1={V1},v2={V2}")
+    header = oracle.read(f"t={T},v1={V1},v2={V2}")
 
-    assert oracle.verify_v2(found, ["old", SECRET], "Weldproof", TEMPLATE, BODY) == 1
-    assert oracle.verify_v2(found, [SECRET], "Other", TEMPLATE, BODY) is None
-    assert oracle.verify_v2(found, ["old"], "Weldproof", TEMPLATE, BODY) is None
-    assert oracle.verify_v2(found, [SECRET], "Weldproof", TEMPLATE, BODY + b" ") is None
+    assert oracle.verify_v2(header, ["old", SECRET], "Weldproof", TEMPLATE, BODY) == 1
+    assert oracle.verify_v2(header, [SECRET], "Other", TEMPLATE, BODY) is None
+    assert oracle.verify_v2(header, ["old"], "Weldproof", TEMPLATE, BODY) is None
+    assert oracle.verify_v2(header, [SECRET], "Weldproof", TEMPLATE, BODY + b" ") is None
     assert oracle.verify_v2(oracle.read(f"t={T},v2=\udcff"), [SECRET], "Weldproof", TEMPLATE, BODY) is None
     assert oracle.verify_v2(oracle.read(f"v2={V2}"), [SECRET], "Weldproof", TEMPLATE, BODY) is None
 
 
 @pytest.mark.parametrize(
-    ("now", "expected"), [(T, False), (T + 300, False), (T - 300, False), (T + 300.5, True), (T - 301, True)]
+    ("now", "is_expected"), [(T, False), (T + 300, False), (T - 300, False), (T + 300.5, True), (T - 301, True)]
 )
-def test_staleness_counts_to_either_side(now: float, expected: bool) -> None:
+def test_staleness_counts_to_either_side(now: float, is_expected: bool) -> None:
     """Exactly the tolerance is fresh; more than it is stale, in the past and in the future."""
-    assert oracle.is_stale(T, now, 300) is expected
+    assert oracle.is_stale(T, now, 300) is is_expected

@@ -18,11 +18,11 @@ def view(body: str, **members: object) -> View:
 
 def test_hidden_and_scripted_text_is_not_seen() -> None:
     """Title, scripts, styles, templates, hidden elements and hidden fields show nothing."""
-    hidden = (
+    hidden_page = (
         "<script>'Paid'</script><style>.x{content:'Paid'}</style><template>Paid</template><p hidden>Paid</p>"
         "<p style='display: none'>Paid</p><input type=hidden value=Paid><!-- Paid -->"
     )
-    assert view(f"{hidden}<p>Open</p>").text == "Open"
+    assert view(f"{hidden_page}<p>Open</p>").text == "Open"
 
 
 def test_text_runs_on_within_a_line_and_ends_with_its_block() -> None:
@@ -71,13 +71,13 @@ def test_address_counts_in_groups_and_an_evm_one_in_any_case() -> None:
 
 def test_bound_selector_is_read_and_nothing_else() -> None:
     """A bound place decides even where the text stands elsewhere on the page."""
-    bound = view(f"<p>{ADDRESS}</p><i id=a>none</i>", selectors={"address": "#a"})
-    assert not bound.shows_address(ADDRESS)
+    bound_view = view(f"<p>{ADDRESS}</p><i id=a>none</i>", selectors={"address": "#a"})
+    assert not bound_view.shows_address(ADDRESS)
     assert view(f"<p id=a> {ADDRESS} </p>", selectors={"address": "#a"}).shows_address(ADDRESS)
 
 
 @pytest.mark.parametrize(
-    ("text", "paid"),
+    ("text", "is_paid"),
     [
         ("Paid", True),
         ("", True),
@@ -87,10 +87,10 @@ def test_bound_selector_is_read_and_nothing_else() -> None:
         ("Paid, then expired", True),
     ],
 )
-def test_an_attribute_does_not_outweigh_what_people_read(text: str, paid: bool) -> None:
+def test_an_attribute_does_not_outweigh_what_people_read(text: str, is_paid: bool) -> None:
     """A bound state whose text names another end is not Paid, whatever its data-state says."""
-    shown = view(f"<p id=s data-state=paid>{text}</p>", selectors={"state": "#s"})
-    assert bool(shown.paid_lines()) is paid
+    page_view = view(f"<p id=s data-state=paid>{text}</p>", selectors={"state": "#s"})
+    assert bool(page_view.paid_lines()) is is_paid
 
 
 def test_memo_is_found_by_code_label_or_token() -> None:

@@ -19,9 +19,9 @@ TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 
 def draw_code(kind: str, **how: Any) -> bytes:
     """Return a QR code as an image file."""
-    made, file = io.BytesIO(), io.BytesIO()
-    segno.make(TEXT, micro=False).save(made, kind="png", **how)
-    Image.open(made).convert("RGB" if kind == "JPEG" else "RGBA").save(file, kind)
+    code_file, file = io.BytesIO(), io.BytesIO()
+    segno.make(TEXT, micro=False).save(code_file, kind="png", **how)
+    Image.open(code_file).convert("RGB" if kind == "JPEG" else "RGBA").save(file, kind)
     return file.getvalue()
 
 
@@ -76,8 +76,8 @@ def test_payloads_of_three_lanes_are_taken_apart() -> None:
 )
 def test_other_texts_say_what_they_say(text: str) -> None:
     """A payload of no known form has its text and no amount."""
-    found = qr.read_payload(text)
-    assert (found.text, found.microunits) == (text, None)
+    payload = qr.read_payload(text)
+    assert (payload.text, payload.microunits) == (text, None)
 
 
 def test_address_is_found_whatever_its_case_and_escapes() -> None:
@@ -129,7 +129,7 @@ def test_codes_that_are_drawn_by_strokes_are_decoded(how: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    "drawing",
+    "drawing_text",
     [
         "<svg/>",
         "<svg viewBox='0 0 1e999 1'></svg>",
@@ -142,6 +142,6 @@ def test_codes_that_are_drawn_by_strokes_are_decoded(how: dict[str, Any]) -> Non
         "<svg viewBox='0 0 9 9'>" + "<rect width='1' height='1'/>" * 25_000 + "</svg>",
     ],
 )
-def test_a_drawing_of_another_kind_has_no_code(drawing: str) -> None:
+def test_a_drawing_of_another_kind_has_no_code(drawing_text: str) -> None:
     """It decides nothing and breaks nothing, whatever its numbers are."""
-    assert qr.decode(drawing.encode()) == ()
+    assert qr.decode(drawing_text.encode()) == ()

@@ -30,8 +30,8 @@ http.server.HTTPServer(("127.0.0.1", port), http.server.BaseHTTPRequestHandler).
 @pytest.mark.parametrize(("address", "tries"), [("reuses", ["kept"]), ("does not reuse", ["kept", "free"])], ids=str)
 async def test_the_port_of_a_program_is_kept_until_it_listens(address: str, tries: list[str], tmp_path: Path) -> None:
     """So no other server's answer is taken for its own; a server that cannot listen next to the keeper comes up too."""
-    told = tmp_path / "told"
-    program = Program((sys.executable, "-c", SERVER, "{port}", str(told), address), {}, 0, "a server")
-    async with run_program(program, Names()) as found:
-        assert found.alive
-    assert told.read_text().splitlines() == tries
+    output_file = tmp_path / "told"
+    program = Program((sys.executable, "-c", SERVER, "{port}", str(output_file), address), {}, 0, "a server")
+    async with run_program(program, Names()) as program_found:
+        assert program_found.alive
+    assert output_file.read_text().splitlines() == tries

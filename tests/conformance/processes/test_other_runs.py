@@ -60,37 +60,37 @@ def test_what_two_runs_must_not_share_is_clock_control_and_funder(
     offset_file = "CLOCK"
     """
     monkeypatch.chdir(tmp_path)
-    one = target.parse(PROFILE + funder.replace("CLOCK", "clock")).shared_resources
-    other = target.parse(PROFILE + funder.replace("CLOCK", str(tmp_path / "." / "clock"))).shared_resources
-    assert one.keys() == other.keys()
-    assert list(one.values()) == [
-        f"the clock file {one_name(one)}",
+    first_resources = target.parse(PROFILE + funder.replace("CLOCK", "clock")).shared_resources
+    second_resources = target.parse(PROFILE + funder.replace("CLOCK", str(tmp_path / "." / "clock"))).shared_resources
+    assert first_resources.keys() == second_resources.keys()
+    assert list(first_resources.values()) == [
+        f"the clock file {one_name(first_resources)}",
         "the funder of algorand_testnet",
         "the node control http://base.test/control",
     ]
-    assert "held-back" not in repr(one)
+    assert "held-back" not in repr(first_resources)
     monkeypatch.delenv("PAYER_KEY")
     assert len(target.parse(PROFILE + funder.replace("CLOCK", "clock")).shared_resources) == 2
 
 
-def one_name(shared: dict[str, str]) -> str:
+def one_name(resources: dict[str, str]) -> str:
     """Return what the profile calls its clock file."""
-    return next(words for words in shared.values() if "clock" in words).removeprefix("the clock file ")
+    return next(words for words in resources.values() if "clock" in words).removeprefix("the clock file ")
 
 
 async def test_the_second_run_waits_for_all_that_it_needs() -> None:
     """It says what for, once, and gets all or nothing, so that two runs never wait for each other."""
     waits_for: list[list[str]] = []
-    begun, ended = asyncio.Event(), asyncio.Event()
+    begin_event, end_event = asyncio.Event(), asyncio.Event()
 
     async def first() -> None:
         async with wait_alone({"clock /x": "the clock"}, 0, waits_for.append) as busy:
             assert busy == []
-            await ended.wait()
+            await end_event.wait()
 
     def waits(busy: list[str]) -> None:
         waits_for.append(busy)
-        begun.set()
+        begin_event.set()
 
     async def second() -> list[str]:
         async with wait_alone({"clock /x": "the clock", "control y": "the node"}, 60, waits) as busy:
@@ -98,12 +98,12 @@ async def test_the_second_run_waits_for_all_that_it_needs() -> None:
 
     holds = asyncio.create_task(first())
     await asyncio.sleep(0)
-    waiting = asyncio.create_task(second())
-    await begun.wait()
+    waiting_task = asyncio.create_task(second())
+    await begin_event.wait()
     async with wait_alone({"control y": "the node"}, 0, waits_for.append) as busy:
         assert busy == []
-    ended.set()
-    assert await waiting == []
+    end_event.set()
+    assert await waiting_task == []
     await holds
     assert waits_for == [["the clock"]]
 
@@ -143,9 +143,9 @@ async def test_a_run_beside_another_on_one_server_says_so() -> None:
     assert [event for event in (await run_once()).of("note") if event["check"] == WHOLE_RUN] == []
     with claim_addresses(profile.addresses):
         log = await run_once()
-    told = [event["text"] for event in log.of("note") if event["check"] == WHOLE_RUN]
-    assert len(told) == 1
-    assert "another run is under way against http://agent.test/" in told[0]
+    notes = [event["text"] for event in log.of("note") if event["check"] == WHOLE_RUN]
+    assert len(notes) == 1
+    assert "another run is under way against http://agent.test/" in notes[0]
     out = io.StringIO()
     show(summarise(log.events), console=Terminal(out, width=300))
     assert "another run is under way" in out.getvalue()
@@ -157,11 +157,11 @@ def test_two_runs_at_the_same_time_leave_each_other_alone(tmp_path: Path) -> Non
     The second begins while the first holds the clock, and says that it waits.
     """
     with running_stack(tmp_path / "stack", "--surface", "rail", "--lane", "algorand") as ready:
-        moving = start_run(tmp_path / "moving", "RAIL-WELD", "--config", ready["profile"])
+        moving_run = start_run(tmp_path / "moving", "RAIL-WELD", "--config", ready["profile"])
         wait_for(lambda: started_checks(tmp_path / "moving"))
-        paying = start_run(tmp_path / "paying", "RAIL-PAY-01", "RAIL-PAY-02", "--config", ready["profile"])
-        ends = {name: process.communicate(timeout=500) for name, process in (("m", moving), ("p", paying))}
-    assert (moving.returncode, paying.returncode) == (0, 0), ends
+        paying_run = start_run(tmp_path / "paying", "RAIL-PAY-01", "RAIL-PAY-02", "--config", ready["profile"])
+        ends = {name: process.communicate(timeout=500) for name, process in (("m", moving_run), ("p", paying_run))}
+    assert (moving_run.returncode, paying_run.returncode) == (0, 0), ends
     assert "Waiting for another run that uses the clock file" in ends["p"][1]
     assert "Waiting" not in ends["m"][1]
 

@@ -47,17 +47,17 @@ async def restart_server(words: Sequence[str], server: Waking) -> None:
 
 async def test_the_command_is_run_and_the_server_waited_for(tmp_path: Path) -> None:
     """Whatever it answers, it is there."""
-    done, server = tmp_path / "done", Waking()
-    await restart_server(["sh", "-c", 'touch "$0"', str(done)], server)
-    assert done.exists()
+    done_file, server = tmp_path / "done", Waking()
+    await restart_server(["sh", "-c", 'touch "$0"', str(done_file)], server)
+    assert done_file.exists()
     assert server.calls == 3
 
 
 async def test_a_command_that_fails_decides_nothing_and_tells_no_secret() -> None:
     """Its code and its last output are reported."""
-    with pytest.raises(Inconclusive, match="ended with 7: no unit of this name") as found:
+    with pytest.raises(Inconclusive, match="ended with 7: no unit of this name") as error:
         await restart_server(["sh", "-c", "echo no unit of this name hunter-two-and-a-half; exit 7"], Waking())
-    assert "hunter" not in str(found.value)
+    assert "hunter" not in str(error.value)
 
 
 async def test_a_command_that_is_not_there_decides_nothing() -> None:
@@ -100,8 +100,8 @@ async def test_what_the_command_started_is_the_operators(tmp_path: Path) -> None
 async def test_an_interrupted_run_lets_the_command_come_to_its_end(tmp_path: Path) -> None:
     """The server may be down already, and would not come up again."""
     watch = ProcessWatch()
-    begun = 'echo yes > "$0/begun"; while [ ! -e "$0/go" ]; do sleep 0.05; done; ' + STARTS
-    task = asyncio.create_task(restart_server(["sh", "-c", begun, str(tmp_path)], Waking()))
+    command = 'echo yes > "$0/begun"; while [ ! -e "$0/go" ]; do sleep 0.05; done; ' + STARTS
+    task = asyncio.create_task(restart_server(["sh", "-c", command, str(tmp_path)], Waking()))
     await wait_until_written(tmp_path / "begun")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

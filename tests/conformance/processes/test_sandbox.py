@@ -62,20 +62,20 @@ async def test_every_call_is_seen() -> None:
     urls = ("http://192.0.2.7:8080/x", "http://absent.example/", "http://192.0.2.9/")
     async with run_enclosed(program(*urls), Names(), ports=(8094,)) as inside:
         assert await inside.answers(8094)
-        seen = await list_destinations(inside)
-        assert {"tcp 192.0.2.7 port 8080", "tcp 192.0.2.9 port 80"} <= seen
+        destinations = await list_destinations(inside)
+        assert {"tcp 192.0.2.7 port 8080", "tcp 192.0.2.9 port 80"} <= destinations
         # A machine without a name server makes no query, one with a search list asks for more names.
-        assert all(one.startswith("DNS for absent.example") for one in seen if "DNS" in one)
+        assert all(one.startswith("DNS for absent.example") for one in destinations if "DNS" in one)
         assert (inside.app / "made").read_text() == "a-word-of-secrecy"
     assert not Path("/app/made").exists()
 
 
 async def test_two_of_a_port_side_by_side_and_services_within_reach() -> None:
     """Two enclosed servers at one port do not meet; a service of this machine is reached where that is allowed."""
-    heard: list[bytes] = []
+    requests: list[bytes] = []
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(await reader.readline())
+        requests.append(await reader.readline())
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         await writer.drain()
         writer.close()
@@ -91,7 +91,7 @@ async def test_two_of_a_port_side_by_side_and_services_within_reach() -> None:
         assert await second.answers(8094)
         assert f"tcp 127.0.0.1 port {port}" in await list_destinations(first) & await list_destinations(second)
     service.close()
-    assert heard == [b"GET /health HTTP/1.1\r\n"]
+    assert requests == [b"GET /health HTTP/1.1\r\n"]
 
 
 async def test_a_program_that_ends_is_quoted_without_secrets() -> None:

@@ -75,12 +75,12 @@ DIFFERENCES = (
 
 
 def claim(
-    name: str, left: Mapping[str, Any], right: Mapping[str, Any], known: Circumstances | None = None
+    name: str, left_claims: Mapping[str, Any], right: Mapping[str, Any], circumstances: Circumstances | None = None
 ) -> ClaimComparison:
     """Compare two payloads and return what became of one claim, the only one that is not the same."""
-    found = compare(receipt(left), receipt(right), known)
-    assert [one.name for one in found.claims if one.grade is not SAME] in ([name], [])
-    return next(one for one in found.claims if one.part == "payload" and one.name == name)
+    comparison = compare(receipt(left_claims), receipt(right), circumstances)
+    assert [one.name for one in comparison.claims if one.grade is not SAME] in ([name], [])
+    return next(one for one in comparison.claims if one.part == "payload" and one.name == name)
 
 
 @pytest.mark.parametrize(("kind", "name", "value", "grade"), DIFFERENCES)
@@ -88,21 +88,21 @@ def test_a_differing_claim_gets_its_grade_by_what_it_follows_from(
     kind: Kind, name: str, value: Any, grade: Grade
 ) -> None:
     """One claim differs; it, and it alone, is graded, from either side, with a sentence that says why."""
-    left, right = WHOLE[kind], change_claims(WHOLE[kind], **{name: value})
-    for one, other in ((left, right), (right, left)):
-        found = claim(name, one, other)
-        assert found.grade is grade
-        assert found.why.endswith(".")
+    left_claims, right = WHOLE[kind], change_claims(WHOLE[kind], **{name: value})
+    for first_claims, second_claims in ((left_claims, right), (right, left_claims)):
+        claim_line = claim(name, first_claims, second_claims)
+        assert claim_line.grade is grade
+        assert claim_line.why.endswith(".")
 
 
 @pytest.mark.parametrize("kind", list(RULES))
 def test_every_claim_of_a_kind_is_compared_with_a_difference_of_its_own(kind: Kind) -> None:
     """The table of differences above has each claim of the profile's tables, and the same receipt twice has none."""
-    named = {name for its, name, _, _ in DIFFERENCES if its is kind}
-    assert named == {path[0] for path in RULES[kind]}
-    found = compare(receipt(WHOLE[kind]), receipt(WHOLE[kind]))
-    assert found.grade is SAME
-    assert {one.name for one in found.claims if one.part == "payload"} >= named - {"settlement_amount"}
+    claim_names = {name for its, name, _, _ in DIFFERENCES if its is kind}
+    assert claim_names == {path[0] for path in RULES[kind]}
+    comparison = compare(receipt(WHOLE[kind]), receipt(WHOLE[kind]))
+    assert comparison.grade is SAME
+    assert {one.name for one in comparison.claims if one.part == "payload"} >= claim_names - {"settlement_amount"}
 
 
 @pytest.mark.parametrize("kind", list(RULES))
@@ -117,11 +117,13 @@ def test_the_rules_know_what_a_verifier_demands(kind: Kind) -> None:
 def test_a_claim_of_one_side_matters_where_a_verifier_demands_it(kind: Kind, name: str) -> None:
     """A claim that only one receipt has matters when it is required, is informational otherwise; both sides alike."""
     whole, without = WHOLE[kind], change_claims(WHOLE[kind], **{name: None})
-    for one, other, side in ((whole, without, "left"), (without, whole, "right")):
-        found = next(line for line in compare(receipt(one), receipt(other)).claims if line.name == name)
-        assert found.grade is (MATTERS if name in MEMBERS[kind] else EXPECTED)
-        assert f"Only the {side} one has it." in found.why
-        assert [found.left is None, found.right is None] == [side == "right", side == "left"]
+    for first_claims, second_claims, side in ((whole, without, "left"), (without, whole, "right")):
+        claim_line = next(
+            line for line in compare(receipt(first_claims), receipt(second_claims)).claims if line.name == name
+        )
+        assert claim_line.grade is (MATTERS if name in MEMBERS[kind] else EXPECTED)
+        assert f"Only the {side} one has it." in claim_line.why
+        assert [claim_line.left is None, claim_line.right is None] == [side == "right", side == "left"]
 
 
 def test_a_claim_that_the_profile_does_not_know_is_informational() -> None:
@@ -136,14 +138,16 @@ def test_a_claim_that_the_profile_does_not_know_is_informational() -> None:
 def test_members_of_objects_are_compared_one_by_one() -> None:
     """Of a nested amount only the member that differs is reported, by its dotted name."""
     amount = {"amount_minor": "10001", "asset_id": "31566704"}
-    found = claim("settlement_amount.amount_minor", ATTESTATION, change_claims(ATTESTATION, settlement_amount=amount))
-    assert (found.grade, found.left, found.right) == (MATTERS, '"10000"', '"10001"')
-    found = claim(
+    claim_line = claim(
+        "settlement_amount.amount_minor", ATTESTATION, change_claims(ATTESTATION, settlement_amount=amount)
+    )
+    assert (claim_line.grade, claim_line.left, claim_line.right) == (MATTERS, '"10000"', '"10001"')
+    claim_line = claim(
         "settlement_amount.asset_id",
         ATTESTATION,
         change_claims(ATTESTATION, settlement_amount={"amount_minor": "10000"}),
     )
-    assert (found.grade, found.right) == (MATTERS, None)
+    assert (claim_line.grade, claim_line.right) == (MATTERS, None)
 
 
 @pytest.mark.parametrize(
@@ -161,20 +165,24 @@ def test_two_hashes_of_one_request_matter_unless_recipes_explain_them(
     recipes: tuple[str, str] | None, paths: tuple[str, str] | None, grade: Grade
 ) -> None:
     """Two request hashes are excused by two stated recipes, or by two paths that the recipe is over; else not."""
-    other = change_claims(PAYABLE, request_hash=OTHER_HASH)
-    assert claim("request_hash", PAYABLE, other, Circumstances(recipes=recipes, paths=paths)).grade is grade
+    other_claims = change_claims(PAYABLE, request_hash=OTHER_HASH)
+    assert claim("request_hash", PAYABLE, other_claims, Circumstances(recipes=recipes, paths=paths)).grade is grade
 
 
 def test_a_request_that_is_bound_elsewhere_is_told_where() -> None:
     """A missing request hash matters, and where the other claim is known that binds the request, it is named."""
     without = change_claims(PAYABLE, request_hash=None)
-    known = Circumstances(request_at=("request_hash", "binds.request[0]"))
-    found = next(one for one in compare(receipt(PAYABLE), receipt(without), known).claims if one.name == "request_hash")
-    assert (found.grade, found.right) == (MATTERS, None)
-    assert found.why.endswith("The right one binds the request in binds.request[0].")
-    mirrored = Circumstances(request_at=("binds.request[0]", "request_hash"))
-    other = next(one for one in compare(receipt(without), receipt(PAYABLE), mirrored).claims if one.left is None)
-    assert other.why.endswith("The left one binds the request in binds.request[0].")
+    circumstances = Circumstances(request_at=("request_hash", "binds.request[0]"))
+    claim_line = next(
+        one for one in compare(receipt(PAYABLE), receipt(without), circumstances).claims if one.name == "request_hash"
+    )
+    assert (claim_line.grade, claim_line.right) == (MATTERS, None)
+    assert claim_line.why.endswith("The right one binds the request in binds.request[0].")
+    mirrored_circumstances = Circumstances(request_at=("binds.request[0]", "request_hash"))
+    mirrored_line = next(
+        one for one in compare(receipt(without), receipt(PAYABLE), mirrored_circumstances).claims if one.left is None
+    )
+    assert mirrored_line.why.endswith("The left one binds the request in binds.request[0].")
 
 
 @pytest.mark.parametrize(
@@ -191,23 +199,23 @@ def test_a_request_that_is_bound_elsewhere_is_told_where() -> None:
 )
 def test_what_one_payment_bought_is_bound_to_it(name: str, value: Any, grade: Grade) -> None:
     """Of two receipts for one payment, what follows from it must be equal; when they were issued need not be."""
-    other = change_claims(PAYABLE, **{name: value})
-    assert claim(name, PAYABLE, other, Circumstances(payments="one")).grade is grade
-    assert claim(name, PAYABLE, other).grade is EXPECTED
+    other_claims = change_claims(PAYABLE, **{name: value})
+    assert claim(name, PAYABLE, other_claims, Circumstances(payments="one")).grade is grade
+    assert claim(name, PAYABLE, other_claims).grade is EXPECTED
 
 
 def test_two_payments_with_one_reference_matter() -> None:
     """Receipts of two payments that name the same one matter; of one payment, or of who knows which, they do not."""
-    known = ((Circumstances("two"), MATTERS), (Circumstances("one"), SAME), (Circumstances(), SAME))
-    for circumstances, grade in known:
-        found = compare(receipt(PAYABLE), receipt(PAYABLE), circumstances)
-        lines = {one.name: one.grade for one in found.claims}
+    known_grades = ((Circumstances("two"), MATTERS), (Circumstances("one"), SAME), (Circumstances(), SAME))
+    for circumstances, grade in known_grades:
+        comparison = compare(receipt(PAYABLE), receipt(PAYABLE), circumstances)
+        lines = {one.name: one.grade for one in comparison.claims}
         assert (grade, grade) == (lines["settled_payment_ref"], lines["payment_reference_hash"])
         assert lines["response_hash"] is SAME
 
 
 @pytest.mark.parametrize(
-    ("name", "left", "right", "grade"),
+    ("name", "left_value", "right", "grade"),
     [
         ("alg", "EdDSA", "Ed25519", EXPECTED),
         ("alg", "EdDSA", "ES256", MATTERS),
@@ -224,33 +232,37 @@ def test_two_payments_with_one_reference_matter() -> None:
         ("cty", None, "json", EXPECTED),
     ],
 )
-def test_a_header_member_gets_its_grade_by_what_verifiers_read(name: str, left: Any, right: Any, grade: Grade) -> None:
+def test_a_header_member_gets_its_grade_by_what_verifiers_read(
+    name: str, left_value: Any, right: Any, grade: Grade
+) -> None:
     """What a verifier reads of the header matters where it differs; what it ignores does not."""
-    one, other = (receipt(PAYABLE, change_claims({**HEADER, name: value})) for value in (left, right))
-    for found in (compare(one, other), compare(other, one)):
-        assert [(name, grade)] == [(line.name, line.grade) for line in found.claims if line.grade is not SAME]
+    first_receipt, second_receipt = (
+        receipt(PAYABLE, change_claims({**HEADER, name: value})) for value in (left_value, right)
+    )
+    for comparison in (compare(first_receipt, second_receipt), compare(second_receipt, first_receipt)):
+        assert [(name, grade)] == [(line.name, line.grade) for line in comparison.claims if line.grade is not SAME]
 
 
 def test_a_payload_that_is_not_canonical_matters_beside_one_that_is() -> None:
     """Bytes in another form are reported once, with the side that a verifier refuses; two of them are alike."""
     right, wrong = receipt(PAYABLE), receipt(PAYABLE, canonical=False)
-    found = compare(right, wrong)
-    assert [(one.name, one.grade) for one in found.mattering_claims] == [("canonical form", MATTERS)]
-    assert "refuses the right one" in found.mattering_claims[0].why
+    comparison = compare(right, wrong)
+    assert [(one.name, one.grade) for one in comparison.mattering_claims] == [("canonical form", MATTERS)]
+    assert "refuses the right one" in comparison.mattering_claims[0].why
     assert "refuses the left one" in compare(wrong, right).mattering_claims[0].why
     assert compare(wrong, wrong).grade is SAME
 
 
 def test_receipts_of_two_kinds_are_not_held_to_each_others_claims() -> None:
     """Two kinds matter once; what goes with one kind only is no missing claim."""
-    found = compare(receipt(PAYABLE), receipt(COMPLIANCE))
-    assert [(one.part, one.name) for one in found.mattering_claims] == [("receipt", "kind of receipt")]
+    comparison = compare(receipt(PAYABLE), receipt(COMPLIANCE))
+    assert [(one.part, one.name) for one in comparison.mattering_claims] == [("receipt", "kind of receipt")]
 
 
 def test_a_payable_receipt_whose_kind_is_written_otherwise_is_still_compared_as_one() -> None:
     """Without a known `kind` the hashes tell a payable receipt; the missing claim is what matters."""
-    found = compare(receipt(PAYABLE), receipt(change_claims(PAYABLE, kind=None)))
-    assert [(one.part, one.name) for one in found.mattering_claims] == [("payload", "kind")]
+    comparison = compare(receipt(PAYABLE), receipt(change_claims(PAYABLE, kind=None)))
+    assert [(one.part, one.name) for one in comparison.mattering_claims] == [("payload", "kind")]
 
 
 @pytest.mark.parametrize(
@@ -289,12 +301,12 @@ def test_the_text_of_a_token_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "why"),
+    ("other_time", "why"),
     [(1, "decades apart"), (1_790_000_009_000, "the other counts milliseconds"), (1_700_000_000, "")],
 )
-def test_only_a_ratio_of_a_thousand_is_called_milliseconds(other: int, why: str) -> None:
+def test_only_a_ratio_of_a_thousand_is_called_milliseconds(other_time: int, why: str) -> None:
     """1 against 1790000000 is a wrong time, not a time in another unit."""
-    left, right = receipt(PAYABLE), receipt({**PAYABLE, "iat": other})
-    (iat,) = (one for one in compare(left, right).claims if one.name == "iat")
+    left_receipt, right = receipt(PAYABLE), receipt({**PAYABLE, "iat": other_time})
+    (iat,) = (one for one in compare(left_receipt, right).claims if one.name == "iat")
     assert why in iat.why
-    assert ("milliseconds" in iat.why) is (other > 10**12)
+    assert ("milliseconds" in iat.why) is (other_time > 10**12)

@@ -22,7 +22,7 @@ def _names_of(value: Any) -> Names:
 
 
 @pytest.mark.parametrize(
-    ("sent", "shown"),
+    ("letters", "shown_text"),
     [
         (WHOLE, "$RECEIPT"),
         (f" {WHOLE}", "$RECEIPT"),
@@ -31,12 +31,12 @@ def _names_of(value: Any) -> Names:
         (f"{HEADER}.eyJqd\n{PAYLOAD[5:]}.{SIGNATURE}", "$RECEIPT"),
     ],
 )
-def test_a_receipt_with_a_letter_too_many_is_named_as_well(sent: str, shown: str) -> None:
+def test_a_receipt_with_a_letter_too_many_is_named_as_well(letters: str, shown_text: str) -> None:
     """As it was sent, and within a body, whatever the letter left of it."""
-    names = _names_of({"jws": sent})
-    assert names.redact(sent) == shown
+    names = _names_of({"jws": letters})
+    assert names.redact(letters) == shown_text
     for part in (HEADER, PAYLOAD, SIGNATURE):
-        assert part not in names.redact(f'{{"jws":"{sent}"}}')
+        assert part not in names.redact(f'{{"jws":"{letters}"}}')
 
 
 def test_a_signature_of_noughts_is_nobodys() -> None:

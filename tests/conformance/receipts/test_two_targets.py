@@ -29,8 +29,8 @@ from tests.conformance.receipts.written_receipts import ATTESTATION, HEADER, PAY
 from tests.reserved_port import reserved_port
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
-PUBLISHED = Ed25519Key(KEY.public_key().public_bytes_raw(), str(HEADER["kid"]))
-OTHER = Ed25519Key(Ed25519PrivateKey.generate().public_key().public_bytes_raw(), None)
+PUBLISHED_KEY = Ed25519Key(KEY.public_key().public_bytes_raw(), str(HEADER["kid"]))
+OTHER_KEY = Ed25519Key(Ed25519PrivateKey.generate().public_key().public_bytes_raw(), None)
 
 
 def target(name: str, port: int, *surfaces: str, lanes: tuple[str, ...] = ("algorand",), **more: Any) -> Profile:
@@ -44,11 +44,11 @@ def target(name: str, port: int, *surfaces: str, lanes: tuple[str, ...] = ("algo
     )
 
 
-async def compare_targets(ours: Profile, other: Profile, *surfaces: str) -> list[Mapping[str, Any]]:
+async def compare_targets(ours: Profile, their_profile: Profile, *surfaces: str) -> list[Mapping[str, Any]]:
     """Run no check on one target, beside another, and return what was said of receipts."""
     log = EventLog()
     rows = load().select(["RAIL-KEY-01"])
-    step = ReceiptComparison(other, frozenset(surfaces))
+    step = ReceiptComparison(their_profile, frozenset(surfaces))
     code = await Run(Plan(rows, (), seed=1), ours, log, {BESIDE: step}).execute()
     assert code is Exit.NO_VERDICT
     return [event for event in log.events if event["event"] == "comparison"]
@@ -74,8 +74,8 @@ async def test_a_surface_that_one_target_lacks_is_told() -> None:
 async def test_a_surface_without_a_row_in_the_run_is_not_called() -> None:
     """What the run does not examine is not called, and the report says so."""
     with reserved_port() as port:
-        both = target("a", port, "rail", "gateway"), target("b", port, "rail", "gateway")
-        events = await compare_targets(*both, "agent")
+        both_profiles = target("a", port, "rail", "gateway"), target("b", port, "rail", "gateway")
+        events = await compare_targets(*both_profiles, "agent")
     assert missing_comparisons(events) == [
         ("paid calls", None, "the run has no row of the surface rail"),
         ("POST /compliance/screen", None, "the run has no row of the surface gateway"),
@@ -87,12 +87,12 @@ async def test_a_target_that_does_not_answer_is_told() -> None:
     with reserved_port() as port:
         ours = target("a", port, "rail", "gateway")
         events = await compare_targets(ours, target("b", port, "rail", "gateway"), "rail", "gateway")
-        bound, too = (target(name, port, "gateway", defaults="reference") for name in ("a", "b"))
-        more = await compare_targets(bound, too, "gateway")
-    (paid, screened), (unreachable,) = missing_comparisons(events), missing_comparisons(more)
-    assert paid[:2] == ("paid calls", None)
-    assert paid[2].startswith("a: the rail's operations could not be discovered")
-    assert screened == (
+        bound_target, too = (target(name, port, "gateway", defaults="reference") for name in ("a", "b"))
+        more = await compare_targets(bound_target, too, "gateway")
+    (missing_payment, missing_screening), (unreachable,) = missing_comparisons(events), missing_comparisons(more)
+    assert missing_payment[:2] == ("paid calls", None)
+    assert missing_payment[2].startswith("a: the rail's operations could not be discovered")
+    assert missing_screening == (
         "POST /compliance/screen",
         None,
         "unbound: no [gateway] screen_body of a and b",
@@ -116,27 +116,29 @@ async def test_a_secret_of_the_other_target_that_cannot_be_read_is_told(tmp_path
 async def test_a_run_that_stopped_calls_nobody() -> None:
     """After --fail-fast nothing is called any more, and the report says so."""
     log = EventLog()
-    ours, other = target("a", 1, "rail"), target("b", 1, "rail")
+    ours, their_target = target("a", 1, "rail"), target("b", 1, "rail")
     session: Any = type("Session", (), {"profile": ours})
     client: Any = type("Client", (), {"names": Names()})
-    await ReceiptComparison(other, frozenset({"rail"}))(session, client, log, is_stopped=True)
+    await ReceiptComparison(their_target, frozenset({"rail"}))(session, client, log, is_stopped=True)
     assert missing_comparisons(list(log.events)) == [
         ("receipts", None, "the run stopped at the first requirement that fails")
     ]
 
 
 @pytest.mark.parametrize(
-    ("names", "ports", "expected"),
+    ("names", "ports", "expected_names"),
     [
         (("a", "b"), (1, 1), ("a", "b")),
         (("a", "a"), (1, 2), ("a at 127.0.0.1:1", "a at 127.0.0.1:2")),
         (("a", "a"), (1, 1), ("a at 127.0.0.1:1, once", "a at 127.0.0.1:1, again")),
     ],
 )
-def test_two_targets_have_two_names(names: tuple[str, str], ports: tuple[int, int], expected: tuple[str, str]) -> None:
+def test_two_targets_have_two_names(
+    names: tuple[str, str], ports: tuple[int, int], expected_names: tuple[str, str]
+) -> None:
     """Targets with the same name are distinguished, so that a report cannot mix them up."""
-    ours, other = (target(name, port, "rail") for name, port in zip(names, ports, strict=True))
-    assert _names(ours, other) == expected
+    ours, their_target = (target(name, port, "rail") for name, port in zip(names, ports, strict=True))
+    assert _names(ours, their_target) == expected_names
 
 
 def sign_receipt(claims: Mapping[str, Any]) -> str:
@@ -148,7 +150,7 @@ def sign_receipt(claims: Mapping[str, Any]) -> str:
 def test_a_receipt_is_verified_with_the_keys_of_its_own_target() -> None:
     """By the published key it verifies; by another one, or by none, it does not, and is compared all the same."""
     text = sign_receipt(PAYABLE)
-    good, wrong, without = (_take_receipt(Side("b"), text, keys) for keys in ([PUBLISHED], [OTHER], []))
+    good, wrong, without = (_take_receipt(Side("b"), text, keys) for keys in ([PUBLISHED_KEY], [OTHER_KEY], []))
     assert (good.side.verified, good.side.fault) == (True, None)
     assert (wrong.side.verified, wrong.side.fault) == (False, "the signature does not verify")
     assert (without.side.verified, without.side.fault) == (False, "there is no key to verify with")
@@ -157,10 +159,10 @@ def test_a_receipt_is_verified_with_the_keys_of_its_own_target() -> None:
 
 def test_a_receipt_that_cannot_be_read_is_not_compared() -> None:
     """A token without claims has a reason instead of a receipt, and the comparison says so."""
-    bad = _take_receipt(Side("b"), f"{segment(jcs_bytes(HEADER))}.{segment(b'[]')}.AA", [PUBLISHED])
+    bad = _take_receipt(Side("b"), f"{segment(jcs_bytes(HEADER))}.{segment(b'[]')}.AA", [PUBLISHED_KEY])
     log = EventLog()
     _ComparisonWriter((Side("a"), Side("b")), log, Names()).add_comparison(
-        "POST /x", "base", (_take_receipt(Side("a"), sign_receipt(PAYABLE), [PUBLISHED]), bad), ("/x", "/x")
+        "POST /x", "base", (_take_receipt(Side("a"), sign_receipt(PAYABLE), [PUBLISHED_KEY]), bad), ("/x", "/x")
     )
     assert bad.receipt is None
     assert missing_comparisons(list(log.events)) == [
@@ -168,33 +170,33 @@ def test_a_receipt_that_cannot_be_read_is_not_compared() -> None:
     ]
 
 
-def make_purchase(body: Mapping[str, Any], sent: object = None) -> Purchase:
+def make_purchase(body: Mapping[str, Any], settlement_header: object = None) -> Purchase:
     """Return a paid call that was answered with a body."""
     answer = Answer(7, 200, CIMultiDictProxy(CIMultiDict()), json.dumps(body).encode())
-    operation = Operation("receipt-verify", "http://127.0.0.1:1/x", "/x", sent, ())
-    return Purchase(Challenge(operation, sent, answer, ()), "base", {}, answer)
+    operation = Operation("receipt-verify", "http://127.0.0.1:1/x", "/x", settlement_header, ())
+    return Purchase(Challenge(operation, settlement_header, answer, ()), "base", {}, answer)
 
 
 def test_the_settlement_attestation_of_an_answer_is_taken() -> None:
     """It is found by its claims, wherever it is; the payable receipt and what the request held do not count."""
     attestation, payable = sign_receipt(ATTESTATION), sign_receipt(PAYABLE)
-    taken = _attestation(Side("a"), make_purchase({"receipt": payable, "more": [attestation]}), [PUBLISHED])
+    taken = _attestation(Side("a"), make_purchase({"receipt": payable, "more": [attestation]}), [PUBLISHED_KEY])
     assert taken is not None
     assert (taken.side.place, taken.side.verified) == ("body:more[0]", True)
     assert taken.receipt is not None
     assert taken.receipt.kind == "settlement_attestation"
-    assert _attestation(Side("a"), make_purchase({"receipt": payable}), [PUBLISHED]) is None
-    assert _attestation(Side("a"), make_purchase({"echo": attestation}, {"jws": attestation}), [PUBLISHED]) is None
+    assert _attestation(Side("a"), make_purchase({"receipt": payable}), [PUBLISHED_KEY]) is None
+    assert _attestation(Side("a"), make_purchase({"echo": attestation}, {"jws": attestation}), [PUBLISHED_KEY]) is None
 
 
 def test_an_answer_without_an_attestation_says_so() -> None:
     """Beside one that has it, that is the reason why nothing is compared."""
-    taken = ObtainedReceipt(
+    obtained_receipt = ObtainedReceipt(
         Side("b", source="http://b.example", place="body:payable_receipt", verified=True, receipt="x")
     )
-    lacking = taken.attestation_or_fault()
-    assert lacking.receipt is None
-    assert lacking.side == Side("b", source="http://b.example", fault="its answer contains no attestation")
+    fault = obtained_receipt.attestation_or_fault()
+    assert fault.receipt is None
+    assert fault.side == Side("b", source="http://b.example", fault="its answer contains no attestation")
 
 
 @pytest.mark.parametrize(
@@ -206,13 +208,13 @@ def test_two_recipes_explain_only_the_claim_that_they_were_found_in(
 ) -> None:
     """Two request hashes are excused by recipes that give these very claims, not by one that gives another claim."""
     claims = PAYABLE, change_claims(PAYABLE, request_hash="sha256:" + "9" * 64)
-    left, right = (
-        replace(_take_receipt(Side(name), sign_receipt(its), [PUBLISHED]), recipe=recipe, request_at=place)
+    left_receipt, right = (
+        replace(_take_receipt(Side(name), sign_receipt(its), [PUBLISHED_KEY]), recipe=recipe, request_at=place)
         for name, its, recipe, place in zip("ab", claims, ("jcs-envelope", "raw-body"), places, strict=True)
     )
     log = EventLog()
     _ComparisonWriter((Side("a"), Side("b")), log, Names()).add_comparison(
-        "POST /x", "base", (left, right), ("/x", "/x")
+        "POST /x", "base", (left_receipt, right), ("/x", "/x")
     )
     (event,) = log.events
     assert next(one["grade"] for one in event["claims"] if one["name"] == "request_hash") == grade
@@ -223,13 +225,15 @@ def test_values_are_compared_before_live_ones_are_taken_out() -> None:
     names = Names()
     for live in ("first-live-value", "second-live-value"):
         names.name(live, "TX_ID")
-    ours, other = (change_claims(PAYABLE, settled_tx=value) for value in ("first-live-value", "second-live-value"))
-    both: tuple[ObtainedReceipt, ObtainedReceipt] = (
-        _take_receipt(Side("a"), sign_receipt(ours), [PUBLISHED]),
-        _take_receipt(Side("b"), sign_receipt(other), [PUBLISHED]),
+    ours, their_claims = (
+        change_claims(PAYABLE, settled_tx=value) for value in ("first-live-value", "second-live-value")
+    )
+    both_receipts: tuple[ObtainedReceipt, ObtainedReceipt] = (
+        _take_receipt(Side("a"), sign_receipt(ours), [PUBLISHED_KEY]),
+        _take_receipt(Side("b"), sign_receipt(their_claims), [PUBLISHED_KEY]),
     )
     log = EventLog()
-    _ComparisonWriter((Side("a"), Side("b")), log, names).add_comparison("POST /x", "base", both, ("/x", "/x"))
+    _ComparisonWriter((Side("a"), Side("b")), log, names).add_comparison("POST /x", "base", both_receipts, ("/x", "/x"))
     (event,) = log.events
     claim = next(one for one in event["claims"] if one["name"] == "settled_tx")
     assert (claim["grade"], claim["left"], claim["right"]) == ("expected", '"$TX_ID"', '"$TX_ID"')

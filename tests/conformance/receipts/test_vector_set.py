@@ -24,9 +24,9 @@ def material() -> Material:
 
 
 def verdict(vector: Vector, material: Material) -> str | None:
-    chosen = material.jwks if vector.jwks is None else vector.jwks
+    chosen_keys = material.jwks if vector.jwks is None else vector.jwks
     try:
-        verify_receipt(vector.jws, chosen, expected_payment_hash=vector.expected_payment_hash)
+        verify_receipt(vector.jws, chosen_keys, expected_payment_hash=vector.expected_payment_hash)
     except ReceiptFault as fault:
         return fault.code
     return None
@@ -34,17 +34,17 @@ def verdict(vector: Vector, material: Material) -> str | None:
 
 def test_standalone_verifier_says_what_each_vector_expects(material: Material) -> None:
     """No vector is wrong in nothing, and no true one is refused."""
-    for one in vectors(material):
-        assert (verdict(one, material) is None) == one.valid, (one.row, one.name)
+    for vector in vectors(material):
+        assert (verdict(vector, material) is None) == vector.valid, (vector.row, vector.name)
 
 
 def test_reference_says_what_each_vector_expects(material: Material) -> None:
     """The reference's verifier, which shares no code with the suite's, gives verdict and code of the suite's own."""
-    listed = [one for one in vectors(material) if isinstance(one.jws, str)]
-    for one in listed:
-        asked = {"jws": one.jws, "jwks": one.jwks, "expected_payment_hash": one.expected_payment_hash}
-        report = judge_by_reference(**asked, platform_keys=material.jwks["keys"])
-        assert (report["verified"], report["error_code"]) == (one.valid, verdict(one, material)), one.name
+    vectors_listed = [one for one in vectors(material) if isinstance(one.jws, str)]
+    for vector in vectors_listed:
+        request_body = {"jws": vector.jws, "jwks": vector.jwks, "expected_payment_hash": vector.expected_payment_hash}
+        report = judge_by_reference(**request_body, platform_keys=material.jwks["keys"])
+        assert (report["verified"], report["error_code"]) == (vector.valid, verdict(vector, material)), vector.name
 
 
 def test_eight_vectors_give_eight_codes(material: Material) -> None:
@@ -56,18 +56,18 @@ def test_eight_vectors_give_eight_codes(material: Material) -> None:
 
 def test_every_vector_is_named_and_belongs_to_a_row(material: Material) -> None:
     """A report can be read: no two vectors share row and name, and every row exists."""
-    listed = vectors(material)
-    assert len({(one.row, one.name) for one in listed}) == len(listed)
-    assert {one.row for one in listed} <= {row.id for row in load()}
+    vectors_listed = vectors(material)
+    assert len({(one.row, one.name) for one in vectors_listed}) == len(vectors_listed)
+    assert {one.row for one in vectors_listed} <= {row.id for row in load()}
 
 
 def test_without_a_platform_receipt_third_parties_remain() -> None:
     """Where the platform's receipt is missing, the set shrinks and still holds."""
     material = Material.of(None, None, random.Random(5))
-    listed = [one for one in vectors(material) if one.jwks is not None]
-    assert len(listed) > 80
-    for one in listed:
-        assert (verdict(one, material) is None) == one.valid, one.name
+    vectors_listed = [one for one in vectors(material) if one.jwks is not None]
+    assert len(vectors_listed) > 80
+    for vector in vectors_listed:
+        assert (verdict(vector, material) is None) == vector.valid, vector.name
 
 
 def report(**members: Any) -> dict[str, Any]:

@@ -30,7 +30,9 @@ from conformance.selftest.kill_lists import KillList, load_kill_lists, take_shar
 from tests import prepared
 from tests.stack import running_stack
 
-_PRINTED = re.compile(r"^curl      (.*?)\nreplay    weldproof (replay REPORT#(\d+)@[^\n<]*)", re.DOTALL | re.MULTILINE)
+_PRINTED_LINE = re.compile(
+    r"^curl      (.*?)\nreplay    weldproof (replay REPORT#(\d+)@[^\n<]*)", re.DOTALL | re.MULTILINE
+)
 _NOT_BY_ONE = "# no single command repeats it: "
 _TOO_LONG = "# the curl line has "
 _STATUS = re.compile(r"HTTP/1\.[01] (\d{3})")
@@ -80,23 +82,23 @@ def shown_again(kill: KillList, folder: Path, *, replays: bool = True) -> Shown:
     words += ["--mutant", kill.mutant, *list_surface_options(load()[row] for row in rows)]
     found = Shown()
     with running_stack(folder / "stack", *words) as ready:
-        judging = ("run", *rows, "--config", ready["profile"], "--seed", "7", "--report", "junit")
-        result = _weldproof(folder, *judging)
+        run_words = ("run", *rows, "--config", ready["profile"], "--seed", "7", "--report", "junit")
+        result = _weldproof(folder, *run_words)
         report = folder / "report" / "junit.xml"
         if not report.exists():
             found.faults.append(f"no report: {result.stdout}{result.stderr}")
             return found
         events = read_log(folder / "report" / LOG)
-        lines = _PRINTED.findall(html.unescape(report.read_text()))
-        printed = [(line, int(number)) for line, _, number in lines]
+        lines = _PRINTED_LINE.findall(html.unescape(report.read_text()))
+        printed_lines = [(line, int(number)) for line, _, number in lines]
         commands = {int(number): command for _, command, number in lines}
-        if not printed and any(one["exchange"] is not None for one in _against(events)):
+        if not printed_lines and any(one["exchange"] is not None for one in _against(events)):
             found.faults.append("the report prints nothing to do again")
         environment = {**os.environ, **_variables(ready["profile"])}
-        for line, number in dict.fromkeys(printed):
+        for line, number in dict.fromkeys(printed_lines):
             _do(line, _find_event(events, number), environment, found)
-        replayed = {_check(events, number): number for _, number in reversed(printed)}
-        for check, number in replayed.items() if replays else ():
+        replay_numbers = {_check(events, number): number for _, number in reversed(printed_lines)}
+        for check, number in replay_numbers.items() if replays else ():
             # A report has placeholders for what its reader chooses: REPORT is its folder, PROFILE the target's profile.
             words = commands[number].replace("REPORT", "report").replace("PROFILE", ready["profile"])
             options = ["--tries", str(_TRIES)] if kill.mutant in _AT_TIMES else []
@@ -116,13 +118,13 @@ def _weldproof(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def _variables(profile: str) -> Mapping[str, str]:
     """Return what a reader sets by hand, as docs/reading-a-report.md says."""
-    given = target.load(Path(profile))
-    found = {name.upper(): secret.read() for name, secret in given.secrets.items()}
-    for name, tenant in given.tenants.items():
-        found |= {f"TENANT_{name.upper()}_KEY": tenant.key.read(), f"TENANT_{name.upper()}_ID": tenant.id}
-    for name, one in (("ADMIN_KEY", given.gateway.admin_key), ("ADMIN_TOKEN", given.hub.token)):
-        found |= {} if one is None else {name: one.read()}
-    return found
+    profile_given = target.load(Path(profile))
+    values_by_name = {name.upper(): secret.read() for name, secret in profile_given.secrets.items()}
+    for name, tenant in profile_given.tenants.items():
+        values_by_name |= {f"TENANT_{name.upper()}_KEY": tenant.key.read(), f"TENANT_{name.upper()}_ID": tenant.id}
+    for name, one in (("ADMIN_KEY", profile_given.gateway.admin_key), ("ADMIN_TOKEN", profile_given.hub.token)):
+        values_by_name |= {} if one is None else {name: one.read()}
+    return values_by_name
 
 
 def _against(events: tuple[Event, ...]) -> Iterator[Event]:
@@ -137,7 +139,7 @@ def _check(events: tuple[Event, ...], number: int) -> str:
     return next(str(one["check"]) for one in _against(events) if one["exchange"] == number)
 
 
-def _do(line: str, recorded: Event, environment: Mapping[str, str], found: Shown) -> None:
+def _do(line: str, recorded_event: Event, environment: Mapping[str, str], found: Shown) -> None:
     """Run a line as it is printed, and hold the answer to the one that was recorded."""
     if line.startswith((_NOT_BY_ONE, _TOO_LONG)):
         reason = line.removeprefix(_NOT_BY_ONE)
@@ -145,9 +147,9 @@ def _do(line: str, recorded: Event, environment: Mapping[str, str], found: Shown
         return
     result = subprocess.run(["bash", "-c", line], env=environment, capture_output=True, timeout=120, check=False)
     found.lines += 1
-    before, after = _of(recorded["response"]), _parse_answer(result.stdout.decode("utf-8", "replace"))
+    before, after = _of(recorded_event["response"]), _parse_answer(result.stdout.decode("utf-8", "replace"))
     if before != after:
-        where = f"{recorded['check']}: {recorded['request']['method']} {recorded['request']['path']}"
+        where = f"{recorded_event['check']}: {recorded_event['request']['method']} {recorded_event['request']['path']}"
         found.faults.append(
             f"{where}\n  {line[:600]}\n  before {before}\n  after  {after} {result.stderr.decode()[:200]}"
         )
@@ -197,14 +199,15 @@ def main(words: list[str]) -> int:
         lists = take_shard(lists, *parse_shard(words[1]))
     elif words:
         lists = tuple(one for one in lists if one.mutant in words)
-    failed = 0
+    failed_count = 0
     for kill in lists:
         with tempfile.TemporaryDirectory(prefix="lines-") as folder:
-            found = shown_again(kill, Path(folder))
-        failed += bool(found.faults)
-        told = f"{kill.mutant}: {found.lines} lines, {found.replays} replays, {len(found.faults)} not shown again"
-        print("\n".join([told, *found.faults, *map(str, found.reasons)]), flush=True)  # noqa: T201
-    return 1 if failed else 0
+            shown_result = shown_again(kill, Path(folder))
+        failed_count += bool(shown_result.faults)
+        counts = f"{shown_result.lines} lines, {shown_result.replays} replays"
+        text = f"{kill.mutant}: {counts}, {len(shown_result.faults)} not shown again"
+        print("\n".join([text, *shown_result.faults, *map(str, shown_result.reasons)]), flush=True)  # noqa: T201
+    return 1 if failed_count else 0
 
 
 if __name__ == "__main__":

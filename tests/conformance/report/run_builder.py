@@ -102,23 +102,34 @@ class RunBuilder:
         verdict: Verdict,
         *,
         check: str = "some_check",
-        expected: str = "an answer of 402",
-        found: str | None = None,
+        expected_text: str = "an answer of 402",
+        found_text: str | None = None,
         exchange: int | None = None,
         hint: str | None = None,
         where: Mapping[str, str] | None = None,
     ) -> RunBuilder:
         """Add one judgement."""
-        members = {"expected": expected, "found": found, "exchange": exchange, "hint": hint, "where": dict(where or {})}
+        members = {
+            "expected": expected_text,
+            "found": found_text,
+            "exchange": exchange,
+            "hint": hint,
+            "where": dict(where or {}),
+        }
         self.log.add("judgement", check=check, row=row, verdict=verdict.value, **members)
         return self
 
     def comparison(
-        self, text: str, *, grade: str | None = "matters", missing: str | None = None, verified: bool | None = True
+        self,
+        text: str,
+        *,
+        grade: str | None = "matters",
+        missing_reason: str | None = None,
+        is_verified: bool | None = True,
     ) -> RunBuilder:
         """Add a comparison in which everything that targets can choose is or ends in `text`; `grade` is its claim's."""
-        fault = f"why: {text}" if verified is False else None
-        left, right = (
+        fault = f"why: {text}" if is_verified is False else None
+        left_side, right = (
             {
                 "name": f"{name} {text}",
                 "source": f"http://{text}",
@@ -128,16 +139,16 @@ class RunBuilder:
                 "fault": why,
                 "receipt": f"e30.{text}",
             }
-            for name, its, why in (("ours", True, None), ("theirs", verified, fault))
+            for name, its, why in (("ours", True, None), ("theirs", is_verified, fault))
         )
         claim = {"part": "payload", "name": f"claim {text}", "left": f'"{text}"', "right": None, "grade": grade}
         self.log.add(
             "comparison",
             call=f"POST /{text}",
             lane="algorand",
-            left=left,
+            left=left_side,
             right=right,
-            missing=missing,
+            missing=missing_reason,
             grade=grade,
             claims=[] if grade is None else [{**claim, "why": f"because {text}"}],
         )
@@ -149,16 +160,22 @@ class RunBuilder:
         return self
 
     def finish(
-        self, verdicts: Mapping[str, Verdict], *, expected: Mapping[str, str] | None = None
+        self, verdicts: Mapping[str, Verdict], *, known_states: Mapping[str, str] | None = None
     ) -> tuple[Event, ...]:
         """Add each row's verdict (`reason` from its first judgement of that verdict) and the run's end."""
-        known = expected or {}
+        known = known_states or {}
         for row in self.rows:
             verdict = verdicts.get(row, Verdict.PASS)
-            telling = [
+            telling_events = [
                 event for event in self.log.of("judgement") if event["row"] == row and event["verdict"] == verdict.value
             ]
-            reason = None if verdict is Verdict.PASS else telling[0]["expected"] if telling else "by its profile"
+            reason = (
+                None
+                if verdict is Verdict.PASS
+                else telling_events[0]["expected"]
+                if telling_events
+                else "by its profile"
+            )
             checks = sorted({event["check"] for event in self.log.of("judgement") if event["row"] == row})
             self.log.add(
                 "row",
@@ -168,11 +185,11 @@ class RunBuilder:
                 checks=checks,
                 expected_failure=known.get(row),
             )
-        judged = [
+        judged_rows = [
             Verdict.PASS if known.get(row) == "expected" else verdicts.get(row, Verdict.PASS) for row in self.rows
         ]
-        unexpected = sum(word in {"unexpected_pass", "expired", "unmatched"} for word in known.values())
-        code = exit_code(judged, unexpected_passes=unexpected, is_strict=bool(self.options.get("strict")))
+        unexpected_count = sum(word in {"unexpected_pass", "expired", "unmatched"} for word in known.values())
+        code = exit_code(judged_rows, unexpected_passes=unexpected_count, is_strict=bool(self.options.get("strict")))
         self.log.add("run.finished", seconds=12.5, exit_code=int(code), interrupted=False, counts={})
         return self.log.events
 
@@ -204,20 +221,24 @@ def every_verdict() -> tuple[Event, ...]:
         "RAIL-402-01",
         Verdict.FAIL,
         check="unpaid_call",
-        expected="an unpaid call answers 402",
-        found="status 200",
+        expected_text="an unpaid call answers 402",
+        found_text="status 200",
         exchange=wrong,
         hint="Answer 402 before the service runs.",
         where={"operation": "/pay/v1/x"},
     )
-    run.judge("RAIL-402-02", Verdict.FAIL, check="unpaid_call", found="no accepts", exchange=wrong, hint="Add accepts.")
-    run.judge("RAIL-402-07", Verdict.WARN, check="unpaid_call", found="lower case", hint="Use the usual spelling.")
-    lost = run.exchange("paid_call[algorand]", status=None)
-    reason = "no answer within 30 s"
-    run.judge("RAIL-WELD-02", Verdict.INCONCLUSIVE, check="paid_call[algorand]", expected=reason, exchange=lost).judge(
-        "RAIL-WELD-03", Verdict.ERROR, check="weld", expected="ZeroDivisionError: division by zero"
+    run.judge(
+        "RAIL-402-02", Verdict.FAIL, check="unpaid_call", found_text="no accepts", exchange=wrong, hint="Add accepts."
     )
-    run.judge("RAIL-402-03", Verdict.PASS, check="unpaid_call", expected="the body is JSON", where={"lane": "algorand"})
+    run.judge("RAIL-402-07", Verdict.WARN, check="unpaid_call", found_text="lower case", hint="Use the usual spelling.")
+    lost_exchange = run.exchange("paid_call[algorand]", status=None)
+    reason = "no answer within 30 s"
+    run.judge(
+        "RAIL-WELD-02", Verdict.INCONCLUSIVE, check="paid_call[algorand]", expected_text=reason, exchange=lost_exchange
+    ).judge("RAIL-WELD-03", Verdict.ERROR, check="weld", expected_text="ZeroDivisionError: division by zero")
+    run.judge(
+        "RAIL-402-03", Verdict.PASS, check="unpaid_call", expected_text="the body is JSON", where={"lane": "algorand"}
+    )
     run.check("unpaid_call", 0.4).check("paid_call[algorand]", 30.1, "unreachable", reason)
     run.check("weld", 0.1, "fault", "ZeroDivisionError: division by zero")
     run.log.add("note", check="unpaid_call", text="the target asked for a pause once")

@@ -29,10 +29,10 @@ def line(
     return summarise(run.finish({"RAIL-PAY-01": Verdict.FAIL})).exchanges[number].curl
 
 
-def why(said: str) -> str:
+def why(text: str) -> str:
     """Return what stands in the place of a line, of which no shell does anything."""
-    begin, mark, reason = said.partition("# no single command repeats it: ")
-    assert (begin, bool(mark)) == ("", True), said
+    begin, mark, reason = text.partition("# no single command repeats it: ")
+    assert (begin, bool(mark)) == ("", True), text
     assert "\n" not in reason
     return reason
 
@@ -103,20 +103,22 @@ def test_a_delivery_is_not_sent_by_the_reader() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "asked", "shown"),
+    ("before", "is_asked", "is_shown"),
     [(201, 200, False), (401, 200, True), (201, 404, True), (None, 200, True)],
     ids=["after a change", "after a refusal", "what is never there", "before any change"],
 )
-def test_what_is_there_after_a_change_is_not_shown_by_asking_again(before: int | None, asked: int, shown: bool) -> None:
+def test_what_is_there_after_a_change_is_not_shown_by_asking_again(
+    before: int | None, is_asked: int, is_shown: bool
+) -> None:
     """The check may have taken it back since, and it is the only one that made it."""
     run = RunBuilder(["CP-ISSUER-09"])
     if before is not None:
         run.exchange("one_key", status=before, headers=[JSON])
-    number = run.exchange("one_key", status=asked, headers=[], method="GET", body=None)
+    number = run.exchange("one_key", status=is_asked, headers=[], method="GET", body=None)
     run.exchange("one_key", status=201, headers=[JSON])
     run.judge("CP-ISSUER-09", Verdict.FAIL, check="one_key", exchange=number)
-    said = summarise(run.finish({"CP-ISSUER-09": Verdict.FAIL})).exchanges[number].curl
-    assert said.startswith("curl ") if shown else "changes the state of the target before" in why(said)
+    curl_line = summarise(run.finish({"CP-ISSUER-09": Verdict.FAIL})).exchanges[number].curl
+    assert curl_line.startswith("curl ") if is_shown else "changes the state of the target before" in why(curl_line)
 
 
 def test_a_log_from_before_says_so_of_names_alone() -> None:

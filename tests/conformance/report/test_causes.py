@@ -13,30 +13,37 @@ from conformance.report.summary import Summary, summarise
 from conformance.text.terminal import Terminal
 from tests.conformance.report.run_builder import RunBuilder
 
-UNPAID, SHAPE, LANES, KEYS, PAID = "RAIL-402-01", "RAIL-402-02", "RAIL-402-03", "RAIL-KEY-01", "RAIL-PAY-05"
-SERVED, WELDED, OTHER = "RAIL-PAY-07", "RAIL-WELD-01", "RAIL-WELD-02"
-REFUSED = '{"error":"unauthorized","message":"no key"}'
+UNPAID, SHAPE, LANES, KEYS, PAID_ROW = "RAIL-402-01", "RAIL-402-02", "RAIL-402-03", "RAIL-KEY-01", "RAIL-PAY-05"
+SERVED_ROW, WELDED_ROW, OTHER_ROW = "RAIL-PAY-07", "RAIL-WELD-01", "RAIL-WELD-02"
+REFUSED_BODY = '{"error":"unauthorized","message":"no key"}'
 
 
 def one_cause_many_rows() -> tuple[Event, ...]:
     """A run in which a key that no server accepts fails two rows and leaves three open, with three others."""
-    run = RunBuilder((UNPAID, SHAPE, LANES, KEYS, PAID, SERVED, WELDED, OTHER))
-    other = "a welded payment for /pay/v1/a on base was answered 500, not 200"
-    run.judge(OTHER, Verdict.INCONCLUSIVE, expected=other)
+    run = RunBuilder((UNPAID, SHAPE, LANES, KEYS, PAID_ROW, SERVED_ROW, WELDED_ROW, OTHER_ROW))
+    other_reason = "a welded payment for /pay/v1/a on base was answered 500, not 200"
+    run.judge(OTHER_ROW, Verdict.INCONCLUSIVE, expected_text=other_reason)
     for row, path in ((UNPAID, "/pay/v1/a"), (SHAPE, "/pay/v1/b")):
-        number = run.exchange("calls", answer=REFUSED, status=401, path=path)
-        run.judge(row, Verdict.FAIL, check="calls", expected=f"402 for {path}", found="status 401", exchange=number)
-    for row, lane in ((PAID, "base"), (SERVED, "solana")):
-        run.judge(row, Verdict.INCONCLUSIVE, expected=f"no call on {lane} answers 402, which {UNPAID} judges")
-    run.judge(WELDED, Verdict.INCONCLUSIVE, expected=f"no payment was served, which {PAID} judges")
+        number = run.exchange("calls", answer=REFUSED_BODY, status=401, path=path)
+        run.judge(
+            row, Verdict.FAIL, check="calls", expected_text=f"402 for {path}", found_text="status 401", exchange=number
+        )
+    for row, lane in ((PAID_ROW, "base"), (SERVED_ROW, "solana")):
+        run.judge(row, Verdict.INCONCLUSIVE, expected_text=f"no call on {lane} answers 402, which {UNPAID} judges")
+    run.judge(WELDED_ROW, Verdict.INCONCLUSIVE, expected_text=f"no payment was served, which {PAID_ROW} judges")
     number = run.exchange("keys", answer="{}", status=200)
     run.judge(
-        KEYS, Verdict.WARN, check="keys", expected="a set of keys", found="no member keys at all", exchange=number
+        KEYS,
+        Verdict.WARN,
+        check="keys",
+        expected_text="a set of keys",
+        found_text="no member keys at all",
+        exchange=number,
     )
     number = run.exchange("keys", answer='{"error":"unavailable"}', status=503)
-    run.judge(LANES, Verdict.FAIL, check="lanes", expected="three lanes", found="status 503", exchange=number)
+    run.judge(LANES, Verdict.FAIL, check="lanes", expected_text="three lanes", found_text="status 503", exchange=number)
     verdicts = {UNPAID: Verdict.FAIL, SHAPE: Verdict.FAIL, LANES: Verdict.FAIL, KEYS: Verdict.WARN}
-    return run.finish(verdicts | dict.fromkeys((PAID, SERVED, WELDED, OTHER), Verdict.INCONCLUSIVE))
+    return run.finish(verdicts | dict.fromkeys((PAID_ROW, SERVED_ROW, WELDED_ROW, OTHER_ROW), Verdict.INCONCLUSIVE))
 
 
 def ids(summary: Summary) -> list[list[str]]:
@@ -47,7 +54,7 @@ def ids(summary: Summary) -> list[list[str]]:
 def test_rows_of_one_cause_stand_together_the_first_first() -> None:
     """By one refusal, by the row that a reason names, and what breaks the run before what only stays open."""
     summary = summarise(one_cause_many_rows())
-    assert ids(summary) == [[UNPAID, SHAPE, PAID, SERVED, WELDED], [LANES], [OTHER], [KEYS]]
+    assert ids(summary) == [[UNPAID, SHAPE, PAID_ROW, SERVED_ROW, WELDED_ROW], [LANES], [OTHER_ROW], [KEYS]]
     texts = [cause.text for cause in summary.causes]
     assert texts[0] == "answered 401 unauthorized"
     assert texts[1] == "answered 503 unavailable"
@@ -58,10 +65,12 @@ def test_what_differs_from_row_to_row_is_no_cause_of_its_own() -> None:
     """Paths, lanes, numbers and tokens; other words are another cause."""
     run = RunBuilder((UNPAID, SHAPE, LANES, KEYS))
     reason = "a payment of {} for {} on {} was answered 404, not 200"
-    run.judge(UNPAID, Verdict.INCONCLUSIVE, expected=reason.format(100, "/pay/v1/a", "base"))
-    run.judge(SHAPE, Verdict.INCONCLUSIVE, expected=reason.format(20000, "/pay/v1/verify/b", "algorand"))
-    run.judge(LANES, Verdict.INCONCLUSIVE, expected=reason.format(1, "/x", "solana").replace("payment", "transfer"))
-    run.judge(KEYS, Verdict.INCONCLUSIVE, expected="unbound: bind [rail] scheme")
+    run.judge(UNPAID, Verdict.INCONCLUSIVE, expected_text=reason.format(100, "/pay/v1/a", "base"))
+    run.judge(SHAPE, Verdict.INCONCLUSIVE, expected_text=reason.format(20000, "/pay/v1/verify/b", "algorand"))
+    run.judge(
+        LANES, Verdict.INCONCLUSIVE, expected_text=reason.format(1, "/x", "solana").replace("payment", "transfer")
+    )
+    run.judge(KEYS, Verdict.INCONCLUSIVE, expected_text="unbound: bind [rail] scheme")
     verdicts = dict.fromkeys((UNPAID, SHAPE, LANES, KEYS), Verdict.INCONCLUSIVE)
     assert ids(summarise(run.finish(verdicts))) == [[UNPAID, SHAPE], [LANES], [KEYS]]
 
@@ -69,8 +78,8 @@ def test_what_differs_from_row_to_row_is_no_cause_of_its_own() -> None:
 def test_reasons_that_name_each_other_end() -> None:
     """Two rows that are open because of each other stand together."""
     run = RunBuilder((UNPAID, SHAPE))
-    for row, other in ((UNPAID, SHAPE), (SHAPE, UNPAID)):
-        run.judge(row, Verdict.INCONCLUSIVE, expected=f"open, as {other} is")
+    for row, other_row in ((UNPAID, SHAPE), (SHAPE, UNPAID)):
+        run.judge(row, Verdict.INCONCLUSIVE, expected_text=f"open, as {other_row} is")
     verdicts = dict.fromkeys((UNPAID, SHAPE), Verdict.INCONCLUSIVE)
     assert sorted(row for cause in ids(summarise(run.finish(verdicts))) for row in cause) == [UNPAID, SHAPE]
 
@@ -79,9 +88,11 @@ def test_the_json_report_carries_each_cause_and_reads_back() -> None:
     """The same words and place for all rows of one; a row that needs no attention has none."""
     summary = summarise(one_cause_many_rows())
     document = json.loads(formats.FORMATS["json"].render(one_cause_many_rows()))
-    told = {test["extra"]["requirement"]["id"]: test["extra"] for test in document["results"]["tests"]}
-    assert {told[row]["cause"] for row in (UNPAID, SHAPE, PAID, SERVED, WELDED)} == {"answered 401 unauthorized"}
-    assert [told[row]["cause_place"] for row in (UNPAID, LANES, OTHER, KEYS)] == [1, 2, 3, 4]
+    extras = {test["extra"]["requirement"]["id"]: test["extra"] for test in document["results"]["tests"]}
+    assert {extras[row]["cause"] for row in (UNPAID, SHAPE, PAID_ROW, SERVED_ROW, WELDED_ROW)} == {
+        "answered 401 unauthorized"
+    }
+    assert [extras[row]["cause_place"] for row in (UNPAID, LANES, OTHER_ROW, KEYS)] == [1, 2, 3, 4]
     assert json_report.read(document).causes == summary.causes
 
 
@@ -92,12 +103,12 @@ def test_the_console_tells_a_cause_once() -> None:
     output = out.getvalue()
     assert output.count("curl      ") == 3
     assert "5 requirements of one cause: answered 401 unauthorized" in output
-    assert f"undecided for this cause: {PAID}, {SERVED}, {WELDED}" in output
+    assert f"undecided for this cause: {PAID_ROW}, {SERVED_ROW}, {WELDED_ROW}" in output
     assert f"fail  {SHAPE}  " in output
     assert output.index(f"  {LANES}") < output.index("5 requirements of one cause")
     alone = output[output.index("Could not be decided\n") :]
-    assert OTHER in alone
-    assert PAID not in alone
+    assert OTHER_ROW in alone
+    assert PAID_ROW not in alone
 
 
 def test_page_and_markdown_tell_a_cause_above_its_rows() -> None:
@@ -108,18 +119,20 @@ def test_page_and_markdown_tell_a_cause_above_its_rows() -> None:
     ):
         text = formats.FORMATS[name].render(one_cause_many_rows()).decode().replace("\\", "")
         attention = text[text.index(heading) :]
-        places = [attention.index(row) for row in (UNPAID, SHAPE, PAID, SERVED, WELDED, LANES, OTHER, KEYS)]
+        places = [
+            attention.index(row) for row in (UNPAID, SHAPE, PAID_ROW, SERVED_ROW, WELDED_ROW, LANES, OTHER_ROW, KEYS)
+        ]
         assert places == sorted(places)
 
 
 def test_a_pass_bears_no_text_of_a_failure() -> None:
     """Neither a pass that was expected to fail nor what could not be shown beside a pass stands as a finding of it."""
     run = RunBuilder((UNPAID, SHAPE))
-    run.judge(UNPAID, Verdict.PASS, expected="an answer of 402", found="a text of its own")
-    run.judge(SHAPE, Verdict.PASS, expected="the body is JSON").judge(
-        SHAPE, Verdict.DOCUMENTED, expected="the node of Base cannot be made to show it"
+    run.judge(UNPAID, Verdict.PASS, expected_text="an answer of 402", found_text="a text of its own")
+    run.judge(SHAPE, Verdict.PASS, expected_text="the body is JSON").judge(
+        SHAPE, Verdict.DOCUMENTED, expected_text="the node of Base cannot be made to show it"
     )
-    events = run.finish({}, expected={UNPAID: "unexpected_pass"})
+    events = run.finish({}, known_states={UNPAID: "unexpected_pass"})
     for name in ("junit", "sarif", "markdown"):
         assert b"a text of its own" not in formats.FORMATS[name].render(events)
     page = formats.FORMATS["html"].render(events).decode()

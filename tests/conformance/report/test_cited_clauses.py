@@ -15,7 +15,7 @@ ROW = "GW-LINK-14"
 
 def render(kind: str) -> bytes:
     """Return the report of a run with one breach."""
-    events = RunBuilder([ROW]).judge(ROW, Verdict.FAIL, found="no zone").finish({ROW: Verdict.FAIL})
+    events = RunBuilder([ROW]).judge(ROW, Verdict.FAIL, found_text="no zone").finish({ROW: Verdict.FAIL})
     return formats.FORMATS[kind].render(events)
 
 

@@ -30,8 +30,8 @@ def test_a_failure_carries_what_repairs_it() -> None:
 def test_the_verdict_is_the_last_line() -> None:
     """After pages of failures the reader finds it where the terminal stopped, below what it rests on and the files."""
     out = io.StringIO()
-    written = [Path("out/events.ndjson.gz"), Path("out/index.html")]
-    show(summarise(every_verdict()), report_files=written, console=Terminal(out, width=200))
+    paths_written = [Path("out/events.ndjson.gz"), Path("out/index.html")]
+    show(summarise(every_verdict()), report_files=paths_written, console=Terminal(out, width=200))
     *before, last = out.getvalue().splitlines()
     assert last.startswith(f"Fault in the suite: {PASSED} of {JUDGED} judged requirements pass")
     assert before.index("What the verdict rests on") < before.index("  out/index.html")
@@ -42,15 +42,15 @@ def test_a_row_is_shown_by_one_case() -> None:
     """The first finding of a row stands for all, and the others are counted; `verbose` shows them."""
     run = RunBuilder(["RAIL-402-01"])
     for number in range(3):
-        run.judge("RAIL-402-01", Verdict.FAIL, found=f"case {number}")
+        run.judge("RAIL-402-01", Verdict.FAIL, found_text=f"case {number}")
     summary = summarise(run.finish({"RAIL-402-01": Verdict.FAIL}))
-    shown = []
+    shown_lines = []
     for verbose in (False, True):
         out = io.StringIO()
         show(summary, console=Terminal(out, width=200), verbose=verbose)
-        shown.append([number for number in range(3) if f"found     case {number}" in out.getvalue()])
+        shown_lines.append([number for number in range(3) if f"found     case {number}" in out.getvalue()])
         assert ("and 2 more findings for this requirement" in out.getvalue()) is not verbose
-    assert shown == [[0], [0, 1, 2]]
+    assert shown_lines == [[0], [0, 1, 2]]
 
 
 def test_rows_that_do_not_apply_are_counted_in_one_line() -> None:
@@ -69,7 +69,7 @@ def test_a_stale_entry_of_the_expected_failure_list_is_shown() -> None:
     """A row that passes against its entry fails the run, so the reader learns why."""
     out = io.StringIO()
     row = "RAIL-402-01"
-    events = RunBuilder([row]).finish({}, expected={row: "unexpected_pass"})
+    events = RunBuilder([row]).finish({}, known_states={row: "unexpected_pass"})
     show(summarise(events), console=Terminal(out, width=200))
     assert "on the expected-failure list, but it passes: remove the entry" in out.getvalue()
 

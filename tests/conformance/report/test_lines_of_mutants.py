@@ -29,18 +29,18 @@ A_DAY = 12
 
 def of_today() -> list[KillList]:
     """Return the mutants whose day it is: over some weeks, all."""
-    others = [one for name, one in LISTS.items() if name not in SAMPLE]
-    first = dt.datetime.now(dt.UTC).date().toordinal() * A_DAY % len(others)
-    return (others * 2)[first : first + A_DAY]
+    other_lists = [one for name, one in LISTS.items() if name not in SAMPLE]
+    first = dt.datetime.now(dt.UTC).date().toordinal() * A_DAY % len(other_lists)
+    return (other_lists * 2)[first : first + A_DAY]
 
 
 @pytest.mark.parametrize("mutant", SAMPLE)
 def test_what_a_report_prints_shows_the_breach_again(mutant: str, tmp_path: Path) -> None:
     """Each curl line gets the answer that was recorded, or there is a reason for none; each replay the same verdict."""
-    found = shown_again(LISTS[mutant], tmp_path)
-    assert found.faults == []
-    assert found.lines >= SAMPLE[mutant]
-    assert found.replays >= 1
+    shown_result = shown_again(LISTS[mutant], tmp_path)
+    assert shown_result.faults == []
+    assert shown_result.lines >= SAMPLE[mutant]
+    assert shown_result.replays >= 1
 
 
 @pytest.mark.slow

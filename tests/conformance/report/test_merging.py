@@ -25,8 +25,8 @@ def shard(part: str, rows: Sequence[str], verdicts: Mapping[str, Verdict], **opt
     run.exchange("nobody")
     for row in rows:
         number = run.exchange(f"check_{row}", answer=f'"{row}"')
-        run.judge(row, verdicts.get(row, Verdict.PASS), check=f"check_{row}", found=row, exchange=number)
-    return run.finish(verdicts, expected={ROWS[3]: "unexpected_pass"} if ROWS[3] in rows else {})
+        run.judge(row, verdicts.get(row, Verdict.PASS), check=f"check_{row}", found_text=row, exchange=number)
+    return run.finish(verdicts, known_states={ROWS[3]: "unexpected_pass"} if ROWS[3] in rows else {})
 
 
 def parts() -> dict[str, tuple[Event, ...]]:
@@ -48,8 +48,10 @@ def test_the_whole_has_each_row_as_its_part_judged_it() -> None:
         (ROWS[3], Verdict.PASS, "unexpected_pass"),
     ]
     assert (whole.exit_code, whole.exchange_count, "shard" in whole.options) == (Exit.FAILED, 7, False)
-    shown = {row.id: whole.exchanges[row.findings[0].exchange or 0] for row in whole.rows if row.needs_attention}
-    assert {row: exchange.response.body for row, exchange in shown.items() if exchange.response} == {
+    exchanges_shown = {
+        row.id: whole.exchanges[row.findings[0].exchange or 0] for row in whole.rows if row.needs_attention
+    }
+    assert {row: exchange.response.body for row, exchange in exchanges_shown.items() if exchange.response} == {
         row: f'"{row}"' for row in ROWS[1:]
     }
     assert whole.non_defaults == (("port", "1, 2, 3"),)
@@ -82,7 +84,7 @@ def test_an_interrupted_part_interrupts_the_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "says"),
+    ("changed_parts", "says"),
     [
         ({"b": None}, "of 3 parts these are missing: 2"),
         ({"b": None, "c": None}, "these are missing: 2, 3"),
@@ -96,19 +98,19 @@ def test_an_interrupted_part_interrupts_the_whole() -> None:
     ],
 )
 def test_what_is_not_the_parts_of_one_run_is_refused(
-    changed: Mapping[str, tuple[Event, ...] | None], says: str
+    changed_parts: Mapping[str, tuple[Event, ...] | None], says: str
 ) -> None:
     """Missing, doubled, of another run, or unfinished."""
-    given_members = {name: events for name, events in {**parts(), **changed}.items() if events is not None}
+    given_members = {name: events for name, events in {**parts(), **changed_parts}.items() if events is not None}
     with pytest.raises(MergeFault, match=says):
         merge_parts(given_members)
 
 
 def test_parts_of_another_seed_are_refused() -> None:
     """Each seed draws other inputs: their parts are no whole."""
-    begin, *rest = parts()["b"]
+    begin, *events_left = parts()["b"]
     with pytest.raises(MergeFault, match="of different runs: seed 7 and 8"):
-        merge_parts({**parts(), "b": ({**begin, "seed": 8}, *rest)})
+        merge_parts({**parts(), "b": ({**begin, "seed": 8}, *events_left)})
 
 
 def test_the_command_writes_the_whole_report(tmp_path: Path) -> None:

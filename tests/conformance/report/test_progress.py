@@ -139,44 +139,44 @@ def screen(columns: int) -> str:
         environment.pop(name, None)
     child = subprocess.Popen([sys.executable, "-c", SCREEN], stderr=theirs, env=environment)
     os.close(theirs)
-    written = b""
+    screen_bytes = b""
     try:
         while part := os.read(ours, 65536):
-            written += part
+            screen_bytes += part
     except OSError:
         # Linux says so that the other side closed its terminal.
         pass
     os.close(ours)
     assert child.wait() == 0
-    return written.decode()
+    return screen_bytes.decode()
 
 
 def test_on_a_terminal_of_44_columns_nothing_wraps() -> None:
     """Count, time left, and what is slow stand on two lines, and are taken away at the end."""
-    written = screen(44)
-    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r", "\n").split("\n")
-    assert all(columns(line) <= 44 for line in shown)
-    frame = [line.rstrip() for line in shown if " checks" in line or "transfer" in line][-2:]
+    screen_text = screen(44)
+    shown_lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen_text).replace("\r", "\n").split("\n")
+    assert all(columns(line) <= 44 for line in shown_lines)
+    frame = [line.rstrip() for line in shown_lines if " checks" in line or "transfer" in line][-2:]
     total = len([name for name in typical_seconds() if "[" not in name])
     # The spinner turns in front of the first line.
     assert re.fullmatch(rf"123 of {total} checks, (about \d+ (s|min)|a few seconds) left", frame[0][2:])
     assert frame[1] == "21 s transfer_of_something_else_in_the_sa…"
-    assert written.rstrip().endswith("\x1b[2K")
+    assert screen_text.rstrip().endswith("\x1b[2K")
 
 
 def test_the_time_left_follows_the_plan_and_the_runs_own_pace() -> None:
     """Checks that run side by side share the workers, those of a chain and those that run alone come after them."""
     typical = {"quick_one": 10.0, "slow_one": 10.0, "of_a_chain[base]": 5.0, "last": 5.0}
-    remaining = Remaining(CHECKS, 2, typical)
-    assert remaining.seconds(frozenset(), {}, 0.0) is None
+    remaining_time = Remaining(CHECKS, 2, typical)
+    assert remaining_time.seconds(frozenset(), {}, 0.0) is None
     # Of 20 s 5 are behind, and they took twice as long as elsewhere.
-    assert remaining.seconds(frozenset({"quick_one"}), {}, 10.0) == pytest.approx(30.0)
-    assert remaining.seconds(frozenset({"quick_one"}), {"slow_one": 5.0}, 10.0) == pytest.approx(10 * 12.5 / 7.5)
+    assert remaining_time.seconds(frozenset({"quick_one"}), {}, 10.0) == pytest.approx(30.0)
+    assert remaining_time.seconds(frozenset({"quick_one"}), {"slow_one": 5.0}, 10.0) == pytest.approx(10 * 12.5 / 7.5)
     # A check that hangs is never counted as done.
-    hangs = remaining.seconds(frozenset({"quick_one", "of_a_chain[base]", "last"}), {"slow_one": 900.0}, 900.0)
+    hangs = remaining_time.seconds(frozenset({"quick_one", "of_a_chain[base]", "last"}), {"slow_one": 900.0}, 900.0)
     assert hangs is not None
     assert hangs > 0
-    assert remaining.seconds(frozenset(typical), {}, 40.0) == 0
+    assert remaining_time.seconds(frozenset(typical), {}, 40.0) == 0
 
 
 @pytest.mark.parametrize(
@@ -191,15 +191,15 @@ def test_the_time_left_claims_no_more_than_an_estimate_can(seconds: float, words
 def test_the_recorded_seconds_are_of_checks_that_exist() -> None:
     """A check that was renamed has no time of its own any more; most have one."""
     names = {one.id for one in load_checks()}
-    known = {name.partition("[")[0] for name in typical_seconds()}
-    assert len(names & known) > 0.8 * len(names)
+    check_names = {name.partition("[")[0] for name in typical_seconds()}
+    assert len(names & check_names) > 0.8 * len(names)
 
 
 def test_a_check_that_runs_over_its_time_is_not_taken_to_be_nearly_done() -> None:
     """One that sends most of the requests runs on at a pace that the others, which are done, did not show."""
-    remaining = Remaining((("a", "together"), ("b", "together"), ("c", "together")), 2, {"a": 3, "b": 3, "c": 3})
+    remaining_time = Remaining((("a", "together"), ("b", "together"), ("c", "together")), 2, {"a": 3, "b": 3, "c": 3})
     result = frozenset({"a", "b"})
-    early, late = remaining.seconds(result, {"c": 2.0}, 5.0), remaining.seconds(result, {"c": 60.0}, 65.0)
+    early, late = remaining_time.seconds(result, {"c": 2.0}, 5.0), remaining_time.seconds(result, {"c": 60.0}, 65.0)
     assert early is not None
     assert early < 10
     assert late is not None
@@ -240,8 +240,8 @@ def test_no_schedule_breaks_the_display(
         assert lines[0]
         assert all(columns(line) <= width for line in lines)
     result = frozenset(check for kind, check, _ in moves if kind == "check.finished")
-    left = Remaining(plan, workers, typical).seconds(result, {}, now[0])
-    assert left is None or 0 <= left < math.inf
+    seconds_left = Remaining(plan, workers, typical).seconds(result, {}, now[0])
+    assert seconds_left is None or 0 <= seconds_left < math.inf
 
 
 def test_a_fault_of_the_display_turns_it_off_and_is_noted_once() -> None:

@@ -30,9 +30,11 @@ def quick_run(verdict: Verdict = Verdict.PASS) -> tuple[Event, ...]:
     run = RunBuilder(ROWS, quick=True)
     run.log.add("check.shortened", check="vectors", rows=[ROWS[0]], what="vectors of a kind", tried=3, of=40)
     run.log.add("check.shortened", check="vectors", rows=[ROWS[0]], what="vectors of a kind", tried=2, of=10)
-    run.judge(ROWS[0], verdict, check="vectors", expected="402").check("vectors")
-    run.judge(ROWS[1], Verdict.LEFT_OUT, check="clock", expected=REASON)
-    run.judge(ROWS[2], Verdict.PASS, check="vectors").judge(ROWS[2], Verdict.LEFT_OUT, check="clock", expected=REASON)
+    run.judge(ROWS[0], verdict, check="vectors", expected_text="402").check("vectors")
+    run.judge(ROWS[1], Verdict.LEFT_OUT, check="clock", expected_text=REASON)
+    run.judge(ROWS[2], Verdict.PASS, check="vectors").judge(
+        ROWS[2], Verdict.LEFT_OUT, check="clock", expected_text=REASON
+    )
     return run.finish({ROWS[0]: verdict, ROWS[1]: Verdict.LEFT_OUT})
 
 
@@ -48,9 +50,11 @@ def test_no_format_of_a_quick_look_says_that_anything_passed(name: str) -> None:
     """It found nothing in what it tried: that is no pass, in no words and in no colour."""
     text = render_all(quick_run())[name]
     # Names of CTRF, of our verdicts, and of what the page finds and paints by are no words of the report.
-    shown = re.sub(r'"(passed|pass)": \d+|"(rawStatus|verdict)": "pass"|(value|data-verdict)="pass"|v-pass', "", text)
-    shown = re.sub(r"<style>.*?</style>|<script>.*?</script>", "", shown, flags=re.DOTALL)
-    assert not re.search(r"\b(pass|passed|passing|conforms|conforming)\b", shown, re.IGNORECASE)
+    report_text = re.sub(
+        r'"(passed|pass)": \d+|"(rawStatus|verdict)": "pass"|(value|data-verdict)="pass"|v-pass', "", text
+    )
+    report_text = re.sub(r"<style>.*?</style>|<script>.*?</script>", "", report_text, flags=re.DOTALL)
+    assert not re.search(r"\b(pass|passed|passing|conforms|conforming)\b", report_text, re.IGNORECASE)
     assert "uick look" in text
 
 

@@ -42,12 +42,18 @@ def run_with(text: str) -> tuple[Event, ...]:
     run = RunBuilder(rows, target=text, non_defaults=[("rail.scheme", text)], options={"mutant": text})
     sent_members: dict[str, Any] = {"method": text, "url": text, "path": text, "headers": [[text, text]], "body": text}
     number = run.exchange("check", answer=text, **sent_members)
-    run.judge(rows[0], Verdict.FAIL, expected=text, found=text, hint=text, exchange=number, where={text: text})
-    run.judge(rows[1], Verdict.INCONCLUSIVE, expected=text, exchange=number)
-    run.judge(rows[2], Verdict.WARN, expected=text, found=text).judge(rows[3], Verdict.PASS, expected=text)
+    run.judge(
+        rows[0], Verdict.FAIL, expected_text=text, found_text=text, hint=text, exchange=number, where={text: text}
+    )
+    run.judge(rows[1], Verdict.INCONCLUSIVE, expected_text=text, exchange=number)
+    run.judge(rows[2], Verdict.WARN, expected_text=text, found_text=text).judge(
+        rows[3], Verdict.PASS, expected_text=text
+    )
     run.check("check", 0.1, "fault", text)
     run.log.add("note", check="check", text=text)
-    run.comparison(text).comparison(text, grade=None, missing=f"not there: {text}").comparison(text, verified=False)
+    run.comparison(text).comparison(text, grade=None, missing_reason=f"not there: {text}").comparison(
+        text, is_verified=False
+    )
     return run.finish({rows[0]: Verdict.FAIL, rows[1]: Verdict.INCONCLUSIVE, rows[2]: Verdict.WARN})
 
 
@@ -85,8 +91,8 @@ every_hostile = settings(deadline=None, max_examples=25, suppress_health_check=[
 @example("\ud800")
 def test_hostile_content_leaves_every_format_well_formed(name: str, text: str) -> None:
     """Whatever a target says, the file is UTF-8 without control characters that a reader's program would obey."""
-    shown = formats.FORMATS[name].render(run_with(text)).decode("utf-8")
-    assert re.search("[\x1b\x00\x07\u202e]", shown) is None
+    report_text = formats.FORMATS[name].render(run_with(text)).decode("utf-8")
+    assert re.search("[\x1b\x00\x07\u202e]", report_text) is None
 
 
 @every_hostile
@@ -121,10 +127,10 @@ def test_hostile_content_keeps_junit_readable(text: str) -> None:
 @given(TEXT)
 def test_hostile_content_prints_no_terminal_commands(text: str) -> None:
     """What a target sends never reaches the terminal as a command, nor as markup of the console library."""
-    shown = print_to_console(run_with(text))
-    assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown) is None
+    console_text = print_to_console(run_with(text))
+    assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", console_text) is None
     if text.startswith("[bold"):
-        assert "[bold red]not markup[/]" in shown
+        assert "[bold red]not markup[/]" in console_text
 
 
 @every_hostile
@@ -194,10 +200,10 @@ def test_huge_bodies_are_cut_and_say_so() -> None:
     """A body of megabytes does not make a report of megabytes."""
     events = run_with("y" * 3_000_000)
     kinds = ("html", "junit", "markdown", "sarif", "badge")
-    shown = {name: formats.FORMATS[name].render(events) for name in kinds}
-    assert {name: len(one) for name, one in shown.items() if len(one) >= 300_000} == {}
+    reports = {name: formats.FORMATS[name].render(events) for name in kinds}
+    assert {name: len(one) for name, one in reports.items() if len(one) >= 300_000} == {}
     assert len(print_to_console(events)) < 100_000
-    assert b"more characters)" in shown["html"]
+    assert b"more characters)" in reports["html"]
 
 
 def test_json_counts_add_up_and_verdicts_stand_beside_statuses() -> None:
@@ -206,8 +212,8 @@ def test_json_counts_add_up_and_verdicts_stand_beside_statuses() -> None:
     counts = results["summary"]
     assert counts["tests"] == len(VERDICTS)
     assert sum(counts[name] for name in ("passed", "failed", "skipped", "pending", "other")) == counts["tests"]
-    skipped = COUNTS[Verdict.NOT_APPLICABLE] + COUNTS[Verdict.DOCUMENTED]
-    assert (counts["passed"], counts["failed"], counts["skipped"], counts["other"]) == (PASSED, 3, skipped, 2)
+    skipped_count = COUNTS[Verdict.NOT_APPLICABLE] + COUNTS[Verdict.DOCUMENTED]
+    assert (counts["passed"], counts["failed"], counts["skipped"], counts["other"]) == (PASSED, 3, skipped_count, 2)
     assert counts["extra"]["verdicts"]["inconclusive"] == 1
     assert counts["extra"]["exit_code"] == 4
     assert {test["rawStatus"] for test in results["tests"]} == {verdict.value for verdict in Verdict} - {"left_out"}
@@ -239,28 +245,28 @@ def test_the_schema_refuses_a_report_that_lacks_its_counts() -> None:
 def test_junit_says_each_verdict_in_its_own_words() -> None:
     """Failures fail, faults and undecided rows are errors, absent and documented rows are skipped, warnings pass."""
     suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(every_verdict()))
-    found = {case.name.partition(" ")[0]: case for suite in suites for case in suite}
-    assert isinstance(found["RAIL-402-01"].result[0], Failure)
-    assert "Answer 402 before the service runs." in found["RAIL-402-01"].result[0].text
-    assert isinstance(found["RAIL-WELD-03"].result[0], Error)
-    assert found["RAIL-WELD-02"].result[0].type == "inconclusive"
-    assert isinstance(found["RAIL-A2A-01"].result[0], Skipped)
-    assert isinstance(found["GW-DOC-01"].result[0], Skipped)
-    assert found["RAIL-402-07"].result == []
-    assert "lower case" in str(found["RAIL-402-07"].system_out)
+    cases = {case.name.partition(" ")[0]: case for suite in suites for case in suite}
+    assert isinstance(cases["RAIL-402-01"].result[0], Failure)
+    assert "Answer 402 before the service runs." in cases["RAIL-402-01"].result[0].text
+    assert isinstance(cases["RAIL-WELD-03"].result[0], Error)
+    assert cases["RAIL-WELD-02"].result[0].type == "inconclusive"
+    assert isinstance(cases["RAIL-A2A-01"].result[0], Skipped)
+    assert isinstance(cases["GW-DOC-01"].result[0], Skipped)
+    assert cases["RAIL-402-07"].result == []
+    assert "lower case" in str(cases["RAIL-402-07"].system_out)
     assert (suites.tests, suites.failures, suites.errors) == (len(VERDICTS), 2, 2)
-    skipped = COUNTS[Verdict.NOT_APPLICABLE] + COUNTS[Verdict.DOCUMENTED]
-    assert sum(suite.skipped for suite in suites) == skipped
+    skipped_count = COUNTS[Verdict.NOT_APPLICABLE] + COUNTS[Verdict.DOCUMENTED]
+    assert sum(suite.skipped for suite in suites) == skipped_count
 
 
 def test_junit_tells_a_warning_in_the_output_of_its_case() -> None:
     """A case that warns passes, its output begins with WARNING, and its suite counts it."""
     suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(every_verdict()))
-    warned = {case.name.split()[0]: case.system_out for suite in suites for case in suite if case.system_out}
-    assert [(row, text.partition(":")[0]) for row, text in warned.items()] == [("RAIL-402-07", "WARNING")]
+    warnings = {case.name.split()[0]: case.system_out for suite in suites for case in suite if case.system_out}
+    assert [(row, text.partition(":")[0]) for row, text in warnings.items()] == [("RAIL-402-07", "WARNING")]
     (suite,) = (one for one in suites if one.name == "weldproof.RAIL-402")
-    told = suite.properties()  # type: ignore[no-untyped-call]
-    assert {one.name: one.value for one in told}["warnings"] == "1"
+    properties = suite.properties()  # type: ignore[no-untyped-call]
+    assert {one.name: one.value for one in properties}["warnings"] == "1"
 
 
 BREACH = "expected not served; found 200"
@@ -291,8 +297,8 @@ def test_junit_has_the_elements_of_its_schema_and_no_others(text: str) -> None:
     for events in (run_with(text), every_verdict(), fine):
         root = ET.fromstring(formats.FORMATS["junit"].render(events))  # noqa: S314 - our own text
         for element in root.iter():
-            required, further, children = JUNIT[element.tag]
-            assert required <= set(element.keys()) <= required | further, element.tag
+            required_attributes, further, children = JUNIT[element.tag]
+            assert required_attributes <= set(element.keys()) <= required_attributes | further, element.tag
             places = [children.index(child.tag) for child in element]
             assert places == sorted(places)
             numbers = [element.get(name, "0") for name in ("tests", "failures", "errors", "skipped")]
@@ -304,8 +310,10 @@ def test_junit_has_the_elements_of_its_schema_and_no_others(text: str) -> None:
 def test_the_headline_of_a_failure_names_what_was_expected_and_what_was_found() -> None:
     """JUnit, SARIF, JSON and the console: the expectation alone ("not served") would read as its opposite."""
     rows = ["RAIL-WELD-02", "RAIL-402-01"]
-    run = RunBuilder(rows).judge("RAIL-WELD-02", Verdict.FAIL, check="weld", expected="not served", found="200")
-    run.judge("RAIL-402-01", Verdict.WARN, check="weld", expected="fresh tokens", found="one token twice")
+    run = RunBuilder(rows).judge(
+        "RAIL-WELD-02", Verdict.FAIL, check="weld", expected_text="not served", found_text="200"
+    )
+    run.judge("RAIL-402-01", Verdict.WARN, check="weld", expected_text="fresh tokens", found_text="one token twice")
     events = run.finish({rows[0]: Verdict.FAIL, rows[1]: Verdict.WARN})
     suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(events))
     assert [case.result[0].message for suite in suites for case in suite if case.result] == [BREACH]
@@ -319,8 +327,8 @@ def test_the_headline_of_a_failure_names_what_was_expected_and_what_was_found() 
 def test_a_known_breach_says_both_that_it_is_known_and_what_it_is() -> None:
     """The expected-failure list does not hide the headline."""
     run = RunBuilder(["RAIL-WELD-02"])
-    run.judge("RAIL-WELD-02", Verdict.FAIL, check="weld", expected="not served", found="200")
-    events = run.finish({"RAIL-WELD-02": Verdict.FAIL}, expected={"RAIL-WELD-02": "expected"})
+    run.judge("RAIL-WELD-02", Verdict.FAIL, check="weld", expected_text="not served", found_text="200")
+    events = run.finish({"RAIL-WELD-02": Verdict.FAIL}, known_states={"RAIL-WELD-02": "expected"})
     (case,) = (case for suite in JUnitXml.fromstring(formats.FORMATS["junit"].render(events)) for case in suite)
     assert case.result[0].message == f"on the expected-failure list, so it does not fail the run: {BREACH}"
 
@@ -335,17 +343,17 @@ def test_junit_root_takes_as_long_as_the_run() -> None:
 def test_junit_counts_all_suites_and_says_when() -> None:
     """The root carries the sums that CI systems show, and each suite the run's begin in UTC."""
     suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(every_verdict()))
-    listed = list(suites)
+    suite_list = list(suites)
     for name in ("tests", "failures", "errors"):
-        assert getattr(suites, name) == sum(getattr(one, name) for one in listed) > 0
-    assert {one.timestamp for one in listed} == {"2025-10-09T08:53:20"}
+        assert getattr(suites, name) == sum(getattr(one, name) for one in suite_list) > 0
+    assert {one.timestamp for one in suite_list} == {"2025-10-09T08:53:20"}
 
 
 def test_junit_skips_a_known_breach_and_fails_a_stale_entry() -> None:
     """The expected-failure list shows in JUnit as it does in the exit code."""
     rows = ["RAIL-402-01", "RAIL-402-02"]
-    known = {rows[0]: "expected", rows[1]: "unexpected_pass"}
-    events = RunBuilder(rows).finish({rows[0]: Verdict.FAIL}, expected=known)
+    known_states = {rows[0]: "expected", rows[1]: "unexpected_pass"}
+    events = RunBuilder(rows).finish({rows[0]: Verdict.FAIL}, known_states=known_states)
     suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(events))
     assert [type(case.result[0]) for suite in suites for case in suite] == [Skipped, Failure]
 
@@ -353,8 +361,8 @@ def test_junit_skips_a_known_breach_and_fails_a_stale_entry() -> None:
 def test_json_counts_a_known_breach_as_other_and_a_stale_entry_as_failed() -> None:
     """The statuses of the JSON report agree with the exit code."""
     rows = ["RAIL-402-01", "RAIL-402-02", "RAIL-402-03"]
-    known = {rows[0]: "expected", rows[1]: "unexpected_pass", rows[2]: "expired"}
-    events = RunBuilder(rows).finish({rows[0]: Verdict.FAIL, rows[2]: Verdict.WARN}, expected=known)
+    known_states = {rows[0]: "expected", rows[1]: "unexpected_pass", rows[2]: "expired"}
+    events = RunBuilder(rows).finish({rows[0]: Verdict.FAIL, rows[2]: Verdict.WARN}, known_states=known_states)
     results = json.loads(json_report.render(events))["results"]
     assert [test["status"] for test in results["tests"]] == ["other", "failed", "failed"]
     assert [test["rawStatus"] for test in results["tests"]] == ["fail", "pass", "warn"]
@@ -364,8 +372,8 @@ def test_json_counts_a_known_breach_as_other_and_a_stale_entry_as_failed() -> No
 def test_sarif_points_each_breach_at_its_rule() -> None:
     """A result names its rule by id and index, and a known breach is suppressed."""
     rows = ["RAIL-402-01", "RAIL-402-07", "RAIL-402-02"]
-    run = RunBuilder(rows).judge(rows[0], Verdict.FAIL, found="200").judge(rows[1], Verdict.WARN, found="x")
-    events = run.finish({rows[0]: Verdict.FAIL, rows[1]: Verdict.WARN}, expected={rows[0]: "expected"})
+    run = RunBuilder(rows).judge(rows[0], Verdict.FAIL, found_text="200").judge(rows[1], Verdict.WARN, found_text="x")
+    events = run.finish({rows[0]: Verdict.FAIL, rows[1]: Verdict.WARN}, known_states={rows[0]: "expected"})
     sarif = json.loads(formats.FORMATS["sarif"].render(events))["runs"][0]
     rules = [rule["id"] for rule in sarif["tool"]["driver"]["rules"]]
     results = {result["ruleId"]: result for result in sarif["results"]}
@@ -377,6 +385,6 @@ def test_sarif_points_each_breach_at_its_rule() -> None:
 
 def test_write_makes_the_folder_and_names_each_file_once(tmp_path: Path) -> None:
     """Formats asked for twice are written once, under their published names."""
-    written = formats.write(every_verdict(), tmp_path / "deep" / "er", ["json", "html", "json"])
-    assert [path.name for path in written] == ["report.json", "index.html"]
-    assert all(path.stat().st_size for path in written)
+    paths_written = formats.write(every_verdict(), tmp_path / "deep" / "er", ["json", "html", "json"])
+    assert [path.name for path in paths_written] == ["report.json", "index.html"]
+    assert all(path.stat().st_size for path in paths_written)

@@ -49,9 +49,9 @@ def test_the_slowest_check_comes_first() -> None:
 def test_a_known_breach_does_not_break_the_run_and_a_stale_one_does() -> None:
     """The expected-failure list excuses a breach; an entry that passes or has lapsed fails the run."""
     rows = ["RAIL-402-01", "RAIL-402-02", "RAIL-402-03"]
-    expected = {"RAIL-402-01": "expected", "RAIL-402-02": "unexpected_pass", "RAIL-402-03": "expired"}
+    expected_states = {"RAIL-402-01": "expected", "RAIL-402-02": "unexpected_pass", "RAIL-402-03": "expired"}
     run = RunBuilder(rows)
-    summary = summarise(run.finish({rows[0]: Verdict.FAIL, rows[2]: Verdict.FAIL}, expected=expected))
+    summary = summarise(run.finish({rows[0]: Verdict.FAIL, rows[2]: Verdict.FAIL}, known_states=expected_states))
     assert {row.id: summary.breaks(row) for row in summary.rows} == dict(zip(rows, (False, True, True), strict=True))
     assert headline(summary) == "Failed"
 
@@ -104,12 +104,12 @@ def test_a_row_of_another_version_is_shown_as_unknown() -> None:
 
 def test_a_target_that_never_answered_is_named() -> None:
     """The sentence asks what a reader should look at first; one answer among many is enough to leave it out."""
-    for statuses, told in (((None, None), True), ((None, 404), False), ((), False)):
+    for statuses, is_told in (((None, None), True), ((None, 404), False), ((), False)):
         run = RunBuilder(("RAIL-KEY-01",))
         for status in statuses:
             run.exchange("keys_are_published", status=status)
         text = sentence(summarise(run.finish({"RAIL-KEY-01": Verdict.INCONCLUSIVE})))
-        assert ("Nothing at http://127.0.0.1:8402 gave an answer: connection refused." in text) is told
+        assert ("Nothing at http://127.0.0.1:8402 gave an answer: connection refused." in text) is is_told
 
 
 def test_an_exchange_that_was_broken_off_is_no_address_that_never_answered() -> None:
@@ -124,28 +124,30 @@ def test_an_exchange_that_was_broken_off_is_no_address_that_never_answered() -> 
 
 def test_a_target_that_could_have_been_anybody_is_told_in_the_first_sentence() -> None:
     """The unchecked certificate is in the sentence that every format has."""
-    for value, told in ((True, True), (False, False)):
+    for value, is_told in ((True, True), (False, False)):
         run = RunBuilder(("RAIL-KEY-01",), non_defaults=[("tls.insecure", value)])
-        assert ("certificates were not checked" in sentence(summarise(run.finish({})))) is told
+        assert ("certificates were not checked" in sentence(summarise(run.finish({})))) is is_told
 
 
 def test_what_was_not_shown_of_a_pass_is_told_with_its_reason() -> None:
     """The reason names what would show it, such as a key to bind."""
     row = "RAIL-402-01"
     run = RunBuilder((row,)).judge(row, Verdict.PASS)
-    run.judge(row, Verdict.DOCUMENTED, expected="none of its optional members was tried; bind [rail.other_bodies] x")
-    told = rests_on(summarise(run.finish({})))
-    assert f"Not shown of {row}: none of its optional members was tried; bind [rail.other_bodies] x." in told
+    run.judge(
+        row, Verdict.DOCUMENTED, expected_text="none of its optional members was tried; bind [rail.other_bodies] x"
+    )
+    reasons = rests_on(summarise(run.finish({})))
+    assert f"Not shown of {row}: none of its optional members was tried; bind [rail.other_bodies] x." in reasons
 
 
 def test_what_was_not_tried_is_told_beside_a_pass() -> None:
     """A row may pass by other checks, whatever one of them could not try."""
     row = "RAIL-WELD-11"
-    untried = "what a restart of the rail forgets (bind [surfaces.rail] restart)"
+    untried_part = "what a restart of the rail forgets (bind [surfaces.rail] restart)"
     run = RunBuilder((row,)).judge(row, Verdict.PASS)
-    run.judge(row, Verdict.NOT_APPLICABLE, where={"not_tried": untried})
-    told = rests_on(summarise(run.finish({})))
-    assert f"Not tried: {untried}." in told
+    run.judge(row, Verdict.NOT_APPLICABLE, where={"not_tried": untried_part})
+    reasons = rests_on(summarise(run.finish({})))
+    assert f"Not tried: {untried_part}." in reasons
     assert not [line for line in rests_on(summarise(every_verdict())) if line.startswith("Not tried")]
 
 

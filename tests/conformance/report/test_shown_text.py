@@ -13,10 +13,10 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
 @given(ANY_TEXT)
 def test_visible_text_is_utf_8_and_xml(text: str) -> None:
     """No lone surrogate and no character that XML 1.0 forbids is left; nothing is dropped silently."""
-    shown = visible(text)
-    assert shown.encode("utf-8").decode("utf-8") == shown
-    assert all(c in "\t\n" or (" " <= c < "\ufffe" and c != "\x7f") or c >= "\U00010000" for c in shown)
-    assert len(shown) >= len(text)
+    visible_text = visible(text)
+    assert visible_text.encode("utf-8").decode("utf-8") == visible_text
+    assert all(c in "\t\n" or (" " <= c < "\ufffe" and c != "\x7f") or c >= "\U00010000" for c in visible_text)
+    assert len(visible_text) >= len(text)
 
 
 def test_ordinary_text_is_left_alone() -> None:

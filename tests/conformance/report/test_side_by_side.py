@@ -83,12 +83,12 @@ def test_the_json_report_carries_comparisons_by_its_schema() -> None:
     document = json.loads(render("json", a_run()))
     validator = jsonschema_rs.validator_for(dict(json_report.schema()))
     validator.validate(document)
-    (found,) = document["results"]["extra"]["comparisons"]
-    assert (found["call"], found["lane"], found["grade"]) == ("POST /here", "algorand", "matters")
-    assert found["right"]["verified"] is True
-    assert found["claims"][0]["why"] == "because here"
+    (comparison,) = document["results"]["extra"]["comparisons"]
+    assert (comparison["call"], comparison["lane"], comparison["grade"]) == ("POST /here", "algorand", "matters")
+    assert comparison["right"]["verified"] is True
+    assert comparison["claims"][0]["why"] == "because here"
     assert json_report.document(json_report.read(document)) == document
-    found["more"] = 1
+    comparison["more"] = 1
     assert not validator.is_valid(document)
 
 
@@ -111,8 +111,8 @@ def test_a_run_against_one_target_has_no_such_section() -> None:
 def test_comparisons_stand_by_call_and_lane_whatever_came_first() -> None:
     """Lanes are compared at the same time; reports have them in one order."""
     first = RunBuilder([ROW]).comparison("a").comparison("b").finish({})
-    other = RunBuilder([ROW]).comparison("b").comparison("a").finish({})
-    calls = [[one.call for one in summarise(events).comparisons] for events in (first, other)]
+    other_events = RunBuilder([ROW]).comparison("b").comparison("a").finish({})
+    calls = [[one.call for one in summarise(events).comparisons] for events in (first, other_events)]
     assert calls == [["POST /a", "POST /b"]] * 2
 
 

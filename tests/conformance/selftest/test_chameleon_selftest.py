@@ -43,7 +43,7 @@ def test_an_excuse_is_for_undecided_rows_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("by_seed", "varied"),
+    ("by_seed", "is_varied"),
     [
         ({0: ("a",), 1: ("b",)}, True),
         ({0: ("a",), 1: ("a",)}, False),
@@ -53,10 +53,10 @@ def test_an_excuse_is_for_undecided_rows_only() -> None:
     ],
 )
 def test_a_point_varied_when_two_runs_showed_different_values(
-    by_seed: dict[int, tuple[str, ...]], varied: bool
+    by_seed: dict[int, tuple[str, ...]], is_varied: bool
 ) -> None:
     """A run that shows nothing of a point is no value of it."""
-    assert Sighting("rail.scheme", by_seed).has_varied is varied
+    assert Sighting("rail.scheme", by_seed).has_varied is is_varied
 
 
 def test_lanes_turn_with_the_seed() -> None:
@@ -74,12 +74,12 @@ def exchange(
 ) -> dict[str, Any]:
     """Return an exchange's event with a rail."""
     request = {"method": method, "url": "http://rail.test" + path, "path": path, "headers": [], "body": "{}"}
-    told = [[name, value] for name, value in (headers or {}).items()]
+    header_list = [[name, value] for name, value in (headers or {}).items()]
     return {
         "event": "exchange",
         "check": "x",
         "request": request,
-        "response": {"status": status, "headers": told, "body": body},
+        "response": {"status": status, "headers": header_list, "body": body},
     }
 
 
@@ -105,10 +105,10 @@ def test_values_are_read_off_the_wire() -> None:
 
 
 def at_a_hub(
-    path: str, status: int, body: str, *, sent: str = "{}", method: str = "GET", host: str = "hub.test"
+    path: str, status: int, body: str, *, request_body: str = "{}", method: str = "GET", host: str = "hub.test"
 ) -> dict[str, Any]:
     """Return an exchange's event with a control plane."""
-    request = {"method": method, "url": f"http://{host}{path}", "path": path, "headers": [], "body": sent}
+    request = {"method": method, "url": f"http://{host}{path}", "path": path, "headers": [], "body": request_body}
     response = {"status": status, "headers": [["ETag", 'W/"a"']], "body": body}
     return {"event": "exchange", "check": "x", "request": request, "response": response}
 
@@ -127,9 +127,9 @@ def test_values_of_the_control_plane_are_read_off_the_wire() -> None:
                 "/v1/audit", 200, f'{{"audit":{{"records":[{later},{entry % ("A" * 64)}]}}}}', host="$HUB_ADDRESS"
             ),
             at_a_hub("/v1/issuers/did%3Aweb%3A$UNKNOWN_HOST", 410, '{"error":{"code":410}}', method="DELETE"),
-            at_a_hub("/v1/services", 202, '{"registered":"a"}', sent='{"url":"x","name":"y"}', method="POST"),
+            at_a_hub("/v1/services", 202, '{"registered":"a"}', request_body='{"url":"x","name":"y"}', method="POST"),
             at_a_hub("/v1/issuer-pks", 200, "{}"),
-            at_a_hub("/check", 200, '{"outcome":{"accepted":true}}', sent='{"presented":{}}', method="POST")
+            at_a_hub("/check", 200, '{"outcome":{"accepted":true}}', request_body='{"presented":{}}', method="POST")
             | {
                 "request": {
                     **at_a_hub("/check", 200, "", method="POST", host="$ADDON_ADDRESS")["request"],
@@ -178,10 +178,10 @@ def test_a_hub_that_the_suite_plays_is_no_destination_of_events() -> None:
 
 
 def at_the_agent(
-    path: str, body: str, *, sent: str = "{}", method: str = "POST", status: int = 200, host: str = "agent.test"
+    path: str, body: str, *, request_body: str = "{}", method: str = "POST", status: int = 200, host: str = "agent.test"
 ) -> dict[str, Any]:
     """Return an exchange's event with an agent."""
-    request = {"method": method, "url": f"http://{host}{path}", "path": path, "headers": [], "body": sent}
+    request = {"method": method, "url": f"http://{host}{path}", "path": path, "headers": [], "body": request_body}
     response = {"status": status, "headers": [], "body": body}
     return {"event": "exchange", "check": "x", "request": request, "response": response}
 
@@ -192,13 +192,17 @@ def test_values_of_the_agent_are_read_off_the_wire() -> None:
         "event": "run.started",
         "target": {"surfaces": {"rail": "http://rail.test", "agent": "http://agent.test"}},
     }
-    verified = at_the_agent("/verify/rfc9421", '{"outcome":"fail","report":{"errors":["x"]}}', sent='{"verb":"GET"}')
-    offline = at_the_agent("/verify/rfc9421", '{"verified":true,"errors":[]}', sent='{"url":"u"}', host="offline.test")
-    refused = at_the_agent("/health", '{"title":"no","type":"about:blank"}', status=405)
-    nested = at_the_agent("/verify/rfc9421/sign", "[" * 100_000, sent="[" * 100_000, status=422)
+    verify_values = at_the_agent(
+        "/verify/rfc9421", '{"outcome":"fail","report":{"errors":["x"]}}', request_body='{"verb":"GET"}'
+    )
+    offline = at_the_agent(
+        "/verify/rfc9421", '{"verified":true,"errors":[]}', request_body='{"url":"u"}', host="offline.test"
+    )
+    refusal_values = at_the_agent("/health", '{"title":"no","type":"about:blank"}', status=405)
+    nested_values = at_the_agent("/verify/rfc9421/sign", "[" * 100_000, request_body="[" * 100_000, status=422)
     health = at_the_agent("/health", "{}", method="GET")
-    called = at_the_agent("/a2a", '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":""}}')
-    exchanges = observe_run([events, verified, offline, refused, nested, health, called])
+    call_values = at_the_agent("/a2a", '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":""}}')
+    exchanges = observe_run([events, verify_values, offline, refusal_values, nested_values, health, call_values])
     assert exchanges["agent.validity"] == ("outcome: fail", "verified")
     assert exchanges["agent.errors"] == ("errors", "report.errors")
     assert exchanges["agent.request"] == ("a URL", "other", "verb")
@@ -213,11 +217,11 @@ def test_values_of_tasks_are_read_off_the_wire() -> None:
     events = {"event": "run.started", "target": {"surfaces": {"rail": "http://rail.test"}}}
     metadata = '{"x402.payment.status":"payment-required","x402.payment.required":{"accepts":[]}}'
     task = f'{{"id":"12","contextId":"c","status":{{"state":"a2a-x402"}},"metadata":{metadata}}}'
-    sent = '{"params":{"message":{"parts":[{"kind":"data","data":{"order":{}}}]}}}'
-    ordered = at_the_agent(
-        "/a2a", f'{{"jsonrpc":"2.0","id":1,"result":{{"task":{task}}}}}', sent=sent, host="rail.test"
+    order_body = '{"params":{"message":{"parts":[{"kind":"data","data":{"order":{}}}]}}}'
+    order_values = at_the_agent(
+        "/a2a", f'{{"jsonrpc":"2.0","id":1,"result":{{"task":{task}}}}}', request_body=order_body, host="rail.test"
     )
-    exchanges = observe_run([events, ordered])
+    exchanges = observe_run([events, order_values])
     assert exchanges["rail.a2a-order"] == ("order",)
     assert exchanges["rail.a2a-state"] == ("a2a-x402, with metadata",)
     assert exchanges["rail.a2a-terms"] == ("the task's",)
@@ -230,18 +234,18 @@ def test_values_of_tasks_are_read_off_the_wire() -> None:
 async def test_a_look_of_the_agent_is_sound(tmp_path: Path) -> None:
     """An agent in the look of a seed, with names of its own, fails no row about its answers."""
     rows = load().select(["AGENT-VERIFY-01", "AGENT-VERIFY-06", "AGENT-SIGN", "AGENT-CARD", "AGENT-OAS", "AGENT-A2A"])
-    one = await run_trial(3, rows, lanes=("algorand",), logs=tmp_path)
-    assert one.differences == []
-    assert one.values["agent.request"] != ()
-    assert one.values["agent.openapi-path"] == (one.drawn["agent.openapi-path"],)
+    trial = await run_trial(3, rows, lanes=("algorand",), logs=tmp_path)
+    assert trial.differences == []
+    assert trial.values["agent.request"] != ()
+    assert trial.values["agent.openapi-path"] == (trial.drawn["agent.openapi-path"],)
 
 
 async def test_a_look_of_the_rail_is_sound_in_what_it_publishes(tmp_path: Path) -> None:
     """A stack in the look of a seed comes up with a profile that fits it, and no row about documents or keys fails."""
     rows = load().select(["RAIL-DISC", "RAIL-KEY", "RAIL-402-01", "RAIL-SVC-05"])
-    one = await run_trial(3, rows, lanes=("algorand",), logs=tmp_path)
-    assert one.differences == []
-    assert one.lane == "algorand"
-    assert "target.service_word" in one.told
-    assert one.values["rail.paths"] != ()
+    trial = await run_trial(3, rows, lanes=("algorand",), logs=tmp_path)
+    assert trial.differences == []
+    assert trial.lane == "algorand"
+    assert "target.service_word" in trial.told
+    assert trial.values["rail.paths"] != ()
     assert (tmp_path / "3.ndjson.gz").exists()

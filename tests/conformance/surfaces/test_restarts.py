@@ -99,15 +99,15 @@ async def test_a_command_that_fails_at_once_is_run_once(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All checks that were ready at the same time are notified, though nothing took any time."""
-    restarts, called = Restarts(tmp_path, url, ""), []
+    restarts, calls = Restarts(tmp_path, url, ""), []
 
     async def fails(words: Sequence[str], url: str, client: object, names: object) -> None:
         del words, client, names
-        called.append(url)
+        calls.append(url)
         restarts.done.write_text("")
         raise Inconclusive("cannot be run")
 
     monkeypatch.setattr("conformance.surfaces.restarts.restart", fails)
     await restarts.run(restarts.check("quick", steps=1), restarts.check("slow", steps=200))
-    assert called == [f"{url}/"]
+    assert calls == [f"{url}/"]
     assert restarts.faults == ["cannot be run"] * 2

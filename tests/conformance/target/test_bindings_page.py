@@ -20,8 +20,8 @@ def test_the_page_is_what_the_models_say() -> None:
 
 def test_every_key_is_explained() -> None:
     """No key stands in the source alone."""
-    lacking = {one.__name__: set(one.model_fields) - set(meanings(one)) for one in tables()}
-    assert not any(lacking.values()), lacking
+    missing_meanings = {one.__name__: set(one.model_fields) - set(meanings(one)) for one in tables()}
+    assert not any(missing_meanings.values()), missing_meanings
 
 
 def test_what_outsiders_had_to_find_in_the_source_is_there() -> None:

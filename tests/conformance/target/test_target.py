@@ -173,8 +173,8 @@ def test_a_gateway_is_described_with_its_tenants() -> None:
 def test_a_lane_without_a_node_of_its_own_pays_checkouts_on_the_rails() -> None:
     """Checkout payments go to the gateway's node of a lane, else to the one that the rail is paid on."""
     chains = parse(GATEWAY).gateway_chains
-    found = {lane: table.network for lane in LANES if (table := chains.of(lane)) is not None}
-    assert found == {"base": "base_sepolia", "solana": "solana_mainnet"}
+    networks = {lane: table.network for lane in LANES if (table := chains.of(lane)) is not None}
+    assert networks == {"base": "base_sepolia", "solana": "solana_mainnet"}
 
 
 def test_a_networks_spelling_is_told_or_open() -> None:
@@ -202,8 +202,8 @@ def test_shared_rows_come_with_any_surface() -> None:
 def test_networks_are_written_in_events_as_the_reference_does_unless_bound() -> None:
     """The reference names Base and Solana as CAIP-2 does; elsewhere the spelling is open until the profile binds it."""
     ours = parse('[target]\ndefaults = "reference"\n')
-    told = [ours.network_event(key) for key in ("algorand_testnet", "base_sepolia", "no_such")]
-    assert told == ["algorand:testnet", "eip155:84532", None]
+    network_events = [ours.network_event(key) for key in ("algorand_testnet", "base_sepolia", "no_such")]
+    assert network_events == ["algorand:testnet", "eip155:84532", None]
     theirs = parse('[networks.base_sepolia]\nevent = "base:sepolia"\n')
     assert (theirs.network_event("base_sepolia"), theirs.network_event("algorand_testnet")) == ("base:sepolia", None)
 
@@ -256,9 +256,9 @@ def test_paths_are_relative_to_the_folder_of_the_profile(tmp_path: Path, monkeyp
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     profile = load(folder / "weldproof.toml")
-    found = list(paths_in(profile))
-    assert {one.parent for one in found} == {folder / "sub"}
-    assert len(found) == PATHS.count("sub/")
+    paths_found = list(paths_in(profile))
+    assert {one.parent for one in paths_found} == {folder / "sub"}
+    assert len(paths_found) == PATHS.count("sub/")
     (folder / "sub").mkdir()
     (folder / "sub" / "token").write_text("a-token", "utf-8")
     assert profile.hub.token is not None
@@ -316,29 +316,29 @@ def test_an_asset_belongs_to_a_private_network_alone(text: str, reason: str) -> 
         parse(text)
 
 
-CLAIMED = '[claims]\nspecification = "1"\nsurfaces = ["rail", "gateway"]\noptions = ["rail.a2a"]\n'
+CLAIMED_PROFILE = '[claims]\nspecification = "1"\nsurfaces = ["rail", "gateway"]\noptions = ["rail.a2a"]\n'
 
 
 def test_who_claims_the_specification_claims_its_options_and_bindings() -> None:
     """The options of the claimed surfaces, next to those that are named. A2A is an option of the specification."""
-    claimed = parse(CLAIMED)
-    assert claimed.claims.options == ("rail.a2a", *IMPLIED_OPTIONS["rail"], *IMPLIED_OPTIONS["gateway"])
-    assert claimed.is_reference
-    assert claimed.rail_bindings == parse('[target]\ndefaults = "reference"').rail_bindings
-    assert parse(f'{CLAIMED}[rail]\nscheme = "weld"').rail_bindings.scheme == "weld"
+    claimed_profile = parse(CLAIMED_PROFILE)
+    assert claimed_profile.claims.options == ("rail.a2a", *IMPLIED_OPTIONS["rail"], *IMPLIED_OPTIONS["gateway"])
+    assert claimed_profile.is_reference
+    assert claimed_profile.rail_bindings == parse('[target]\ndefaults = "reference"').rail_bindings
+    assert parse(f'{CLAIMED_PROFILE}[rail]\nscheme = "weld"').rail_bindings.scheme == "weld"
     assert parse('[claims]\nspecification = "1"\nsurfaces = ["agent"]').claims.options == ()
 
 
 def test_a_claim_of_the_specification_adds_no_part_that_the_gateway_lacks() -> None:
     """A gateway that only verifies receipts has no links."""
-    text = CLAIMED.replace("rail.a2a", "gateway.receipts_only")
+    text = CLAIMED_PROFILE.replace("rail.a2a", "gateway.receipts_only")
     assert parse(text).claims.options == ("gateway.receipts_only",)
 
 
 def test_without_the_claim_nothing_is_claimed_and_no_other_version_is_known() -> None:
     """Version 1 is the only one."""
-    unclaimed = parse(CLAIMED.replace('specification = "1"\n', ""))
-    assert unclaimed.claims.options == ("rail.a2a",)
-    assert not unclaimed.is_reference
+    unclaimed_profile = parse(CLAIMED_PROFILE.replace('specification = "1"\n', ""))
+    assert unclaimed_profile.claims.options == ("rail.a2a",)
+    assert not unclaimed_profile.is_reference
     with pytest.raises(ProfileError, match=r"claims\.specification"):
-        parse(CLAIMED.replace('"1"', '"2"'))
+        parse(CLAIMED_PROFILE.replace('"1"', '"2"'))

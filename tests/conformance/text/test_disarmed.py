@@ -74,10 +74,10 @@ def test_a_stream_holds_no_command(text: str) -> None:
 @pytest.mark.parametrize("text", [*COMMANDS, *HARMLESS, 'a\\##[b]"\\', "\u202e\u200b\x7f\U000e0001"])
 def test_json_is_of_the_same_value(text: str) -> None:
     """A program reads what was meant, and the line holds neither a command nor a hidden letter."""
-    written = escape_commands_in_json(json.dumps({text: [text]}, ensure_ascii=False).encode())
-    assert json.loads(written) == {text: [text]}
-    assert not has_command(written.decode())
-    assert visible(written.decode()) == written.decode()
+    json_text = escape_commands_in_json(json.dumps({text: [text]}, ensure_ascii=False).encode())
+    assert json.loads(json_text) == {text: [text]}
+    assert not has_command(json_text.decode())
+    assert visible(json_text.decode()) == json_text.decode()
 
 
 @pytest.mark.parametrize("text", COMMANDS)
@@ -92,6 +92,6 @@ def test_a_fault_of_usage_holds_no_command(text: str) -> None:
 
 def test_a_command_after_a_carriage_return_is_none() -> None:
     """The reader of a job's output ends a line there, too."""
-    held = io.StringIO(newline="")
-    CommandFreeStream(held).write("50 %\r ::error::x")
-    assert held.getvalue() == "50 %\r \\x3a:error::x"
+    stream = io.StringIO(newline="")
+    CommandFreeStream(stream).write("50 %\r ::error::x")
+    assert stream.getvalue() == "50 %\r \\x3a:error::x"

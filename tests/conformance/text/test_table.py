@@ -21,8 +21,8 @@ def lines(
     header: Sequence[str] = ("group", "pass", "fail"),
 ) -> list[str]:
     """Return the lines of a table, without their styles."""
-    told = table(header, rows, width, numbers=numbers)
-    return ["".join(part if isinstance(part, str) else part[0] for part in line) for line in told]
+    table_lines = table(header, rows, width, numbers=numbers)
+    return ["".join(part if isinstance(part, str) else part[0] for part in line) for line in table_lines]
 
 
 def test_numbers_stand_to_the_right() -> None:
@@ -51,15 +51,15 @@ def test_what_has_no_room_is_wrapped() -> None:
     rows: Sequence[Sequence[Cell]] = (
         [[("one", "")], [("several words, ", "red"), ("abcdefghijklmnopq", "")], [("last", "")]],
     )
-    shown = lines(rows, 24)
-    assert shown == [
+    table_lines = lines(rows, 24)
+    assert table_lines == [
         "group  pass         fail",
         "one    several      last",
         "       words, ",
         "       abcdefghijk",
         "       lmnopq",
     ]
-    assert all(columns(line) <= 24 for line in shown)
+    assert all(columns(line) <= 24 for line in table_lines)
 
 
 def test_beside_numbers_names_stay_whole() -> None:

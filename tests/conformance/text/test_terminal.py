@@ -36,7 +36,7 @@ def test_styles_are_for_terminals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "terminal", "expected"),
+    ("name", "value", "terminal", "is_expected"),
     [
         ("NO_COLOR", "1", True, "a [red]\x1b[1mb\x1b[0mc\n"),
         ("NO_COLOR", "", True, "a [red]\x1b[37m\x1b[41m\x1b[1mb\x1b[0mc\n"),
@@ -45,11 +45,11 @@ def test_styles_are_for_terminals() -> None:
     ],
 )
 def test_the_environment_decides(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, terminal: bool, expected: str
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, terminal: bool, is_expected: str
 ) -> None:
     """NO_COLOR takes colours and leaves weight, a terminal that knows nothing gets nothing, FORCE_COLOR asks."""
     monkeypatch.setenv(name, value)
-    assert print_line(terminal=terminal) == expected
+    assert print_line(terminal=terminal) == is_expected
 
 
 def test_the_width_is_the_users_word_or_eighty(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,8 +93,8 @@ def test_lines_below_stay_below() -> None:
     terminal.draw(["one", "two"])
     terminal.print("above")
     terminal.draw(())
-    taken = f"{CLEAR}\x1b[1A{CLEAR}"
-    assert out.getvalue() == f"\x1b[?25lone\ntwo{taken}above\none\ntwo\x1b[?25h{taken}"
+    cleared_lines = f"{CLEAR}\x1b[1A{CLEAR}"
+    assert out.getvalue() == f"\x1b[?25lone\ntwo{cleared_lines}above\none\ntwo\x1b[?25h{cleared_lines}"
 
 
 def test_what_others_print_stands_above(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,8 +30,8 @@ def schema() -> Any:
 
 def test_files_are_what_the_builder_writes() -> None:
     """Byte for byte, and no file more."""
-    built = FAMILY.build()
-    assert {path.name: path.read_bytes() for path in (FOLDER / "challenges").iterdir()} == built
+    built_files = FAMILY.build()
+    assert {path.name: path.read_bytes() for path in (FOLDER / "challenges").iterdir()} == built_files
 
 
 def test_inputs_keep_their_schema() -> None:
@@ -56,7 +56,7 @@ def test_every_draft_stands_under_known_requirements_and_stages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "token", "carried"),
+    ("name", "token", "carried_terms"),
     [
         (
             "valid/example/base",
@@ -70,11 +70,11 @@ def test_every_draft_stands_under_known_requirements_and_stages() -> None:
         ),
     ],
 )
-def test_the_examples_are_the_profiles(name: str, token: str, carried: tuple[str, str]) -> None:
+def test_the_examples_are_the_profiles(name: str, token: str, carried_terms: tuple[str, str]) -> None:
     """Token, and what a payment for it must carry, as the profile's worked example has them."""
     draft = DRAFTS[name]
     assert draft.input["token"] == token
-    assert draft.values[carried[0]] == carried[1]
+    assert draft.values[carried_terms[0]] == carried_terms[1]
 
 
 def test_the_examples_hashes_are_the_profiles() -> None:

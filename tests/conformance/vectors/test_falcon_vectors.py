@@ -30,14 +30,14 @@ from tools.vectors_builder.falcon_envelopes.signing import library, pqcrypto_hol
 from tools.vectors_builder.family import BuildFault
 
 FOLDER = Path(vectors.__file__).parent / FAMILY.name
-ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
+ALL_VECTORS = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
 DRAFTS = {draft.name: draft for draft in FAMILY.drafts()}
 LIBRARY = find_library()
 
 
 def names(wrong: Callable[[dict[str, Any]], bool]) -> set[str]:
     """Return which vectors are wrong, without the family's prefix."""
-    return {vector["id"].removeprefix("falcon/") for vector in ALL if wrong(vector)}
+    return {vector["id"].removeprefix("falcon/") for vector in ALL_VECTORS if wrong(vector)}
 
 
 def is_misjudged(vector: dict[str, Any]) -> bool:
@@ -45,58 +45,62 @@ def is_misjudged(vector: dict[str, Any]) -> bool:
     return judge(vector["input"]).valid is not vector["expected"]["valid"]
 
 
-def by_the_reference(given: dict[str, Any]) -> credentials.Judgement:
+def by_the_reference(vector_input: dict[str, Any]) -> credentials.Judgement:
     """Return what the reference's verifier or validator makes of an input."""
-    keys = keys_of_trust_set(given["keys"])
-    if given["expect"] == "credential":
-        question = Question(given["now"], 60, given.get("expected_issuer"), given.get("min_score"))
-        return credentials.judge(given["envelope"], question, keys, LIBRARY)
-    issuer = given.get("expected_issuer", making.DIDS[making.VALIDATOR])
+    keys = keys_of_trust_set(vector_input["keys"])
+    if vector_input["expect"] == "credential":
+        question = Question(vector_input["now"], 60, vector_input.get("expected_issuer"), vector_input.get("min_score"))
+        return credentials.judge(vector_input["envelope"], question, keys, LIBRARY)
+    issuer = vector_input.get("expected_issuer", making.DIDS[making.VALIDATOR])
     return federation_token.judge_token(
-        given["envelope"],
-        Question(given["now"], 60),
+        vector_input["envelope"],
+        Question(vector_input["now"], 60),
         keys,
         LIBRARY,
         issuer=issuer,
         own_keys=[],
-        audience=given.get("audience"),
+        audience=vector_input.get("audience"),
     )
 
 
 def test_the_judge_says_what_is_expected() -> None:
     """Verdict, stage, code and every value, of every vector."""
-    for vector in ALL:
-        verdict, expected = judge(vector["input"]), vector["expected"]
-        said = (verdict.valid, verdict.stage, list(verdict.codes))
-        assert (expected["valid"], expected["stage"], expected["codes"]) == said, vector["id"]
-        assert expected["values"].items() <= verdict.values.items(), vector["id"]
+    for vector in ALL_VECTORS:
+        verdict, expected_verdict = judge(vector["input"]), vector["expected"]
+        verdict_parts = (verdict.valid, verdict.stage, list(verdict.codes))
+        assert (expected_verdict["valid"], expected_verdict["stage"], expected_verdict["codes"]) == verdict_parts, (
+            vector["id"]
+        )
+        assert expected_verdict["values"].items() <= verdict.values.items(), vector["id"]
 
 
 def test_the_reference_says_the_same() -> None:
     """Reason, kind and content hash: an implementation that shares no code with the suite."""
-    for vector in ALL:
-        verdict, expected = by_the_reference(vector["input"]), vector["expected"]
-        assert expected["stage"] == verdict.reason, vector["id"]
+    for vector in ALL_VECTORS:
+        verdict, expected_verdict = by_the_reference(vector["input"]), vector["expected"]
+        assert expected_verdict["stage"] == verdict.reason, vector["id"]
         if verdict.valid:
-            assert expected["values"] == {"type": str(verdict.kind), "content_hash": verdict.content_hash}, vector["id"]
+            assert expected_verdict["values"] == {"type": str(verdict.kind), "content_hash": verdict.content_hash}, (
+                vector["id"]
+            )
 
 
 def test_every_reason_has_its_vectors() -> None:
     """All of the verifier's and the validator's, but for those that no envelope causes or that a ZK receipt has."""
     elsewhere = {"no_backend", "no_trust_set", "sig_verify_error", "unknown_proof_system", "proof_invalid"}
-    assert set(credentials.REASONS) - elsewhere == {vector["expected"]["stage"] for vector in ALL} - {None}
+    assert set(credentials.REASONS) - elsewhere == {vector["expected"]["stage"] for vector in ALL_VECTORS} - {None}
 
 
 def test_every_fault_of_a_signature_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each reason that the Falcon oracle has against a key or a signature, but for those a trust set leaves out."""
     arguments_seen = set()
 
-    def note_arguments(*given: bytes) -> bool:
-        arguments_seen.add(falcon.fault_of(*given))
-        return falcon.fault_of(*given) is None
+    def note_arguments(*arguments: bytes) -> bool:
+        arguments_seen.add(falcon.fault_of(*arguments))
+        return falcon.fault_of(*arguments) is None
 
     monkeypatch.setattr(falcon, "holds", note_arguments)
-    for vector in ALL:
+    for vector in ALL_VECTORS:
         judge(vector["input"])
     assert {None, *falcon.FalconFault} - {
         falcon.FalconFault.KEY_LENGTH,
@@ -107,12 +111,12 @@ def test_every_fault_of_a_signature_is_there(monkeypatch: pytest.MonkeyPatch) ->
 def lenient_coding(pattern: str) -> Callable[[pytest.MonkeyPatch], None]:
     """Return what lets another coding of a vector pass."""
 
-    def read(coded: bytes) -> list[int]:
-        bits = "".join(f"{byte:08b}" for byte in coded)
+    def read(signature_coding: bytes) -> list[int]:
+        bits = "".join(f"{byte:08b}" for byte in signature_coding)
         if re.fullmatch(pattern, bits) is None:
             raise falcon.NotFalcon(falcon.FalconFault.INVALID_CODING)
-        ones = re.findall("([01])([01]{7})(0*)1", bits)[:1024]
-        return [(-1 if sign == "1" else 1) * (int(low, 2) + 128 * len(zeros)) for sign, low, zeros in ones]
+        one_matches = re.findall("([01])([01]{7})(0*)1", bits)[:1024]
+        return [(-1 if sign == "1" else 1) * (int(low, 2) + 128 * len(zeros)) for sign, low, zeros in one_matches]
 
     return lambda patch: patch.setattr(falcon, "_decompress", read)
 
@@ -177,21 +181,21 @@ def no_skew(patch: pytest.MonkeyPatch) -> None:
 
 
 # A coefficient: sign, seven low bits, the rest in unary up to 15; zero has one sign only.
-_CODED = "(?!100000001)[01]{8}0{0,15}1"
+_CODED_VALUE = "(?!100000001)[01]{8}0{0,15}1"
 BROKEN: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "the bound itself is too long": (make_bound(-1), {"valid/norm/at_the_bound"}),
     "one beyond the bound is short": (make_bound(1), {"sig_invalid/norm/by_one"}),
     "minus zero is zero": (
-        lenient_coding(f"(?:{_CODED.replace('(?!100000001)', '')}){{1024}}0{{0,7}}"),
+        lenient_coding(f"(?:{_CODED_VALUE.replace('(?!100000001)', '')}){{1024}}0{{0,7}}"),
         {"sig_invalid/coding/minus_zero"},
     ),
-    "the padding is free": (lenient_coding(f"(?:{_CODED}){{1024}}[01]{{0,7}}"), {"sig_invalid/padding_bit/last"}),
+    "the padding is free": (lenient_coding(f"(?:{_CODED_VALUE}){{1024}}[01]{{0,7}}"), {"sig_invalid/padding_bit/last"}),
     "the unary part has no end": (
-        lenient_coding(f"(?:{_CODED.replace('{0,15}', '*')}){{1024}}0{{0,7}}"),
+        lenient_coding(f"(?:{_CODED_VALUE.replace('{0,15}', '*')}){{1024}}0{{0,7}}"),
         {"sig_invalid/coefficient/highest", "sig_invalid/coefficient/lowest"},
     ),
     "what follows is not read": (
-        lenient_coding(f"(?:{_CODED}){{1024}}[01]*"),
+        lenient_coding(f"(?:{_CODED_VALUE}){{1024}}[01]*"),
         {
             "sig_invalid/padding_bit/last",
             "sig_invalid/byte_after_the_end/one",
@@ -260,9 +264,9 @@ BROKEN: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_broken_verifier_is_told_by_its_vectors(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: with one hole it is wrong about exactly the vectors that are there for it."""
-    broken, told = BROKEN[fault]
+    broken, refused_vectors = BROKEN[fault]
     broken(monkeypatch)
-    assert told == names(is_misjudged)
+    assert refused_vectors == names(is_misjudged)
 
 
 def test_a_verifier_of_the_text_as_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,7 +296,7 @@ def test_the_build_stops_where_a_difference_has_no_reason() -> None:
 def test_both_canonical_forms_are_one() -> None:
     """The second opinion's, and the one that the judge has, over every payload that has any."""
     arguments_seen = 0
-    for vector in ALL:
+    for vector in ALL_VECTORS:
         try:
             verdict = envelope.open_envelope(vector["input"]["envelope"])
         except envelope.NoEnvelope:
@@ -304,7 +308,7 @@ def test_both_canonical_forms_are_one() -> None:
 
 def test_recorded_keys_are_pairs_and_nothing_is_left_over() -> None:
     """Each published secret signs under its public key; every entry is some vector's."""
-    assert len(DRAFTS) == len(ALL)
+    assert len(DRAFTS) == len(ALL_VECTORS)
     for name in making.DIDS:
         pair = making.SIGNER.keys.of(name, dict)
         secret, public = (base64.b64decode(pair[f"{half}_key_b64"]) for half in ("secret", "public"))
@@ -329,16 +333,16 @@ def test_what_was_never_recorded_stops_the_build(tmp_path: Path) -> None:
 def test_a_vector_is_made_as_long_as_asked() -> None:
     """To the unit, whatever it was."""
     rng = random.Random(7)
-    for squared in (falcon.LENGTH_BOUND // 2, falcon.LENGTH_BOUND // 2 + 1):
-        vector = lengthen_vector([round(rng.gauss(0, 168)) for _ in range(1024)], squared)
-        assert sum(one * one for one in vector) == squared
+    for squared_length in (falcon.LENGTH_BOUND // 2, falcon.LENGTH_BOUND // 2 + 1):
+        vector = lengthen_vector([round(rng.gauss(0, 168)) for _ in range(1024)], squared_length)
+        assert sum(one * one for one in vector) == squared_length
         assert len(vector) == 1024
 
 
 def test_pqcrypto_is_asked_and_may_refuse() -> None:
     """A key or a signature that it will not look at is a no."""
     key = making.SIGNER.public(making.BENCH)
-    held = making.SIGNER.sign(making.BENCH, canonical(making.certificate()).encode())
-    assert pqcrypto_holds(key, canonical(making.certificate()).encode(), held)
-    assert not pqcrypto_holds(key[:-1], b"", held)
+    held_signature = making.SIGNER.sign(making.BENCH, canonical(making.certificate()).encode())
+    assert pqcrypto_holds(key, canonical(making.certificate()).encode(), held_signature)
+    assert not pqcrypto_holds(key[:-1], b"", held_signature)
     assert not pqcrypto_holds(key, b"", base64.b64decode("AAAA"))

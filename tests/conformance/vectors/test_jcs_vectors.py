@@ -21,8 +21,8 @@ from tools.vectors_builder.canonical_json import FAMILY, second_opinion
 from tools.vectors_builder.family import BuildFault
 
 FOLDER = Path(vectors.__file__).parent / "canonical_json"
-ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
-HOLDING = [one for one in ALL if one["expected"]["valid"]]
+ALL_VECTORS = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
+HOLDING = [one for one in ALL_VECTORS if one["expected"]["valid"]]
 
 
 def text_of(vector: Mapping[str, Any]) -> bytes:
@@ -33,16 +33,16 @@ def form_of(vector: Mapping[str, Any]) -> bytes:
     return base64.b64decode(vector["expected"]["values"]["canonical_b64"])
 
 
-@pytest.mark.parametrize("vector", ALL, ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", ALL_VECTORS, ids=lambda vector: vector["id"])
 def test_the_judge_says_what_is_expected(vector: dict[str, Any]) -> None:
     """Verdict, stage, code and every value."""
-    verdict, expected = judge(vector["input"]), vector["expected"]
-    assert (expected["valid"], expected["stage"], expected["codes"]) == (
+    verdict, expected_verdict = judge(vector["input"]), vector["expected"]
+    assert (expected_verdict["valid"], expected_verdict["stage"], expected_verdict["codes"]) == (
         verdict.valid,
         verdict.stage,
         list(verdict.codes),
     )
-    assert expected["values"].items() <= verdict.values.items()
+    assert expected_verdict["values"].items() <= verdict.values.items()
 
 
 @pytest.mark.parametrize("vector", HOLDING, ids=lambda vector: vector["id"])
@@ -63,7 +63,7 @@ def test_a_canonical_form_means_the_same_and_is_its_own(vector: dict[str, Any]) 
 
 def test_the_table_of_the_rfc_is_whole() -> None:
     """Every row of appendix B is there, and its text is read as the row's bits."""
-    rows = [vector for vector in ALL if vector["origin"] == "RFC 8785 B"]
+    rows = [vector for vector in ALL_VECTORS if vector["origin"] == "RFC 8785 B"]
     assert len(rows) == 26
     for vector in rows:
         if vector["expected"]["valid"]:
@@ -98,7 +98,7 @@ BROKEN: dict[str, Callable[[bytes], bytes]] = {
 def test_a_broken_writer_is_told_from_a_good_one(broken: Callable[[bytes], bytes]) -> None:
     """Some vector has another form, or a form where none is to be."""
     wrong = []
-    for vector in ALL:
+    for vector in ALL_VECTORS:
         try:
             verdict = broken(text_of(vector))
         except (ValueError, RecursionError):
@@ -110,7 +110,7 @@ def test_a_broken_writer_is_told_from_a_good_one(broken: Callable[[bytes], bytes
 
 def test_digits_searched_for_are_the_shortest() -> None:
     """The third opinion on numbers writes what ECMA-262 shows, and differs from Python where it must."""
-    shown = {
+    shown_digits = {
         0.1: "0.1",
         -1e21: "-1e+21",
         123e18: "123000000000000000000",
@@ -118,7 +118,7 @@ def test_digits_searched_for_are_the_shortest() -> None:
         1e-6: "0.000001",
         2.5: "2.5",
     }
-    assert list(shown.values()) == [second_opinion.by_search(number) for number in shown]
+    assert list(shown_digits.values()) == [second_opinion.by_search(number) for number in shown_digits]
 
 
 def test_a_draft_that_lies_stops_the_build() -> None:

@@ -34,7 +34,7 @@ NINE = {
     "MISSING_FIELD",
     "PAYMENT_HASH_MISMATCH",
 }
-BOUND = {
+BOUND_CLAIMS = {
     "request_hash_differs",
     "response_hash_differs",
     "settled_payment_ref_differs",
@@ -62,14 +62,14 @@ def test_there_are_enough_of_every_stage() -> None:
 
 def test_every_code_occurs() -> None:
     """The nine of specification 2.4, and one for each thing that a receipt binds."""
-    assert {code for draft in DRAFTS for code in draft.expected_codes} == NINE | BOUND
+    assert {code for draft in DRAFTS for code in draft.expected_codes} == NINE | BOUND_CLAIMS
 
 
 def test_every_kind_of_receipt_holds_and_is_refused() -> None:
     """Valid ones tell their kind; the faults of members bear it in their names."""
-    told = Counter(draft.values["receipt_kind"] for draft in DRAFTS if draft.valid)
-    assert set(told) == {"compliance", "payable", "settlement_attestation"}
-    assert min(told.values()) >= 8
+    kind_counts = Counter(draft.values["receipt_kind"] for draft in DRAFTS if draft.valid)
+    assert set(kind_counts) == {"compliance", "payable", "settlement_attestation"}
+    assert min(kind_counts.values()) >= 8
     for kind in material.KINDS:
         assert {"fields", "values"} <= {draft.stage for draft in DRAFTS if draft.fault_name.startswith(f"{kind}.")}
 
@@ -78,13 +78,13 @@ def test_every_kind_of_receipt_holds_and_is_refused() -> None:
 def test_every_demanded_member_is_absent_once_and_null_once(kind: str) -> None:
     """Save `kind` and `canon_version`, which earlier steps look at."""
     name = {"attestation": "settlement_attestation"}.get(kind, kind)
-    demanded = {one for one in receipt_kinds.MEMBERS[name] if one not in ("kind", "canon_version")}  # type: ignore[index]
+    demanded_members = {one for one in receipt_kinds.MEMBERS[name] if one not in ("kind", "canon_version")}  # type: ignore[index]
     verdict = {
         (draft.fault_name.partition(".")[2], draft.variant, draft.values["error_field"])
         for draft in DRAFTS
         if draft.stage == "fields" and draft.fault_name.startswith(f"{kind}.")
     }
-    assert verdict == {(one, variant, one) for one in demanded for variant in ("absent", "null")}
+    assert verdict == {(one, variant, one) for one in demanded_members for variant in ("absent", "null")}
 
 
 def test_every_member_with_a_set_of_values_has_a_wrong_one() -> None:
@@ -95,15 +95,17 @@ def test_every_member_with_a_set_of_values_has_a_wrong_one() -> None:
 
 def test_receipts_are_made_of_the_published_examples() -> None:
     """The profile prints these hashes; a reader who has it can follow every vector."""
-    printed = {
+    printed_claims = {
         "payer_ref": "a2f76a7619eca18971e66c7317a9a326ca1be7a023ece47709a865848ffd44ae",
         "request_hash": "21385cbf54ac22efc2a87002cdd4ee775d387ff38cbdd13f0bfa3381db5265ca",
         "response_hash": "c59feba9c4327ac83064fcccb8e584c5323d0c9febe0527e12aa66fe9fadd7ef",
         "settled_payment_ref": "545d69b8e1119527e01aa05a578de3d5b093e1a3f6829932ae56bd5d56051af0",
         "payment_reference_hash": "e91f88ed0b44d87fd2b10811279e1e626a94426c9cba076615d4727981eafa58",
     }
-    made = {**material.COMPLIANCE, **material.PAYABLE}
-    assert {name: f"sha256:{digest}" for name, digest in printed.items()} == {name: made[name] for name in printed}
+    claims = {**material.COMPLIANCE, **material.PAYABLE}
+    assert {name: f"sha256:{digest}" for name, digest in printed_claims.items()} == {
+        name: claims[name] for name in printed_claims
+    }
 
 
 def test_what_is_sent_to_a_host_fits_its_door() -> None:
@@ -131,8 +133,8 @@ def test_structure_fails_nobody_who_reads_jws_alone() -> None:
     for draft in DRAFTS:
         if not draft.valid and STAGES.index(draft.stage) >= STAGES.index("canon_version"):
             assert draft.pins, draft.name
-    pinned = {draft.fault_name for draft in DRAFTS if draft.stage == "signature" and draft.pins}
-    assert pinned == {
+    pinned_faults = {draft.fault_name for draft in DRAFTS if draft.stage == "signature" and draft.pins}
+    assert pinned_faults == {
         *("key_of_small_order", "key_of_order_eight", "key_not_canonical"),
         *("kid_of_another", "kid_of_nobody", "no_kid", "kid_twice"),
     }
@@ -142,17 +144,21 @@ def test_the_judge_says_what_is_written_in_the_files() -> None:
     """Verdict, stage, codes and values, from the files themselves."""
     verdict = load_documents()
     assert len(DRAFTS) == len(verdict)
-    for one in verdict:
-        said, expected = judge(one["input"]), one["expected"]
-        assert (expected["valid"], expected["stage"]) == (said.valid, said.stage), one["id"]
-        assert expected["codes"] == list(said.codes), one["id"]
-        assert expected["values"] == {name: said.values[name] for name in expected["values"]}, one["id"]
+    for vector in verdict:
+        verdict_given, expected_verdict = judge(vector["input"]), vector["expected"]
+        assert (expected_verdict["valid"], expected_verdict["stage"]) == (verdict_given.valid, verdict_given.stage), (
+            vector["id"]
+        )
+        assert expected_verdict["codes"] == list(verdict_given.codes), vector["id"]
+        assert expected_verdict["values"] == {
+            name: verdict_given.values[name] for name in expected_verdict["values"]
+        }, vector["id"]
 
 
-@pytest.mark.parametrize("given", [{}, {"jws": 1}, {"jws": "a.b.c", "jwks": None}, {"jws": [], "jwks": []}])
-def test_the_judge_raises_nothing(given: Mapping[str, Any]) -> None:
+@pytest.mark.parametrize("vector_input", [{}, {"jws": 1}, {"jws": "a.b.c", "jwks": None}, {"jws": [], "jwks": []}])
+def test_the_judge_raises_nothing(vector_input: Mapping[str, Any]) -> None:
     """What is no vector is refused like everything else."""
-    assert not judge(given).valid
+    assert not judge(vector_input).valid
 
 
 # Flaws: one rule left out or read otherwise each, with the stages whose vectors must tell.
@@ -173,8 +179,8 @@ def first_key(document: Any, kid: Any) -> Any:
 
 def any_key(document: Any, kid: Any) -> Any:
     """Select the last key where no kid matches."""
-    named = [one for one in document["keys"] if one.get("kid") == kid]
-    return (named or document["keys"][::-1])[0]
+    keys_named = [one for one in document["keys"] if one.get("kid") == kid]
+    return (keys_named or document["keys"][::-1])[0]
 
 
 def always(value: Any) -> Callable[..., Any]:
@@ -186,7 +192,7 @@ def always(value: Any) -> Callable[..., Any]:
     return answer
 
 
-def reduced(key: Ed25519Key, message: bytes, signature: bytes) -> bool:
+def hold_reduced(key: Ed25519Key, message: bytes, signature: bytes) -> bool:
     scalar = int.from_bytes(signature[32:], "little") % ORDER
     return keys.verify(key, message, signature[:32] + scalar.to_bytes(32, "little"))
 
@@ -194,7 +200,7 @@ def reduced(key: Ed25519Key, message: bytes, signature: bytes) -> bool:
 FLAWS: dict[str, tuple[Any, str, Callable[..., Any] | Any, set[str]]] = {
     "no equation": (receipts, "verify", always(True), {"signature"}),
     "points of small order": (keys, "is_sound_point", lambda raw: len(raw) == 32, {"signature"}),
-    "S of any size": (receipts, "verify", reduced, {"signature"}),
+    "S of any size": (receipts, "verify", hold_reduced, {"signature"}),
     "the first key always": (receipts, "_select_key", first_key, {"valid", "signature", "format"}),
     "the last key where none matches": (
         receipts,

@@ -21,10 +21,12 @@ def section(family: str) -> str:
 @pytest.mark.parametrize("family", vectors.package().families)
 def test_it_names_every_stage_code_and_value_of_a_family(family: str) -> None:
     """No word of an expectation is left to guess; the endings `_differs` and content_digest's are listed once."""
-    text, expected = section(family), [one.expected for one in vectors.of_family(family)]
-    stages = {one.stage for one in expected if one.stage is not None}
-    codes = {code.removesuffix("_differs").removeprefix("content_digest") for one in expected for code in one.codes}
-    values = {name for one in expected for name in one.values}
+    text, expected_verdicts = section(family), [one.expected for one in vectors.of_family(family)]
+    stages = {one.stage for one in expected_verdicts if one.stage is not None}
+    codes = {
+        code.removesuffix("_differs").removeprefix("content_digest") for one in expected_verdicts for code in one.codes
+    }
+    values = {name for one in expected_verdicts for name in one.values}
     assert [word for word in sorted(stages | codes | values) if word not in text] == []
 
 

@@ -45,10 +45,10 @@ def test_there_are_enough() -> None:
 def test_the_build_gives_every_file_byte_for_byte() -> None:
     """From seeds and recordings alone, two unrelated libraries agreeing on the way; and the version is released."""
     before, releases = read_state(FOLDER)
-    built = build(before=before, releases=releases, release=True)
-    assert {name: data for name, data in built.items() if (FOLDER / name).read_bytes() != data} == {}
-    there = {f"{path.parent.name}/{path.name}" for one in FAMILIES for path in (FOLDER / one.name).glob("*.json")}
-    assert there == set(built) - {vectors.MANIFEST, RELEASES}
+    built_package = build(before=before, releases=releases, release=True)
+    assert {name: data for name, data in built_package.items() if (FOLDER / name).read_bytes() != data} == {}
+    file_names = {f"{path.parent.name}/{path.name}" for one in FAMILIES for path in (FOLDER / one.name).glob("*.json")}
+    assert file_names == set(built_package) - {vectors.MANIFEST, RELEASES}
 
 
 @pytest.mark.parametrize("name", [one.name for one in FAMILIES])
@@ -56,11 +56,13 @@ def test_our_own_verifier_says_what_is_expected(name: str) -> None:
     """Verdict, stage, codes and every value that the vector knows."""
     judge = judge_of(name)
     assert judge is not None
-    for one in vectors.of_family(name):
-        faults = judge(one.input)
-        assert (one.expected.valid, one.expected.stage) == (faults.valid, faults.stage), one.id
-        assert set(one.expected.codes) == set(faults.codes), one.id
-        assert {name: faults.values.get(name) for name in one.expected.values} == dict(one.expected.values), one.id
+    for vector in vectors.of_family(name):
+        faults = judge(vector.input)
+        assert (vector.expected.valid, vector.expected.stage) == (faults.valid, faults.stage), vector.id
+        assert set(vector.expected.codes) == set(faults.codes), vector.id
+        assert {name: faults.values.get(name) for name in vector.expected.values} == dict(vector.expected.values), (
+            vector.id
+        )
 
 
 # What the linter says no to.
@@ -77,7 +79,7 @@ def refused_one() -> Vector:
 
 
 @pytest.mark.parametrize(
-    ("members", "told"),
+    ("members", "complaint"),
     [
         ({"id": package().vectors[1].id}, "have this id"),
         ({"id": "x/y/z/1"}, "prefix, kind and variant"),
@@ -89,9 +91,9 @@ def refused_one() -> Vector:
         ({"pinned": ("valid",), "pins": ()}, "pinned exactly where"),
     ],
 )
-def test_the_linter_says_no(members: dict[str, Any], told: str) -> None:
+def test_the_linter_says_no(members: dict[str, Any], complaint: str) -> None:
     """One thing wrong in one vector, and it is named."""
-    assert [one for one in linting.faults_of_sense(change_package(**members)) if told in one] != []
+    assert [one for one in linting.faults_of_sense(change_package(**members)) if complaint in one] != []
 
 
 def test_the_linter_counts() -> None:
@@ -99,8 +101,8 @@ def test_the_linter_counts() -> None:
     faults = package()
     kinds = [replace(faults.vectors[0], id=f"receipts/x/y/{n}", kind="x/y", origin="weldproof") for n in range(4)]
     assert any("4 vectors of the kind" in one for one in linting.faults_of_sense(replace(faults, vectors=tuple(kinds))))
-    refused = tuple(one for one in faults.vectors if not one.expected.valid)
-    assert any("no vector holds" in one for one in linting.faults_of_sense(replace(faults, vectors=refused)))
+    refused_vectors = tuple(one for one in faults.vectors if not one.expected.valid)
+    assert any("no vector holds" in one for one in linting.faults_of_sense(replace(faults, vectors=refused_vectors)))
     holding = tuple(one for one in faults.vectors if one.expected.valid)
     assert any("no vector is refused" in one for one in linting.faults_of_sense(replace(faults, vectors=holding)))
 
@@ -174,19 +176,25 @@ def judge_input(question: Any) -> Verdict:
 
 
 def small(*drafts: Draft, **members: Any) -> Family:
-    told = {"name": "small", "prefix": "small", "title": "numbers", "input": {"n": "a number"}, "stages": ("sign",)}
-    return Family(**{**told, "files": {"all.json": (lambda: drafts,)}, "judge": judge_input, **members})
+    family_members = {
+        "name": "small",
+        "prefix": "small",
+        "title": "numbers",
+        "input": {"n": "a number"},
+        "stages": ("sign",),
+    }
+    return Family(**{**family_members, "files": {"all.json": (lambda: drafts,)}, "judge": judge_input, **members})
 
 
-ONE = Draft("valid", "number", "one", {"n": 1}, "the smallest of them", (ROW,), values={"twice": 2})
+ONE_DRAFT = Draft("valid", "number", "one", {"n": 1}, "the smallest of them", (ROW,), values={"twice": 2})
 MINUS = Draft("sign", "minus", "one", {"n": -1}, "a sign is a fault", (ROW,), fault="a minus", codes=("NEGATIVE",))
 
 
 @pytest.mark.parametrize(
     "draft",
     [
-        replace(ONE, input={"n": -1}),
-        replace(ONE, values={"twice": 3}),
+        replace(ONE_DRAFT, input={"n": -1}),
+        replace(ONE_DRAFT, values={"twice": 3}),
         replace(MINUS, input={"n": 1}),
         replace(MINUS, codes=("OTHER",)),
         replace(MINUS, codes=()),
@@ -194,7 +202,7 @@ MINUS = Draft("sign", "minus", "one", {"n": -1}, "a sign is a fault", (ROW,), fa
 )
 def test_the_build_stops_at_a_draft_that_is_not_what_it_says(draft: Draft) -> None:
     """Verdict, code and values are what the suite finds."""
-    assert set(build([small(ONE, MINUS)], version="1.0.0")) == {"small/all.json", "manifest.json"}
+    assert set(build([small(ONE_DRAFT, MINUS)], version="1.0.0")) == {"small/all.json", "manifest.json"}
     with pytest.raises(BuildFault):
         build([small(draft)], version="1.0.0")
 
@@ -203,37 +211,37 @@ def test_the_build_stops_where_a_library_differs_without_a_reason() -> None:
     """A difference has a reason, and no reason is kept without a difference."""
 
     def says_no(draft: Draft) -> Iterator[str]:
-        if draft is ONE:
+        if draft is ONE_DRAFT:
             yield "a library says no"
 
     with pytest.raises(BuildFault, match="a library says no"):
-        build([small(ONE, second=says_no)])
+        build([small(ONE_DRAFT, second=says_no)])
     reason = {"valid/number/one": "it counts from two"}
-    assert build([small(ONE, second=says_no, differences=reason)]) == build([small(ONE)])
+    assert build([small(ONE_DRAFT, second=says_no, differences=reason)]) == build([small(ONE_DRAFT)])
     with pytest.raises(BuildFault, match="do not differ"):
-        build([small(ONE, differences=reason)])
+        build([small(ONE_DRAFT, differences=reason)])
 
 
 @pytest.mark.parametrize(
-    ("after", "demanded"),
+    ("after", "demanded_bump"),
     [
-        ((ONE, MINUS), Bump.NOTHING),
-        ((replace(ONE, why="other words for it"), MINUS), Bump.PATCH),
-        ((ONE, MINUS, replace(ONE, variant="two", input={"n": 2}, values={"twice": 4})), Bump.MINOR),
-        ((ONE,), Bump.MAJOR),
-        ((replace(ONE, input={"n": 5}, values={"twice": 10}), MINUS), Bump.MAJOR),
-        ((replace(ONE, values={}), MINUS), Bump.MAJOR),
+        ((ONE_DRAFT, MINUS), Bump.NOTHING),
+        ((replace(ONE_DRAFT, why="other words for it"), MINUS), Bump.PATCH),
+        ((ONE_DRAFT, MINUS, replace(ONE_DRAFT, variant="two", input={"n": 2}, values={"twice": 4})), Bump.MINOR),
+        ((ONE_DRAFT,), Bump.MAJOR),
+        ((replace(ONE_DRAFT, input={"n": 5}, values={"twice": 10}), MINUS), Bump.MAJOR),
+        ((replace(ONE_DRAFT, values={}), MINUS), Bump.MAJOR),
     ],
 )
-def test_what_changed_demands_a_version(after: tuple[Draft, ...], demanded: Bump) -> None:
+def test_what_changed_demands_a_version(after: tuple[Draft, ...], demanded_bump: Bump) -> None:
     """Words a patch, more vectors a minor, another question or answer a major one; released ones never change."""
-    released = build([small(ONE, MINUS)], version="1.0.0", release=True)
-    before, releases = json.loads(released["manifest.json"]), json.loads(released[RELEASES])
+    released_package = build([small(ONE_DRAFT, MINUS)], version="1.0.0", release=True)
+    before, releases = json.loads(released_package["manifest.json"]), json.loads(released_package[RELEASES])
     family = small(*after)
-    assert bump(before, json.loads(build([family])["manifest.json"])) is demanded
+    assert bump(before, json.loads(build([family])["manifest.json"])) is demanded_bump
     versions = {"1.0.0": Bump.NOTHING, "1.0.1": Bump.PATCH, "1.1.0": Bump.MINOR, "2.0.0": Bump.MAJOR}
     for version, question in versions.items():
-        if question >= demanded:
+        if question >= demanded_bump:
             build([family], version=version, before=before, releases=releases)
         else:
             with pytest.raises(BuildFault):
@@ -242,13 +250,13 @@ def test_what_changed_demands_a_version(after: tuple[Draft, ...], demanded: Bump
 
 def test_a_version_is_never_used_again() -> None:
     """An earlier number is refused, and so is a released one with other vectors, even if no manifest stands there."""
-    released = build([small(ONE, MINUS)], version="1.2.0", release=True)
-    before, releases = json.loads(released["manifest.json"]), json.loads(released[RELEASES])
+    released_package = build([small(ONE_DRAFT, MINUS)], version="1.2.0", release=True)
+    before, releases = json.loads(released_package["manifest.json"]), json.loads(released_package[RELEASES])
     with pytest.raises(BuildFault, match="no later version"):
-        build([small(ONE, MINUS)], version="1.1.9", before=before, releases=releases)
+        build([small(ONE_DRAFT, MINUS)], version="1.1.9", before=before, releases=releases)
     with pytest.raises(BuildFault, match="released with other vectors"):
-        build([small(ONE)], version="1.2.0", releases=releases)
-    assert json.loads(build([small(ONE)], version="2.0.0", releases=releases, release=True)[RELEASES]).keys() == {
+        build([small(ONE_DRAFT)], version="1.2.0", releases=releases)
+    assert json.loads(build([small(ONE_DRAFT)], version="2.0.0", releases=releases, release=True)[RELEASES]).keys() == {
         "1.2.0",
         "2.0.0",
     }

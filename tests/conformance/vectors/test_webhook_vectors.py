@@ -20,26 +20,30 @@ from tools.vectors_builder.family import BuildFault
 from tools.vectors_builder.webhook_signatures import FAMILY, second_opinion
 from tools.vectors_builder.webhook_signatures.deliveries import HONEST
 
-Given = Mapping[str, Any]
+VectorInput = Mapping[str, Any]
 FOLDER = Path(vectors.__file__).parent / "webhook_signatures"
-ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
-HOLDING = [one for one in ALL if one["expected"]["valid"]]
+ALL_VECTORS = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
+HOLDING = [one for one in ALL_VECTORS if one["expected"]["valid"]]
 
 
 def refused_at(stage: str) -> list[dict[str, Any]]:
-    return [vector for vector in ALL if vector["expected"]["stage"] == stage]
+    return [vector for vector in ALL_VECTORS if vector["expected"]["stage"] == stage]
 
 
-def body_of(question: Given) -> bytes:
+def body_of(question: VectorInput) -> bytes:
     return base64.b64decode(question["body_b64"])
 
 
-@pytest.mark.parametrize("vector", ALL, ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("vector", ALL_VECTORS, ids=lambda vector: vector["id"])
 def test_the_judge_says_what_is_expected(vector: dict[str, Any]) -> None:
     """Verdict, stage, code and every value."""
-    found, expected = judge(vector["input"]), vector["expected"]
-    assert (expected["valid"], expected["stage"], expected["codes"]) == (found.valid, found.stage, list(found.codes))
-    assert expected["values"].items() <= found.values.items()
+    verdict_given, expected_verdict = judge(vector["input"]), vector["expected"]
+    assert (expected_verdict["valid"], expected_verdict["stage"], expected_verdict["codes"]) == (
+        verdict_given.valid,
+        verdict_given.stage,
+        list(verdict_given.codes),
+    )
+    assert expected_verdict["values"].items() <= verdict_given.values.items()
 
 
 @pytest.mark.parametrize("vector", HOLDING, ids=lambda vector: vector["id"])
@@ -57,10 +61,10 @@ def test_what_holds_is_refused_with_any_change(vector: dict[str, Any]) -> None:
 @pytest.mark.parametrize("vector", refused_at("signature"), ids=lambda vector: vector["id"])
 def test_a_wrong_signature_is_the_only_fault(vector: dict[str, Any]) -> None:
     """With the MAC that the vector tells, the delivery verifies."""
-    question, told = vector["input"], vector["expected"]["values"]
-    right = {question["scheme"]: told["mac"]}
+    question, values = vector["input"], vector["expected"]["values"]
+    right = {question["scheme"]: values["mac"]}
     v1, v2 = right.get("v1", "0" * 64), right.get("v2", "0" * 96)
-    assert judge({**question, "header": f"t={told['t']},v1={v1},v2={v2}"}).valid
+    assert judge({**question, "header": f"t={values['t']},v1={v1},v2={v2}"}).valid
 
 
 @pytest.mark.parametrize("vector", refused_at("time"), ids=lambda vector: vector["id"])
@@ -80,11 +84,11 @@ def test_a_wrong_header_is_the_only_fault(vector: dict[str, Any]) -> None:
 
 
 def _lenient(
-    question: Given,
+    question: VectorInput,
     *,
     body: Callable[[bytes], bytes] = bytes,
     secret: Callable[[str], bytes] = str.encode,
-    same: Callable[[str, str], bool] = operator.eq,
+    is_same: Callable[[str, str], bool] = operator.eq,
     fresh: Callable[[int], bool] | None = None,
 ) -> bool:
     """Judge as many a receiver does: members by name, any number for a time."""
@@ -94,9 +98,9 @@ def _lenient(
     except (KeyError, ValueError):
         return False
     message = oracle.covered_bytes(question["template"], t, body(body_of(question)))
-    wanted = hmac.new(secret(question["secret"]), message, "sha256").hexdigest()
+    mac = hmac.new(secret(question["secret"]), message, "sha256").hexdigest()
     in_time = fresh or (lambda age: abs(age) <= question["tolerance_seconds"])
-    return in_time(question["now"] - t) and same(wanted, members.get("v1", ""))
+    return in_time(question["now"] - t) and is_same(mac, members.get("v1", ""))
 
 
 def _written_anew(data: bytes) -> bytes:
@@ -106,15 +110,17 @@ def _written_anew(data: bytes) -> bytes:
         return data
 
 
-BROKEN: dict[str, Callable[[Given], bool]] = {
+BROKEN: dict[str, Callable[[VectorInput], bool]] = {
     "says yes": lambda _: True,
     "says no": lambda _: False,
     "is lenient about form": _lenient,
     "looks at no clock": lambda given: _lenient(given, fresh=lambda _: True),
     "lets times to come pass": lambda given: _lenient(given, fresh=lambda age: age <= given["tolerance_seconds"]),
-    "compares the beginning": lambda given: _lenient(given, same=lambda wanted, found: wanted.startswith(found)),
-    "compares the length of what came": lambda given: _lenient(given, same=lambda wanted, found: found[:64] == wanted),
-    "takes capitals": lambda given: _lenient(given, same=lambda wanted, found: found.lower() == wanted),
+    "compares the beginning": lambda given: _lenient(given, is_same=lambda wanted, found: wanted.startswith(found)),
+    "compares the length of what came": lambda given: _lenient(
+        given, is_same=lambda wanted, found: found[:64] == wanted
+    ),
+    "takes capitals": lambda given: _lenient(given, is_same=lambda wanted, found: found.lower() == wanted),
     "trims the body": lambda given: _lenient(given, body=bytes.strip),
     "serialises the event again": lambda given: _lenient(given, body=_written_anew),
     "reads the body as text": lambda given: _lenient(given, body=lambda data: data.decode("utf-8", "replace").encode()),
@@ -124,10 +130,10 @@ BROKEN: dict[str, Callable[[Given], bool]] = {
 
 
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
-def test_a_broken_receiver_is_told_from_a_good_one(broken: Callable[[Given], bool]) -> None:
+def test_a_broken_receiver_is_told_from_a_good_one(broken: Callable[[VectorInput], bool]) -> None:
     """Some vector of v1 is judged otherwise by it; `is lenient about form` differs in headers alone."""
-    asked = [vector for vector in ALL if vector["input"]["scheme"] == "v1"]
-    wrong = [vector["kind"] for vector in asked if broken(vector["input"]) is not vector["expected"]["valid"]]
+    v1_vectors = [vector for vector in ALL_VECTORS if vector["input"]["scheme"] == "v1"]
+    wrong = [vector["kind"] for vector in v1_vectors if broken(vector["input"]) is not vector["expected"]["valid"]]
     assert wrong
     if broken is _lenient:
         assert {kind.partition("/")[0] for kind in wrong if "rotation" not in kind} == {"header"}

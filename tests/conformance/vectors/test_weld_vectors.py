@@ -28,8 +28,8 @@ LANES = ("algorand", "base", "solana")
 
 def test_files_are_what_the_builder_writes() -> None:
     """Byte for byte, and no file more: every signature is one that the same key makes again."""
-    built = FAMILY.build()
-    assert {path.name: path.read_bytes() for path in (FOLDER / "welds").iterdir()} == built
+    built_files = FAMILY.build()
+    assert {path.name: path.read_bytes() for path in (FOLDER / "welds").iterdir()} == built_files
 
 
 def test_inputs_keep_their_schema() -> None:
@@ -73,8 +73,8 @@ def test_what_only_the_profile_decides_says_so() -> None:
 
 
 def _complains(draft: Draft, **changes: Any) -> bool:
-    changed = replace(draft, input={**draft.input, **changes})
-    return list(FAMILY.second(changed)) != []
+    changed_draft = replace(draft, input={**draft.input, **changes})
+    return list(FAMILY.second(changed_draft)) != []
 
 
 def _flip(text: str, place: int) -> str:
@@ -120,15 +120,15 @@ def test_a_wrong_id_is_seen_by_the_second_opinion(lane: str) -> None:
 def test_a_nonce_that_is_no_hash_of_the_token_is_seen_by_the_second_opinion() -> None:
     """keccak256 comes from two implementations."""
     draft = DRAFTS["valid/base-plain/exact"]
-    other = {**draft.input["authorization"], "nonce": "0x" + "1" * 64}
-    assert _complains(draft, authorization=other)
+    other_authorization = {**draft.input["authorization"], "nonce": "0x" + "1" * 64}
+    assert _complains(draft, authorization=other_authorization)
 
 
 def test_differences_are_known_by_name_and_needed() -> None:
     """An entry that no library needs stops the build, as does a difference without one."""
-    named = DRAFTS["signature/base-high-s/other-v"]
+    named_draft = DRAFTS["signature/base-high-s/other-v"]
     with pytest.raises(BuildFault, match="payer has signed"):
-        replace(FAMILY, differences={}).vector(named, set())
+        replace(FAMILY, differences={}).vector(named_draft, set())
     assert DIFFERENCES.keys() <= DRAFTS.keys()
     with pytest.raises(BuildFault, match="do not differ"):
         Family(
@@ -146,7 +146,7 @@ def test_differences_are_known_by_name_and_needed() -> None:
 def test_one_payment_pays_no_other_lane() -> None:
     """Each lane's evidence, held against its own challenge with another token, welds nothing."""
     for name in ("valid/algorand-plain/exact", "valid/base-plain/exact", "valid/solana-plain/checked"):
-        given = DRAFTS[name].input
-        other = {**given["challenge"], "token": given["challenge"]["token"][:-1] + "x"}
-        verdict = judge({**given, "challenge": other})
+        evidence = DRAFTS[name].input
+        other_challenge = {**evidence["challenge"], "token": evidence["challenge"]["token"][:-1] + "x"}
+        verdict = judge({**evidence, "challenge": other_challenge})
         assert (verdict.stage, verdict.codes) == ("weld", ("weld_mismatch",))

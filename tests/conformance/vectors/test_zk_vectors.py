@@ -27,7 +27,7 @@ from tools.vectors_builder.zk_receipts import FAMILY, bulletproof_verifier, maki
 from tools.vectors_builder.zk_receipts.second_opinion import complaints
 
 FOLDER = Path(vectors.__file__).parent / FAMILY.name
-ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
+ALL_VECTORS = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
 DRAFTS = {draft.name: draft for draft in FAMILY.drafts()}
 LIBRARY = find_library()
 
@@ -40,25 +40,25 @@ def payload_of(vector: Mapping[str, Any]) -> dict[str, Any]:
 
 def of_kind(*prefixes: str) -> list[dict[str, Any]]:
     """Return the vectors whose id begins so, after the family's prefix."""
-    return [vector for vector in ALL if vector["id"].removeprefix("zk/").startswith(prefixes)]
+    return [vector for vector in ALL_VECTORS if vector["id"].removeprefix("zk/").startswith(prefixes)]
 
 
 def test_the_reference_says_the_same() -> None:
     """Reason, stage of the proof's refusal and content hash: by libsodium, and no code of the suite's."""
-    for vector in ALL:
-        given, expected = vector["input"], vector["expected"]
-        question, keys = Question(given["now"], 60), keys_of_trust_set(given["keys"])
-        stages = judge_receipt(given["receipt"], question, keys, LIBRARY, own_keys=[])
-        assert expected["stage"] == stages.judgement.reason, vector["id"]
+    for vector in ALL_VECTORS:
+        vector_input, expected_verdict = vector["input"], vector["expected"]
+        question, keys = Question(vector_input["now"], 60), keys_of_trust_set(vector_input["keys"])
+        stages = judge_receipt(vector_input["receipt"], question, keys, LIBRARY, own_keys=[])
+        assert expected_verdict["stage"] == stages.judgement.reason, vector["id"]
         if stages.refusal is not None:
-            assert expected["codes"] == [stages.refusal.stage.value], vector["id"]
+            assert expected_verdict["codes"] == [stages.refusal.stage.value], vector["id"]
         if stages.judgement.valid:
-            assert expected["values"] == {"content_hash": stages.judgement.content_hash}, vector["id"]
+            assert expected_verdict["values"] == {"content_hash": stages.judgement.content_hash}, vector["id"]
 
 
 def test_every_stage_of_a_proof_is_reached() -> None:
     """But for a challenge of zero, which cannot be made."""
-    codes = {vector["expected"]["codes"][0] for vector in ALL if vector["expected"]["stage"] == "proof_invalid"}
+    codes = {vector["expected"]["codes"][0] for vector in ALL_VECTORS if vector["expected"]["stage"] == "proof_invalid"}
     assert set(Refusal) - {Refusal.CHALLENGE} == codes
 
 
@@ -74,16 +74,16 @@ def test_each_of_the_21_elements_is_changed_alone() -> None:
     """Each as no encoding, and all scalars and nine of the points as another element, too."""
     stages: dict[str, set[str]] = {name: set() for name in LAYOUT}
     for vector in of_kind("proof_invalid/point_", "proof_invalid/scalar_", "proof_invalid/other_"):
-        changed = list_altered_elements(vector)
-        assert len(changed) == 1, vector["id"]
-        assert changed[0].lower() == vector["id"].rpartition("/")[2]
-        stages[changed[0]] |= set(vector["expected"]["codes"])
+        changed_elements = list_altered_elements(vector)
+        assert len(changed_elements) == 1, vector["id"]
+        assert changed_elements[0].lower() == vector["id"].rpartition("/")[2]
+        stages[changed_elements[0]] |= set(vector["expected"]["codes"])
     assert {name for name in LAYOUT if name in POINTS} == {name for name, seen in stages.items() if "point" in seen}
     assert {name for name in LAYOUT if name not in POINTS} == {
-        name for name, seen in stages.items() if "scalar" in seen
+        name for name, stages_seen in stages.items() if "scalar" in stages_seen
     }
-    replaced = {name for name, seen in stages.items() if seen & {"polynomial", "inner_product"}}
-    assert {"A", "S", "T1", "T2", "tau_x", "mu", "t", "L_1", "L_3", "R_6", "a", "b"} == replaced
+    replaced_elements = {name for name, seen in stages.items() if seen & {"polynomial", "inner_product"}}
+    assert {"A", "S", "T1", "T2", "tau_x", "mu", "t", "L_1", "L_3", "R_6", "a", "b"} == replaced_elements
 
 
 def test_the_scores_at_the_edges_are_there() -> None:
@@ -105,7 +105,7 @@ def list_forged(name: str) -> set[str]:
 
 
 FORGERIES = "proof_invalid/forged_"
-MOVED = {"proof_invalid/forged_without_subgroup_check/commitment_moved"}
+MOVED_COMMITMENT = {"proof_invalid/forged_without_subgroup_check/commitment_moved"}
 ORDER_TWO = {f"proof_invalid/forged_by_order_two/{name}" for name in ("t1_and_t2", "a_round")}
 
 
@@ -123,8 +123,8 @@ def test_no_forgery_is_taken_by_a_whole_verifier() -> None:
 def test_without_an_equation_its_forgeries_pass(equation: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who leaves the polynomial out takes that forgery; who leaves the inner product out, that and the one for w."""
     monkeypatch.setattr(verifying, equation, lambda *_: True)
-    taken = list_forged(name) | (list_forged("w") if name == "inner_product" else set())
-    assert taken == list_accepted(FORGERIES)
+    passing_forgeries = list_forged(name) | (list_forged("w") if name == "inner_product" else set())
+    assert passing_forgeries == list_accepted(FORGERIES)
     assert len(list_forged(name)) == 3
 
 
@@ -148,7 +148,7 @@ def on_the_curve(data: bytes) -> curve.Point | None:
 def test_without_the_subgroup_check_its_forgeries_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """A commitment and an S that have a part of order eight, points that have one of order two."""
     monkeypatch.setattr(verifying, "_element", on_the_curve)
-    assert (list_forged("subgroup_check") - MOVED) | ORDER_TWO == list_accepted(FORGERIES)
+    assert (list_forged("subgroup_check") - MOVED_COMMITMENT) | ORDER_TWO == list_accepted(FORGERIES)
 
 
 def test_without_the_subgroup_check_on_the_other_side(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_without_the_subgroup_check_on_the_other_side(monkeypatch: pytest.Monkey
     vanishes = verifying._vanishes
     monkeypatch.setattr(verifying, "_element", on_the_curve)
     monkeypatch.setattr(verifying, "_vanishes", lambda terms: vanishes([(-scalar, point) for scalar, point in terms]))
-    assert list_accepted(FORGERIES) == MOVED | ORDER_TWO
+    assert list_accepted(FORGERIES) == MOVED_COMMITMENT | ORDER_TWO
 
 
 def test_an_old_libsodium_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,8 +178,8 @@ def test_a_verifier_that_reduces_scalars_is_told(monkeypatch: pytest.MonkeyPatch
 
     def reduce(payload: Mapping[str, Any], proof: bytes) -> Refusal | None:
         ends = {name: int.from_bytes(making.element(proof, name), "little") % curve.L for name in ("a", "b")}
-        reduced = {name: value.to_bytes(32, "little") for name, value in ends.items()}
-        return verifying.refusal_of(payload, making.place_elements(proof, **reduced))
+        reduced_ends = {name: value.to_bytes(32, "little") for name, value in ends.items()}
+        return verifying.refusal_of(payload, making.place_elements(proof, **reduced_ends))
 
     monkeypatch.setattr(f"{judging.__name__}.refusal_of", reduce)
     scalars = "proof_invalid/scalar_"
@@ -236,19 +236,19 @@ def test_the_second_verifier_takes_nothing_of_order_two() -> None:
     assert bulletproof_verifier.element(curve.encode(curve.BASE)) is not None
     for point in (curve.NEUTRAL, half, curve.add(curve.BASE, half)):
         assert bulletproof_verifier.element(curve.encode(point)) is None
-    base, mixed = (
+    base, mixed_point = (
         eddsa.import_public_key(curve.encode(vector)).pointQ for vector in (curve.BASE, curve.add(curve.BASE, half))
     )
     assert bulletproof_verifier.vanishes([(1, base), (-1, base)])
-    assert not bulletproof_verifier.vanishes([(1, mixed), (-1, base)])
+    assert not bulletproof_verifier.vanishes([(1, mixed_point), (-1, base)])
 
 
 def test_the_second_opinion_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """It complains where a proof holds that should not, is refused elsewhere than meant, or does not hold."""
     good, bad = DRAFTS["valid/above/usual"], DRAFTS["proof_invalid/other_end/a"]
     assert list(complaints(good)) == list(complaints(bad)) == []
-    meant = replace(good, stage="proof_invalid", codes=("polynomial",))
-    assert list(complaints(meant)) == ["by the second verifier the proof holds"]
+    wrong_draft = replace(good, stage="proof_invalid", codes=("polynomial",))
+    assert list(complaints(wrong_draft)) == ["by the second verifier the proof holds"]
     for codes, stage in ((("polynomial",), "proof_invalid"), ((), "expired")):
         told = ["by the second verifier the proof is refused at inner_product"]
         assert list(complaints(replace(bad, stage=stage, codes=codes))) == told
@@ -261,6 +261,6 @@ def test_the_second_opinion_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_recorded_is_left_over() -> None:
     """Every key, signature and proof is some vector's."""
-    assert len(DRAFTS) == len(ALL)
-    kept = (making.SIGNER.keys, making.SIGNER.signatures, making.PROOFS)
-    assert [vector.unused_names() for vector in kept] == [set()] * 3
+    assert len(DRAFTS) == len(ALL_VECTORS)
+    recordings = (making.SIGNER.keys, making.SIGNER.signatures, making.PROOFS)
+    assert [vector.unused_names() for vector in recordings] == [set()] * 3

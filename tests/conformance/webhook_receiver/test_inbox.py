@@ -26,8 +26,8 @@ SECRET = "weldw_0123456789abcdef"
 @pytest.fixture
 def port() -> Iterator[int]:
     """A port for the inbox."""
-    with reserved_port() as reserved:
-        yield reserved
+    with reserved_port() as reserved_address:
+        yield reserved_address
 
 
 def profile(folder: Path, destinations: Mapping[str, str]) -> target.Profile:
@@ -86,14 +86,18 @@ async def test_a_destination_behind_a_proxy_is_received_at_where_it_listens(tmp_
 
 async def test_a_place_that_cannot_be_received_at_says_what_to_do(tmp_path: Path) -> None:
     """A taken address, an https URL and an unknown tenant are reasons, each with a way out."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.create_server(("127.0.0.1", 0)) as busy_server:
         lines = {
-            "taken": f'url = "http://127.0.0.1:{taken.getsockname()[1]}/"',
+            "taken": f'url = "http://127.0.0.1:{busy_server.getsockname()[1]}/"',
             "secure": 'url = "https://hooks.example/"\ntenant = "second"',
         }
         async with open_inbox(profile(tmp_path, lines)) as (inbox, _):
-            for tenant, told in (("first", "end what listens there"), ("second", "listen"), ("third", "configure one")):
-                with pytest.raises(Inconclusive, match=told):
+            for tenant, advice in (
+                ("first", "end what listens there"),
+                ("second", "listen"),
+                ("third", "configure one"),
+            ):
+                with pytest.raises(Inconclusive, match=advice):
                     inbox.of_tenant(tenant)
 
 
@@ -150,10 +154,10 @@ async def test_only_a_json_object_is_an_event(tmp_path: Path, port: int, body: b
     base = f"http://127.0.0.1:{port}/"
     async with open_inbox(profile(tmp_path, {"one": f'url = "{base}"'})) as (inbox, _):
         await post(base, body)
-        (one,) = inbox.deliveries
-        assert (one.fault is None) is event
-        assert one.confirms is event
-        assert one.data == {}
+        (delivery,) = inbox.deliveries
+        assert (delivery.fault is None) is event
+        assert delivery.confirms is event
+        assert delivery.data == {}
 
 
 @pytest.mark.parametrize(
@@ -174,6 +178,8 @@ def test_where_it_listens_is_told_by_the_profile(tmp_path: Path, lines: str, pla
 @pytest.mark.parametrize("listen", ["8097", ":8097", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:x"])
 def test_what_is_no_address_is_refused(tmp_path: Path, listen: str) -> None:
     """A `listen` without host or port is named."""
-    one = profile(tmp_path, {"one": f'url = "https://a.example/"\nlisten = "{listen}"'}).webhook.destinations["one"]
+    destinations = profile(tmp_path, {"one": f'url = "https://a.example/"\nlisten = "{listen}"'}).webhook.destinations[
+        "one"
+    ]
     with pytest.raises(ValueError, match="HOST:PORT"):
-        listening_address(one)
+        listening_address(destinations)

@@ -43,9 +43,9 @@ async def post(url: str, body: bytes = b"{}", **headers: str) -> int:
         return response.status
 
 
-async def raw(receiver: Receiver, sent: bytes, *, end: bool = False) -> bytes:
+async def raw(receiver: Receiver, raw_bytes: bytes, *, end: bool = False) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
-    writer.write(sent)
+    writer.write(raw_bytes)
     if end:
         writer.write_eof()
     try:
@@ -58,31 +58,36 @@ async def test_an_arrival_is_recorded_as_it_was_sent() -> None:
     """Method, target, header names in their case and order, repeats, raw body and times are kept."""
     async with run_receiver() as (receiver, _):
         before = time.time()
-        sent = (
+        request_bytes = (
             b"POST /hook/a?b=%20c HTTP/1.1\r\nHost: me\r\nX-ONE: 1\r\nx-one: 2\r\n"
             b'Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a": 1 }'
         )
-        answer = await raw(receiver, sent)
+        answer = await raw(receiver, request_bytes)
         assert answer.startswith(b"HTTP/1.1 204 ")
-        (one,) = receiver.arrivals
-        assert (one.number, one.method, one.target, one.path) == (1, "POST", "/hook/a?b=%20c", "/hook/a")
-        assert one.headers[:3] == (("Host", "me"), ("X-ONE", "1"), ("x-one", "2"))
-        assert one.values("X-One") == ("1", "2")
-        assert one.body == b'{"a": 1 }'
-        assert one.whole
-        assert before <= one.at <= time.time()
-        assert one.peer.startswith("127.0.0.1:")
-        assert one.reply == Reply(204)
-        assert one.answered_at is not None
-        assert one.answered_at >= one.monotonic
+        (arrival,) = receiver.arrivals
+        assert (arrival.number, arrival.method, arrival.target, arrival.path) == (
+            1,
+            "POST",
+            "/hook/a?b=%20c",
+            "/hook/a",
+        )
+        assert arrival.headers[:3] == (("Host", "me"), ("X-ONE", "1"), ("x-one", "2"))
+        assert arrival.values("X-One") == ("1", "2")
+        assert arrival.body == b'{"a": 1 }'
+        assert arrival.whole
+        assert before <= arrival.at <= time.time()
+        assert arrival.peer.startswith("127.0.0.1:")
+        assert arrival.reply == Reply(204)
+        assert arrival.answered_at is not None
+        assert arrival.answered_at >= arrival.monotonic
 
 
 async def test_a_compressed_body_is_kept_as_it_was_sent() -> None:
     """The raw bytes are what a signature covers, so nothing is unpacked."""
-    packed = gzip.compress(b"{}")
+    packed_body = gzip.compress(b"{}")
     async with run_receiver() as (receiver, url):
-        await post(url, packed, **{"Content-Encoding": "gzip"})
-        assert receiver.arrivals[0].body == packed
+        await post(url, packed_body, **{"Content-Encoding": "gzip"})
+        assert receiver.arrivals[0].body == packed_body
 
 
 @pytest.mark.parametrize("status", [200, 202, 400, 404, 500, 503])
@@ -130,14 +135,14 @@ async def test_an_answer_can_be_late() -> None:
 async def test_silence_lasts_until_the_sender_or_the_receiver_ends() -> None:
     """A sender that is not answered sees nothing until the receiver closes, which does not wait for it."""
     async with run_receiver(lambda _: SILENCE) as (receiver, url):
-        waiting = asyncio.create_task(post(url))
-        (one,) = await receiver.next(seconds=_SECONDS)
-        assert not waiting.done()
+        waiting_task = asyncio.create_task(post(url))
+        (arrival,) = await receiver.next(seconds=_SECONDS)
+        assert not waiting_task.done()
         await asyncio.wait_for(receiver.close(), _SECONDS)
         with pytest.raises(aiohttp.ClientError):
-            await waiting
-        assert one.reply == SILENCE
-        assert one.answered_at is None
+            await waiting_task
+        assert arrival.reply == SILENCE
+        assert arrival.answered_at is None
 
 
 async def test_hanging_up_closes_the_connection_without_an_answer() -> None:
@@ -152,24 +157,24 @@ async def test_hanging_up_closes_the_connection_without_an_answer() -> None:
 async def test_the_next_arrivals_that_match_are_awaited() -> None:
     """Waiting ends with the last one wanted, or with what came when the time is over."""
     async with run_receiver() as (receiver, url):
-        wanted = asyncio.create_task(receiver.next(lambda one: one.path == "/b", seconds=_SECONDS, count=2))
-        anything = asyncio.create_task(receiver.next(seconds=_SECONDS, count=4))
+        wanted_task = asyncio.create_task(receiver.next(lambda one: one.path == "/b", seconds=_SECONDS, count=2))
+        anything_task = asyncio.create_task(receiver.next(seconds=_SECONDS, count=4))
         for path in ("/a", "/b", "/c", "/b"):
             await post(url + path)
-        assert [one.number for one in await wanted] == [2, 4]
-        assert [one.number for one in await anything] == [1, 2, 3, 4]
+        assert [one.number for one in await wanted_task] == [2, 4]
+        assert [one.number for one in await anything_task] == [1, 2, 3, 4]
         assert [one.number for one in await receiver.next(seconds=0, count=9, after=2)] == [3, 4]
         assert await receiver.next(lambda one: one.path == "/d", seconds=0.01) == ()
 
 
 async def test_a_listener_hears_of_each_arrival_with_what_is_done_about_it() -> None:
     """A listener is called before the answer is given."""
-    heard: list[str] = []
+    lines: list[str] = []
     async with run_receiver(lambda arrival: Reply(200 + arrival.number)) as (receiver, url):
-        receiver.listen(lambda one: heard.append("" if one.reply is None else one.reply.description))
+        receiver.listen(lambda one: lines.append("" if one.reply is None else one.reply.description))
         await post(url)
         await post(url)
-    assert heard == ["201", "202"]
+    assert lines == ["201", "202"]
 
 
 async def test_a_body_beyond_the_limit_is_refused() -> None:
@@ -181,7 +186,7 @@ async def test_a_body_beyond_the_limit_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "raw_bytes",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello in TLS\r\n\r\n",
         b"GET\r\n\r\n",
@@ -192,10 +197,10 @@ async def test_a_body_beyond_the_limit_is_refused() -> None:
         b"",
     ],
 )
-async def test_what_is_no_request_does_no_harm(sent: bytes) -> None:
+async def test_what_is_no_request_does_no_harm(raw_bytes: bytes) -> None:
     """Bytes that are no HTTP, or break off, get a 400 or a closed connection, and the next delivery is received."""
     async with run_receiver() as (receiver, url):
-        answer = await raw(receiver, sent, end=True)
+        answer = await raw(receiver, raw_bytes, end=True)
         assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
         assert await post(url) == 204
 
@@ -242,8 +247,8 @@ async def test_an_address_is_free_again_after_closing() -> None:
     async with run_receiver() as (receiver, url):
         port = receiver.port
         await post(url)
-    for one in bind_sockets("127.0.0.1", port):
-        one.close()
+    for listening_socket in bind_sockets("127.0.0.1", port):
+        listening_socket.close()
 
 
 async def test_localhost_is_received_at_under_each_of_its_addresses() -> None:
@@ -251,8 +256,8 @@ async def test_localhost_is_received_at_under_each_of_its_addresses() -> None:
     sockets = bind_sockets("localhost", 0)
     async with Receiver() as receiver:
         await receiver.start(sockets)
-        for one in sockets:
-            host, port = one.getsockname()[:2]
+        for listening_socket in sockets:
+            host, port = listening_socket.getsockname()[:2]
             assert port == receiver.port
             assert await post(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}") == 204
 

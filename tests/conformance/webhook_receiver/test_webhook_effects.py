@@ -11,14 +11,14 @@ from conformance.webhook_receiver.effects import Effects, EffectsFull, Outcome
 from conformance.webhook_receiver.raw_receiver import Reply
 
 
-def count_effects(*done: bool) -> tuple[Callable[[], Awaitable[Outcome]], list[int]]:
+def count_effects(*successes: bool) -> tuple[Callable[[], Awaitable[Outcome]], list[int]]:
     """Return an effect that ends as listed, in turn, and the calls it got."""
     calls: list[int] = []
 
     async def effect() -> Outcome:
         calls.append(len(calls) + 1)
         await asyncio.sleep(0)
-        return Outcome(Reply(200 + len(calls)), done[len(calls) - 1])
+        return Outcome(Reply(200 + len(calls)), successes[len(calls) - 1])
 
     return effect, calls
 
@@ -64,18 +64,18 @@ async def test_an_effect_that_breaks_off_may_be_tried_again() -> None:
 
 async def test_an_effect_outlives_the_one_who_waits() -> None:
     """A sender that gives up does not undo what has begun: its next delivery is a repeat."""
-    effects, begun, go = Effects(600), asyncio.Event(), asyncio.Event()
+    effects, begin_event, go = Effects(600), asyncio.Event(), asyncio.Event()
 
     async def effect() -> Outcome:
-        begun.set()
+        begin_event.set()
         await go.wait()
         return Outcome(Reply(), has_effect=True)
 
-    waiting = asyncio.create_task(effects.run_once("a", effect))
-    await begun.wait()
-    waiting.cancel()
+    waiting_task = asyncio.create_task(effects.run_once("a", effect))
+    await begin_event.wait()
+    waiting_task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await waiting
+        await waiting_task
     second = asyncio.create_task(effects.run_once("a", effect))
     go.set()
     assert await second == Outcome(Reply(), has_effect=True)
@@ -107,8 +107,8 @@ async def test_closing_ends_what_is_under_way() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    waiting = asyncio.create_task(effects.run_once("a", hangs))
+    waiting_task = asyncio.create_task(effects.run_once("a", hangs))
     await asyncio.sleep(0)
     await effects.close()
     with pytest.raises(asyncio.CancelledError):
-        await waiting
+        await waiting_task

@@ -20,8 +20,8 @@ from programs.node import node
 from tools.mutants.second import rail as second_rail
 from tools.mutants.second.verdicts import verdicts
 
-HERE: Final = Path(__file__).parent
-ROOT: Final = HERE.parents[2]
+FOLDER: Final = Path(__file__).parent
+ROOT: Final = FOLDER.parents[2]
 STARTER: Final = ROOT / "examples" / "starter"
 ROWS: Final = tomllib.loads((STARTER / "rows.toml").read_text("utf-8"))
 STEPS: Final[Mapping[int, Sequence[str]]] = {int(step): rows for step, rows in ROWS["steps"].items()}
@@ -70,14 +70,14 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str
 
 def after_step(text: str, step: int) -> str:
     """Return a finished weld as it is after a step: without the lines of the later steps."""
-    kept, is_kept = [], True
+    kept_lines, is_kept = [], True
     for line in text.splitlines(keepends=True):
         mark = _MARK.fullmatch(line.rstrip("\n"))
         if mark is None:
-            kept += [line] if is_kept else []
+            kept_lines += [line] if is_kept else []
         else:
             is_kept = mark[1] is None or (int(mark[2]) <= step) == (mark[1] == "step")
-    return "".join(kept)
+    return "".join(kept_lines)
 
 
 def build(name: str, step: int, folder: Path) -> Sequence[str]:
@@ -85,8 +85,8 @@ def build(name: str, step: int, folder: Path) -> Sequence[str]:
     language, copy = LANGUAGES[name], folder / "source"
     shutil.copytree(STARTER / name, copy, ignore=shutil.ignore_patterns("node_modules", "dist"))
     if step:
-        finished = (HERE / name / language.weld).read_text("utf-8")
-        next(copy.rglob(language.weld)).write_text(after_step(finished, step), "utf-8")
+        finished_weld = (FOLDER / name / language.weld).read_text("utf-8")
+        next(copy.rglob(language.weld)).write_text(after_step(finished_weld, step), "utf-8")
     return language.build(copy, folder / "built")
 
 
@@ -101,17 +101,19 @@ def test_exactly_the_rows_of_the_steps_to_come_do_not_pass(
     to_come |= dict.fromkeys(ROWS["undecided"].get(str(step), ()), "inconclusive")
     if step == 0:
         to_come |= {row: "inconclusive" for row in to_come if row not in ROWS["shipped"]["fail"]}
-    asked = (
+    words = (
         ["RAIL", "X-OAS-01"] if step in ASKED_WHOLLY else [row for after in STEPS if after > 1 for row in STEPS[after]]
     )
     command = build(name, step, tmp_path)
     with second_rail.rail(
         chain, STARTER / name, tmp_path / "rail", words=command, profile=STARTER / "weldproof.toml"
     ) as profile:
-        found = verdicts(profile, *asked)
-    assert {row: verdict for row, verdict in found.items() if verdict not in {"pass", "not_applicable"}} == to_come
-    passed = sum(verdict == "pass" for verdict in found.values())
-    assert passed == (APPLICABLE if step in ASKED_WHOLLY else len(asked)) - len(to_come)
+        row_verdicts = verdicts(profile, *words)
+    assert {
+        row: verdict for row, verdict in row_verdicts.items() if verdict not in {"pass", "not_applicable"}
+    } == to_come
+    pass_count = sum(verdict == "pass" for verdict in row_verdicts.values())
+    assert pass_count == (APPLICABLE if step in ASKED_WHOLLY else len(words)) - len(to_come)
 
 
 @pytest.mark.slow
@@ -127,11 +129,11 @@ def test_an_unfinished_weld_stays_on_this_machine(name: str, setting: str, tmp_p
         setting: {"WP_BIND": "0.0.0.0", "WP_NODE_ALGORAND_MAINNET": "http://192.0.2.1:4001"}[setting],  # noqa: S104 - refused
     }
     command = build(name, 0, tmp_path)
-    ended = subprocess.run(
+    result = subprocess.run(
         command, env={**os.environ, **values}, capture_output=True, text=True, timeout=60, check=False
     )
-    assert ended.returncode == 2
-    assert f"the weld is not finished: {setting} must be an address of this machine" in ended.stderr
+    assert result.returncode == 2
+    assert f"the weld is not finished: {setting} must be an address of this machine" in result.stderr
 
 
 def test_the_page_leads_through_the_steps_by_their_rows() -> None:
@@ -140,9 +142,9 @@ def test_the_page_leads_through_the_steps_by_their_rows() -> None:
     sections = re.split(r"^## Step (\d): .*$", page, flags=re.MULTILINE)
     assert [int(number) for number in sections[1::2]] == list(STEPS)
     for number, section in zip(sections[1::2], sections[2::2], strict=True):
-        judged = re.search(r"^Judged by (.*?)\.$", section, re.MULTILINE | re.DOTALL)
-        assert judged is not None
-        assert re.findall(r"RAIL-\w+-\d\d", judged[1]) == list(STEPS[int(number)])
+        sentence = re.search(r"^Judged by (.*?)\.$", section, re.MULTILINE | re.DOTALL)
+        assert sentence is not None
+        assert re.findall(r"RAIL-\w+-\d\d", sentence[1]) == list(STEPS[int(number)])
     rows = [row for step in STEPS.values() for row in step]
     assert len(rows) == len(set(rows))
     assert f"{APPLICABLE - len(rows)} of the {APPLICABLE} rows that apply pass, and the other {len(rows)}" in page

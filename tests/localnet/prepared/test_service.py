@@ -30,25 +30,25 @@ def tmp_path() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def forking(folder: Path) -> AsyncIterator[Prepared]:
-    async with start_fork_server(folder) as found:
-        assert found is not None
-        yield found
+async def prepare_fork(folder: Path) -> AsyncIterator[Prepared]:
+    async with start_fork_server(folder) as fork_server:
+        assert fork_server is not None
+        yield fork_server
 
 
-async def commanded(
-    found: Prepared, *words: str, environment: Mapping[str, str] | None = None
+async def start_command(
+    fork_server: Prepared, *words: str, environment: Mapping[str, str] | None = None
 ) -> asyncio.subprocess.Process:
     """Start what the target profile's command of a service starts."""
     pipe = asyncio.subprocess.PIPE
-    command = [*found.command(words[0]), *words[1:]]
+    command = [*fork_server.command(words[0]), *words[1:]]
     return await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe, env=environment)
 
 
 async def ready(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
-    told: dict[str, str] = json.loads(await process.stdout.readline())
-    return told["rpc"]
+    ready_line: dict[str, str] = json.loads(await process.stdout.readline())
+    return ready_line["rpc"]
 
 
 def parent_of(pid: int) -> int:
@@ -65,15 +65,17 @@ async def answers(url: str) -> bool:
     return True
 
 
-async def gone(url: str) -> None:
+async def wait_until_gone(url: str) -> None:
     while await answers(url):  # noqa: ASYNC110 - another process ends
         await asyncio.sleep(0.01)
 
 
 async def test_services_are_processes_with_a_session_and_an_environment_of_their_own(tmp_path: Path) -> None:
     """Two of them have one parent, which is not the stack; each leads its session and logs to its own file."""
-    async with forking(tmp_path) as found:
-        children = [await Child.start("it", SERVICE, log=tmp_path / name, fork_server=found) for name in ("one", "two")]
+    async with prepare_fork(tmp_path) as fork_server:
+        children = [
+            await Child.start("it", SERVICE, log=tmp_path / name, fork_server=fork_server) for name in ("one", "two")
+        ]
         for child in children:
             await child.ready_line()
         parents = {parent_of(child.pid) for child in children}
@@ -86,31 +88,36 @@ async def test_services_are_processes_with_a_session_and_an_environment_of_their
 
 async def test_a_variant_is_forked_and_breaks_nobody_else(tmp_path: Path) -> None:
     """What it changes is in place before the service's modules are imported, of which others have their own."""
-    spoiled = ("reference.variants.mutants", "agent-card-nameless")
-    named: list[bool] = []
-    async with forking(tmp_path) as found, aiohttp.ClientSession() as session:
+    mutant_name = ("reference.variants.mutants", "agent-card-nameless")
+    has_name: list[bool] = []
+    async with prepare_fork(tmp_path) as fork_server, aiohttp.ClientSession() as session:
         parents: set[int] = set()
-        for before in ((), spoiled, ()):
-            with listening_socket("127.0.0.1", 0) as bound:
-                told = {**os.environ, "WP_MODE": "test", "WP_AGENT_FD": str(bound.fileno())}
+        for before in ((), mutant_name, ()):
+            with listening_socket("127.0.0.1", 0) as listener:
+                environment = {**os.environ, "WP_MODE": "test", "WP_AGENT_FD": str(listener.fileno())}
                 words = [*before, "reference.agent"]
                 child = await Child.start(
-                    "it", words, log=tmp_path / "said", environment=told, sockets=[bound], fork_server=found
+                    "it",
+                    words,
+                    log=tmp_path / "said",
+                    environment=environment,
+                    sockets=[listener],
+                    fork_server=fork_server,
                 )
                 parents.add(parent_of(child.pid))
-                url = f"http://127.0.0.1:{bound.getsockname()[1]}/.well-known/agent-card.json"
+                url = f"http://127.0.0.1:{listener.getsockname()[1]}/.well-known/agent-card.json"
                 async with session.get(url) as answer:
-                    named.append("name" in await answer.json())
+                    has_name.append("name" in await answer.json())
             await child.stop()
-    assert named == [True, False, True]
+    assert has_name == [True, False, True]
     assert len(parents) == 1
     assert os.getpid() not in parents
 
 
 async def test_a_service_that_cannot_start_says_why_in_its_log(tmp_path: Path) -> None:
     """Its words and its exit status are those of a process without a fork."""
-    async with forking(tmp_path) as found:
-        child = await Child.start("it", ["sim.base", "--nonsense"], log=tmp_path / "said", fork_server=found)
+    async with prepare_fork(tmp_path) as fork_server:
+        child = await Child.start("it", ["sim.base", "--nonsense"], log=tmp_path / "said", fork_server=fork_server)
         with pytest.raises(ChildFault, match="No such option"):
             await child.ready_line()
         assert await child.wait_for_end() == 2
@@ -118,37 +125,37 @@ async def test_a_service_that_cannot_start_says_why_in_its_log(tmp_path: Path) -
 
 async def test_what_stands_in_for_a_service_ends_as_it_does(tmp_path: Path) -> None:
     """A signal is passed on and the service's exit status is handed back, with what it wrote."""
-    async with forking(tmp_path) as found:
-        process = await commanded(found, *SERVICE)
+    async with prepare_fork(tmp_path) as fork_server:
+        process = await start_command(fork_server, *SERVICE)
         url = await ready(process)
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 0
         assert not await answers(url)
-        refused = await commanded(found, "sim.base", "--nonsense")
-        _, said = await refused.communicate()
-        assert refused.returncode == 2
-        assert b"No such option" in said
+        refused_process = await start_command(fork_server, "sim.base", "--nonsense")
+        _, error_text = await refused_process.communicate()
+        assert refused_process.returncode == 2
+        assert b"No such option" in error_text
 
 
 async def test_a_killed_stand_in_takes_its_service_with_it(tmp_path: Path) -> None:
     """No process listens at the port any more, as after a kill of the service itself."""
-    async with forking(tmp_path) as found:
-        process = await commanded(found, *SERVICE)
+    async with prepare_fork(tmp_path) as fork_server:
+        process = await start_command(fork_server, *SERVICE)
         url = await ready(process)
         process.kill()
         await process.wait()
-        await gone(url)
+        await wait_until_gone(url)
 
 
 async def test_services_that_end_and_start_at_once_are_not_mixed_up(tmp_path: Path) -> None:
     """While some are killed others start, and each of those answers."""
-    async with forking(tmp_path) as found:
+    async with prepare_fork(tmp_path) as fork_server:
         for _ in range(3):
-            before = [await commanded(found, *SERVICE) for _ in range(6)]
+            before = [await start_command(fork_server, *SERVICE) for _ in range(6)]
             await asyncio.gather(*map(ready, before))
             for process in before:
                 process.kill()
-            after = await asyncio.gather(*(commanded(found, *SERVICE) for _ in range(6)))
+            after = await asyncio.gather(*(start_command(fork_server, *SERVICE) for _ in range(6)))
             urls = await asyncio.gather(*map(ready, after))
             assert all([await answers(url) for url in urls])
             for process in after:
@@ -158,10 +165,10 @@ async def test_services_that_end_and_start_at_once_are_not_mixed_up(tmp_path: Pa
 
 async def test_services_end_with_the_process_that_forked_them(tmp_path: Path) -> None:
     """Leaving the stack leaves no service, even one that was started by command."""
-    async with forking(tmp_path) as found:
-        own = await Child.start("it", SERVICE, log=tmp_path / "said", fork_server=found)
+    async with prepare_fork(tmp_path) as fork_server:
+        own = await Child.start("it", SERVICE, log=tmp_path / "said", fork_server=fork_server)
         await own.ready_line()
-        process = await commanded(found, *SERVICE)
+        process = await start_command(fork_server, *SERVICE)
         url = await ready(process)
     assert await process.wait() == -signal.SIGKILL
     assert await own.wait_for_end() == -signal.SIGKILL
@@ -172,15 +179,15 @@ async def test_services_end_with_the_process_that_forked_them(tmp_path: Path) ->
 async def test_what_cannot_be_forked_is_started_anew(tmp_path: Path, why: str) -> None:
     """Python has other settings, it is no service of a stack, or the stack is gone: the command still runs it."""
     environment = {**os.environ, "PYTHONHASHSEED": "7"} if why == "python" else None
-    async with forking(tmp_path) as found:
+    async with prepare_fork(tmp_path) as fork_server:
         if why != "gone":
             words = ["json.tool", "--help"] if why == "module" else [*SERVICE]
-            process = await commanded(found, *words, environment=environment)
+            process = await start_command(fork_server, *words, environment=environment)
     if why == "gone":
-        process = await commanded(found, *SERVICE)
+        process = await start_command(fork_server, *SERVICE)
     if why == "module":
-        said, _ = await process.communicate()
-        assert b"usage" in said
+        output, _ = await process.communicate()
+        assert b"usage" in output
         assert process.returncode == 0
         return
     await ready(process)

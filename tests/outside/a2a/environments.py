@@ -11,7 +11,7 @@ from pathlib import Path
 from programs import python_packages
 
 LINES = ("1", "0.3")
-_HERE = Path(__file__).parent
+_FOLDER = Path(__file__).parent
 
 
 def python_of(line: str) -> Path:
@@ -20,5 +20,5 @@ def python_of(line: str) -> Path:
     Raises:
         Missing: It could not be made; the text says what to do.
     """
-    pins = _HERE / f"requirements-{line}.txt"
+    pins = _FOLDER / f"requirements-{line}.txt"
     return python_packages.environment("a2a", pins, description=f"the A2A SDK, line {line}") / "bin" / "python"

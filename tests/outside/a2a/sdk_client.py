@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from tests.outside.a2a.environments import python_of
 
-_HERE = Path(__file__).parent
+_FOLDER = Path(__file__).parent
 
 
 class SdkError(Exception):
@@ -29,10 +29,10 @@ class SdkClient:
 
     def __init__(self, line: str, url: str) -> None:
         """Take the SDK's line, `1` or `0.3`, and the agent's address."""
-        script = _HERE / f"talk_{line.replace('.', '_')}.py"
+        script = _FOLDER / f"talk_{line.replace('.', '_')}.py"
         self._process = subprocess.Popen(
             [str(python_of(line)), str(script), url],
-            env=os.environ | {"PYTHONPATH": str(_HERE.parents[2])},
+            env=os.environ | {"PYTHONPATH": str(_FOLDER.parents[2])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -66,8 +66,8 @@ class SdkClient:
             `message_metadata`, `metadata`, and `artifacts`, each the data or text of its parts.
         """
         place = {} if task is None else {"taskId": task["id"], "contextId": task["contextId"]}
-        known = {"metadata": dict(metadata or {}), "extensions": list(extensions)}
-        return self._do("send", message_id=str(uuid.uuid4()), parts=list(parts), **place, **known)
+        members = {"metadata": dict(metadata or {}), "extensions": list(extensions)}
+        return self._do("send", message_id=str(uuid.uuid4()), parts=list(parts), **place, **members)
 
     def get(self, task_id: str) -> dict[str, Any]:
         """Get a task."""
@@ -87,7 +87,7 @@ class SdkClient:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": name, **members}) + "\n")
         self._process.stdin.flush()
-        told = json.loads(self._process.stdout.readline())
-        if "error" in told:
-            raise SdkError(told["error"]["kind"], told["error"]["text"])
-        return dict(told["ok"])
+        answer = json.loads(self._process.stdout.readline())
+        if "error" in answer:
+            raise SdkError(answer["error"]["kind"], answer["error"]["text"])
+        return dict(answer["ok"])

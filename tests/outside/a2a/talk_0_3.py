@@ -8,7 +8,7 @@ import httpx
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory  # type: ignore[import-not-found,unused-ignore]  # of its own environment
 from a2a.types import Message, Task, TaskIdParams, TaskQueryParams  # type: ignore[import-not-found,unused-ignore]  # of its own environment
 
-from tests.outside.a2a.talking import answer_commands, told
+from tests.outside.a2a.talking import answer_commands, read_task
 
 
 class Talk:
@@ -59,8 +59,8 @@ class Talk:
 
 
 def _task(task: Task) -> dict[str, Any]:
-    shown = task.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return told(shown, shown["status"]["state"])
+    shown_task = task.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return read_task(shown_task, shown_task["status"]["state"])
 
 
 answer_commands(Talk)

@@ -12,7 +12,7 @@ from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_ext
 from a2a.types import a2a_pb2 as wire  # type: ignore[import-not-found,unused-ignore]  # of its own environment
 from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped,unused-ignore]  # of its own environment
 
-from tests.outside.a2a.talking import answer_commands, told
+from tests.outside.a2a.talking import answer_commands, read_task
 
 
 class Talk:
@@ -65,8 +65,8 @@ def _context(extensions: list[str] | None) -> ClientCallContext | None:
 
 
 def _task(task: Any) -> dict[str, Any]:
-    shown = MessageToDict(task)
-    return told(shown, shown["status"]["state"].removeprefix("TASK_STATE_").lower().replace("_", "-"))
+    shown_task = MessageToDict(task)
+    return read_task(shown_task, shown_task["status"]["state"].removeprefix("TASK_STATE_").lower().replace("_", "-"))
 
 
 answer_commands(Talk)

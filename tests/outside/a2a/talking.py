@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 
-def told(task: Mapping[str, Any], state: str) -> dict[str, Any]:
+def read_task(task: Mapping[str, Any], state: str) -> dict[str, Any]:
     """Return a task as a test reads it, from its JSON; `state` is its state by the name of 0.3."""
     message = task["status"].get("message", {})
     return {
@@ -26,19 +26,19 @@ def told(task: Mapping[str, Any], state: str) -> dict[str, Any]:
         "message_metadata": message.get("metadata", {}),
         "metadata": task.get("metadata", {}),
         "artifacts": [
-            [part.get("data", part.get("text")) for part in one["parts"]] for one in task.get("artifacts", [])
+            [part.get("data", part.get("text")) for part in artifact["parts"]] for artifact in task.get("artifacts", [])
         ],
     }
 
 
-def answer_commands(opened: Callable[[httpx.AsyncClient, str], object]) -> None:
+def answer_commands(open_client: Callable[[httpx.AsyncClient, str], object]) -> None:
     """Answer commands, each a method of what `opened` makes of a client and the address, until the input ends."""
-    asyncio.run(_answer(opened, sys.argv[1]))
+    asyncio.run(_answer(open_client, sys.argv[1]))
 
 
-async def _answer(opened: Callable[[httpx.AsyncClient, str], object], url: str) -> None:
+async def _answer(open_client: Callable[[httpx.AsyncClient, str], object], url: str) -> None:
     async with httpx.AsyncClient(timeout=600, trust_env=False) as http:
-        talk = opened(http, url)
+        talk = open_client(http, url)
         while line := await asyncio.to_thread(sys.stdin.readline):
             members = json.loads(line)
             try:

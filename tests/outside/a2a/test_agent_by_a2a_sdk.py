@@ -27,17 +27,17 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 @pytest.fixture(params=LINES, scope="module")
 def client(request: pytest.FixtureRequest, agent: httpx.Client) -> Iterator[SdkClient]:
     """A client of each line of the SDK."""
-    with SdkClient(request.param, str(agent.base_url)) as opened:
-        yield opened
+    with SdkClient(request.param, str(agent.base_url)) as sdk_client:
+        yield sdk_client
 
 
 def test_both_cards_resolve(client: SdkClient, agent: httpx.Client) -> None:
     """The same agent at both addresses; no card at a third."""
-    told = [client.card(path) for path in CARDS]
+    cards = [client.card(path) for path in CARDS]
 
-    assert told[0] == told[1]
-    assert told[0]["skills"] == ["verify-rfc9421", "explain-rfc9421", "sign-demo"]
-    assert told[0]["url"] == f"{agent.base_url!s}/a2a".replace("//a2a", "/a2a")
+    assert cards[0] == cards[1]
+    assert cards[0]["skills"] == ["verify-rfc9421", "explain-rfc9421", "sign-demo"]
+    assert cards[0]["url"] == f"{agent.base_url!s}/a2a".replace("//a2a", "/a2a")
     with pytest.raises(SdkError):
         client.card("/.well-known/other.json")
 
@@ -45,13 +45,13 @@ def test_both_cards_resolve(client: SdkClient, agent: httpx.Client) -> None:
 def test_send_and_get(client: SdkClient) -> None:
     """A demo signature is made and verified by message, and the task is there afterwards."""
     client.card()
-    made = client.send({"skill": "sign-demo", "request": PLAIN})
-    signed = made["artifacts"][0][0]
-    judged = client.send("please judge this", {"skill": "verify-rfc9421", "request": signed})
+    sign_answer = client.send({"skill": "sign-demo", "request": PLAIN})
+    signed_message = sign_answer["artifacts"][0][0]
+    verdict = client.send("please judge this", {"skill": "verify-rfc9421", "request": signed_message})
 
-    assert (made["state"], judged["state"]) == ("completed", "completed")
-    assert judged["artifacts"][0][0]["valid"] is True
-    assert client.get(judged["id"]) == judged
+    assert (sign_answer["state"], verdict["state"]) == ("completed", "completed")
+    assert verdict["artifacts"][0][0]["valid"] is True
+    assert client.get(verdict["id"]) == verdict
     with pytest.raises(SdkError):
         client.get("nothing")
 
@@ -59,11 +59,11 @@ def test_send_and_get(client: SdkClient) -> None:
 def test_a_forged_message_is_found(client: SdkClient) -> None:
     """The control of the above: the same message with another path is not valid, and explained."""
     client.card()
-    forged = sign(SignRequest.model_validate(PLAIN), seed=bytes(32), now=1000) | {"path": "/b", "now": 1000}
-    told = client.send({"skill": "explain-rfc9421", "request": forged})["artifacts"][0][0]
+    forged_message = sign(SignRequest.model_validate(PLAIN), seed=bytes(32), now=1000) | {"path": "/b", "now": 1000}
+    explanation = client.send({"skill": "explain-rfc9421", "request": forged_message})["artifacts"][0][0]
 
-    assert (told["valid"], told["error_codes"]) == (False, ["signature_mismatch"])
-    assert told["fix_notes"]
+    assert (explanation["valid"], explanation["error_codes"]) == (False, ["signature_mismatch"])
+    assert explanation["fix_notes"]
 
 
 def test_what_is_no_request_is_an_error(client: SdkClient) -> None:
@@ -76,19 +76,19 @@ def test_what_is_no_request_is_an_error(client: SdkClient) -> None:
 def test_a_task_is_carried_on(client: SdkClient) -> None:
     """Help first, then the request in the same task."""
     client.card()
-    waiting = client.send("hello")
-    done = client.send({"skill": "sign-demo", "request": PLAIN}, task=waiting)
+    open_task = client.send("hello")
+    done_task = client.send({"skill": "sign-demo", "request": PLAIN}, task=open_task)
 
-    assert (waiting["state"], done["state"]) == ("input-required", "completed")
-    assert (waiting["id"], waiting["contextId"]) == (done["id"], done["contextId"])
+    assert (open_task["state"], done_task["state"]) == ("input-required", "completed")
+    assert (open_task["id"], open_task["contextId"]) == (done_task["id"], done_task["contextId"])
 
 
 def test_cancel(client: SdkClient) -> None:
     """An open task is canceled, once."""
     client.card()
-    waiting = client.send("hello")
+    open_task = client.send("hello")
 
-    assert client.cancel(waiting["id"])["state"] == "canceled"
-    assert client.get(waiting["id"])["state"] == "canceled"
+    assert client.cancel(open_task["id"])["state"] == "canceled"
+    assert client.get(open_task["id"])["state"] == "canceled"
     with pytest.raises(SdkError):
-        client.cancel(waiting["id"])
+        client.cancel(open_task["id"])

@@ -71,10 +71,10 @@ def main() -> None:
     """Serve until killed; the first line printed is the address."""
     facilitator = ThreadingHTTPServer(("127.0.0.1", 0), Facilitator)
     threading.Thread(target=facilitator.serve_forever, daemon=True).start()
-    served = make_server("127.0.0.1", 0, shop(f"http://127.0.0.1:{facilitator.server_port}"), threaded=True)
-    sys.stdout.write(f"http://127.0.0.1:{served.server_port}\n")
+    server = make_server("127.0.0.1", 0, shop(f"http://127.0.0.1:{facilitator.server_port}"), threaded=True)
+    sys.stdout.write(f"http://127.0.0.1:{server.server_port}\n")
     sys.stdout.flush()
-    served.serve_forever()
+    server.serve_forever()
 
 
 if __name__ == "__main__":

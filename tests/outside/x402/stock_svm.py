@@ -40,30 +40,32 @@ def client_of(key: str, rpc: str) -> x402Client:
     return register_exact_svm_client(x402Client(), KeypairSigner(Keypair.from_json(key)), rpc_url=rpc)
 
 
-async def offered(client: x402Client, offer: dict[str, Any]) -> dict[str, Any]:
+async def describe_offer(client: x402Client, offer: dict[str, Any]) -> dict[str, Any]:
     """Return what it makes of an offer."""
     try:
-        made = await client.create_payment_payload(parse_payment_required(offer))
+        payload = await client.create_payment_payload(parse_payment_required(offer))
     except Exception as fault:  # noqa: BLE001 - the test judges it
         return {"refused": f"{type(fault).__name__}: {fault}"}
-    return {"made": made.model_dump(by_alias=True, exclude_none=True)}
+    return {"made": payload.model_dump(by_alias=True, exclude_none=True)}
 
 
-async def called(client: x402Client, url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+async def call_paid(client: x402Client, url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the exchanges of one call."""
-    watched = Watched()
-    async with httpx.AsyncClient(transport=x402AsyncTransport(client, watched), timeout=600) as http:
+    watched_client = Watched()
+    async with httpx.AsyncClient(transport=x402AsyncTransport(client, watched_client), timeout=600) as http:
         await http.post(url, json=body)
-    return watched.exchanges
+    return watched_client.exchanges
 
 
 async def main() -> None:
     """Answer the question on standard input."""
-    asked = json.load(sys.stdin)
-    rpc = asked["node"]["url"]
-    client = client_of(asked["key"], rpc)
-    offers = [await offered(client, one) for one in asked["offers"]]
-    calls = [await called(client_of(one["key"], rpc), asked["url"], asked["body"]) for one in asked["calls"]]
+    question = json.load(sys.stdin)
+    rpc = question["node"]["url"]
+    client = client_of(question["key"], rpc)
+    offers = [await describe_offer(client, one) for one in question["offers"]]
+    calls = [
+        await call_paid(client_of(one["key"], rpc), question["url"], question["body"]) for one in question["calls"]
+    ]
     sys.stdout.write(json.dumps({"offers": offers, "calls": calls}))
 
 

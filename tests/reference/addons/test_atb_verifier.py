@@ -14,11 +14,11 @@ import rfc8785
 from reference.addons.atb_verifier.verifier import ADDON
 from reference.protocol.time_text import utc_text
 from tests.reference.addons.conftest import ISSUER, Opener
-from tests.reference.falcon_issuer import DURING, Issuer
+from tests.reference.falcon_issuer import DURING_VALIDITY, Issuer
 
 
 async def post_verify(client: httpx.AsyncClient, credential: str, **request: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/verify", json={"credential": credential, "now": DURING, **request})
+    answer = await client.post("/v1/verify", json={"credential": credential, "now": DURING_VALIDITY, **request})
     assert answer.status_code == 200, answer.text
     document: dict[str, Any] = answer.json()
     return document

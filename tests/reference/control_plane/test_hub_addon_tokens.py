@@ -97,7 +97,7 @@ async def test_it_does_nothing_else(plane: Hub) -> None:
     assert (await register(plane, own(plane))).status_code == 201
     before, headers = await plane.state(), own(plane)
     issuer = {"did": "did:web:a.example", "public_key_b64": falcon_key("did:web:a.example")}
-    refused = [
+    refused_calls = [
         await register(plane, headers, name="other"),
         await register(plane, headers, name="mine "),
         await register(plane, headers, name=None),
@@ -109,7 +109,7 @@ async def test_it_does_nothing_else(plane: Hub) -> None:
         await plane.http.get(AUDIT, headers=headers),
     ]
 
-    assert [answer.status_code for answer in refused] == [401] * len(refused)
+    assert [answer.status_code for answer in refused_calls] == [401] * len(refused_calls)
     assert await plane.state() == before
     assert "base_url" not in (await plane.http.get("/v1/posture", headers=headers)).json()["services"][0]
 
@@ -149,10 +149,14 @@ def test_a_command_tells_the_token(tmp_path: Path) -> None:
 def test_tokens_differ_by_name(tmp_path: Path, name: str) -> None:
     """Each is of the form of a token, and none is the admin token or part of it."""
     admin = BearerToken.of(tmp_path / "token")
-    registering = RegistrationRights(admin)
-    text = registering.derive_token(name).text()
+    registration_rights = RegistrationRights(admin)
+    text = registration_rights.derive_token(name).text()
 
     assert len(text) == 43
     assert text != admin.text()
-    assert text != registering.derive_token(name + "x").text()
-    assert text != registering.derive_token(name, ORIGIN).text() != registering.derive_token(name, ORIGIN + "0").text()
+    assert text != registration_rights.derive_token(name + "x").text()
+    assert (
+        text
+        != registration_rights.derive_token(name, ORIGIN).text()
+        != registration_rights.derive_token(name, ORIGIN + "0").text()
+    )

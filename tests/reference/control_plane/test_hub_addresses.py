@@ -70,8 +70,12 @@ async def test_what_was_registered_before_is_asked_no_more(tmp_path: Path) -> No
         async with hub(tmp_path) as plane:
             assert (await plane.serve("a", service_process.url)).status_code == 201
         async with hub(tmp_path, **LIVE) as plane:
-            (shown,) = (await plane.posture())["services"]
-        assert (shown["healthy"], shown["status_code"], shown["error"]) == (False, None, "address_refused")
+            (service_shown,) = (await plane.posture())["services"]
+        assert (service_shown["healthy"], service_shown["status_code"], service_shown["error"]) == (
+            False,
+            None,
+            "address_refused",
+        )
         assert service_process.heads == []
 
 
@@ -79,8 +83,10 @@ async def test_what_was_registered_before_is_asked_no_more(tmp_path: Path) -> No
 async def test_a_name_of_such_an_address_is_not_called(network: str) -> None:
     """Whatever network it is in; a name that is half public is not called either."""
     address = str(ip_network(network)[-1])
-    for found in ([address], ["93.184.215.14", address]):
-        assert await asker(found, ())("http://inside.example/health") == HealthResult(None, None, "address_refused")
+    for addresses_found in ([address], ["93.184.215.14", address]):
+        assert await asker(addresses_found, ())("http://inside.example/health") == HealthResult(
+            None, None, "address_refused"
+        )
 
 
 async def test_a_name_is_looked_up_once_for_a_question() -> None:

@@ -138,7 +138,7 @@ SWAP = (
     "UPDATE control_plane_audit SET seq = 3 WHERE seq = 4",
     "UPDATE control_plane_audit SET seq = 4 WHERE seq = 1000",
 )
-TAMPERED: dict[str, Sequence[str]] = {
+TAMPERED_STATEMENTS: dict[str, Sequence[str]] = {
     "subject": ["UPDATE control_plane_audit SET subject = 'did:web:evil.example' WHERE seq = 3"],
     "action": ["UPDATE control_plane_audit SET action = 'issuer.revoked' WHERE seq = 3"],
     "actor": ["UPDATE control_plane_audit SET actor = 'system' WHERE seq = 3"],
@@ -161,13 +161,13 @@ TAMPERED: dict[str, Sequence[str]] = {
 }
 
 
-@pytest.mark.parametrize("how", TAMPERED)
+@pytest.mark.parametrize("how", TAMPERED_STATEMENTS)
 async def test_a_log_that_was_tampered_with_is_found_while_it_runs(plane: Hub, how: str) -> None:
     """By a read of the page that holds the place, by a full check, and in the health document."""
     await fill_log(plane)
     assert await plane.wait_for_check()
     assert (await plane.http.get("/health")).json()["status"] == "ok"
-    plane.alter(*TAMPERED[how])
+    plane.alter(*TAMPERED_STATEMENTS[how])
     assert (await plane.audit())["valid"] is False
     assert (await plane.http.get("/health")).json()["status"] == "degraded"
     assert (await plane.audit(limit=1, verify="full"))["valid"] is False
@@ -180,7 +180,7 @@ async def test_a_log_that_was_tampered_with_is_found_at_the_next_start(
     """And stays found when further entries follow; trust can still be withdrawn."""
     async with hub(tmp_path, **database) as plane:
         await fill_log(plane)
-    alter(plane.settings, TAMPERED[how])
+    alter(plane.settings, TAMPERED_STATEMENTS[how])
     async with hub(tmp_path, **database) as again:
         assert not await again.wait_for_check()
         assert (await again.revoke("did:web:i0.example")).status_code == 204

@@ -108,12 +108,12 @@ def test_the_document_is_openapi_3_1() -> None:
     """Valid by the standard; the token is wanted where the interface says so, and only there."""
     OpenAPIV31SpecValidator(DOCUMENT).validate()
     assert DOCUMENT["openapi"] == "3.1.0"
-    wanted = {
+    wanted_methods = {
         (path, method)
         for path, method in OPERATIONS
         if DOCUMENT["paths"][path][method].get("security", [{}]) == [{"adminToken": []}]
     }
-    assert wanted == ADMIN
+    assert wanted_methods == ADMIN
 
 
 def test_every_operation_is_documented() -> None:
@@ -180,9 +180,9 @@ async def test_answers_are_as_documented(plane: Hub) -> None:
 def calls(plane: Hub, url: str) -> Iterator[tuple[str, str, str, Any, dict[str, str]]]:
     """Yield calls in an order in which each meets what it needs."""
     admin = plane.admin
-    issuer, rotated = {"did": DID, "public_key_b64": KEY}, {"did": DID, "public_key_b64": falcon_key("other")}
+    issuer, rotated_issuer = {"did": DID, "public_key_b64": KEY}, {"did": DID, "public_key_b64": falcon_key("other")}
     record = {"name": "a", "base_url": url}
-    for body in (issuer, issuer, rotated, {}):
+    for body in (issuer, issuer, rotated_issuer, {}):
         yield "/v1/issuers", "post", "/v1/issuers", body, admin
     for body in (record, record, {**record, "health_path": "/up"}, {}):
         yield "/v1/services", "post", "/v1/services", body, admin

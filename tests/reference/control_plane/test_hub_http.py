@@ -46,8 +46,8 @@ async def test_without_the_token_nothing_is_changed_and_nothing_told(
     wrong += [{"Authorization": one} for one in (token, f"Basic {token}", f"Bearer {token} x", f"Bearer {token},")]
     wrong += [{"Authorization": f"Bearer {token.swapcase()}"}, {"X-Admin-Token": token}]
     for headers in wrong:
-        for sent in ({"json": body}, {"content": b"{"}) if body else ({},):
-            answer = await plane.http.request(method, path, headers=headers, **sent)
+        for request_body in ({"json": body}, {"content": b"{"}) if body else ({},):
+            answer = await plane.http.request(method, path, headers=headers, **request_body)
             assert (answer.status_code, answer.json()) == (401, {"detail": "Unauthorized"})
             assert answer.headers["www-authenticate"] == "Bearer"
     twice = [("Authorization", f"Bearer {token}"), ("Authorization", "Bearer x")]

@@ -193,14 +193,14 @@ async def test_what_a_service_may_answer(
 
 async def test_services_are_asked_side_by_side(plane: Hub) -> None:
     """Forty that answer only once the last one was asked do not hold it up, and are found healthy with it."""
-    asked = asyncio.Event()
+    asked_event = asyncio.Event()
 
     async def first_the_last(writer: Writer) -> None:
-        await asked.wait()
+        await asked_event.wait()
         await answers(200)(writer)
 
     async def last(writer: Writer) -> None:
-        asked.set()
+        asked_event.set()
         await answers(200)(writer)
 
     async with service(first_the_last) as service_process, service(last) as fine:
@@ -238,9 +238,9 @@ async def test_no_more_than_some_are_asked_at_once(monkeypatch: pytest.MonkeyPat
         now -= 1
         return fine
 
-    seen = await service_health.HealthBoard(ask, WpClock()).look([str(place) for place in range(20)])
+    board = await service_health.HealthBoard(ask, WpClock()).look([str(place) for place in range(20)])
     assert most == 3
-    assert [one.finding for one in seen.values()] == [fine] * 20
+    assert [one.finding for one in board.values()] == [fine] * 20
 
 
 async def test_a_posture_is_told_in_time_though_not_all_were_asked(
@@ -263,8 +263,8 @@ async def test_findings_are_shared_while_they_are_fresh(plane: Hub, monkeypatch:
     share_readings(monkeypatch, 3600)
     async with service(answers(200)) as service_process:
         await plane.serve("a", service_process.url)
-        for told in await asyncio.gather(*(plane.posture() for _ in range(20))):
-            assert told["status"] == "ok"
+        for posture in await asyncio.gather(*(plane.posture() for _ in range(20))):
+            assert posture["status"] == "ok"
         assert len(service_process.heads) == 1
         await plane.serve("b", f"{service_process.url}/b")
         assert [one["name"] for one in (await plane.posture())["services"]] == ["a", "b"]

@@ -208,7 +208,7 @@ def test_a_crash_between_the_transaction_and_the_head_file_heals(tmp_path: Path,
 
 def test_killed_again_and_again_it_never_breaks_its_chain(worker: Starter) -> None:
     """SIGKILL under load: what was answered with 201 is there, and every start finds the chain whole."""
-    kept: set[str] = set()
+    kept_tokens: set[str] = set()
     for life in range(3):
         worker_process = worker().ready()
         assert worker_process.audit(limit=1)["valid"] is True
@@ -222,7 +222,7 @@ def test_killed_again_and_again_it_never_breaks_its_chain(worker: Starter) -> No
                 while True:
                     did = f"did:web:l{life}.n{number}.example"
                     if worker_process.register(did).status_code == 201:
-                        kept.add(did)
+                        kept_tokens.add(did)
                     number += 1
                     if number == 10:
                         enough.set()
@@ -237,8 +237,8 @@ def test_killed_again_and_again_it_never_breaks_its_chain(worker: Starter) -> No
         worker_process.close()
     last = worker().ready()
     assert last.audit(verify="full")["valid"] is True
-    assert kept <= set(last.http.get("/v1/issuer-pks").json())
-    assert len(kept) >= 30
+    assert kept_tokens <= set(last.http.get("/v1/issuer-pks").json())
+    assert len(kept_tokens) >= 30
 
 
 def test_a_tail_that_was_cut_while_it_was_down_is_found(worker: Starter) -> None:
@@ -324,10 +324,10 @@ def test_a_secret_that_vanished_is_not_made_anew(worker: Starter, name: str) -> 
     """Addons would be strangers, and the log broken: the start is refused with a line that says what to do."""
     first = worker().ready()
     first.stop()
-    kept = (first.data / name).rename(first.data / "kept")
+    kept_file = (first.data / name).rename(first.data / "kept")
     outcome = CliRunner().invoke(main, env={"WP_MODE": "test", "S2CP_DATA_DIR": str(first.data), "S2CP_PORT": "0"})
     assert (outcome.exit_code, len(outcome.output.splitlines())) == (2, 1), outcome.output
     assert f"{first.data / name} is gone" in outcome.output
     assert not (first.data / name).exists()
-    kept.rename(first.data / name)
+    kept_file.rename(first.data / name)
     assert worker().ready().token == first.token

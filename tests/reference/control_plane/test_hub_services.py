@@ -40,8 +40,8 @@ async def test_another_record_replaces_the_old_one(either: Hub) -> None:
     await either.serve("b")
     answer = await either.serve("a", "http://127.0.0.1:8/base/", type="rail", health_path="/up?deep=1")
     assert answer.status_code == 200
-    shown = (await either.posture(admin=True))["services"]
-    assert [(one["name"], one["type"], one["base_url"], one["health_path"]) for one in shown] == [
+    services_shown = (await either.posture(admin=True))["services"]
+    assert [(one["name"], one["type"], one["base_url"], one["health_path"]) for one in services_shown] == [
         ("a", "rail", "http://127.0.0.1:8/base/", "/up?deep=1"),
         ("b", "addon", URL, "/health"),
     ]
@@ -96,12 +96,12 @@ async def test_what_is_no_service_is_refused_and_changes_nothing(plane: Hub, cha
     assert await plane.entries() == []
 
 
-@pytest.mark.parametrize("missing", ["name", "base_url"])
-async def test_name_and_address_are_required(plane: Hub, missing: str) -> None:
+@pytest.mark.parametrize("missing_member", ["name", "base_url"])
+async def test_name_and_address_are_required(plane: Hub, missing_member: str) -> None:
     """422 at the member."""
-    body = {name: value for name, value in {"name": "a", "base_url": URL}.items() if name != missing}
+    body = {name: value for name, value in {"name": "a", "base_url": URL}.items() if name != missing_member}
     answer = await plane.http.post(SERVICES, json=body, headers=plane.admin)
-    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", missing])
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", missing_member])
 
 
 @pytest.mark.parametrize(

@@ -90,13 +90,13 @@ async def test_issuers_stand_in_the_order_of_registration(either: Hub) -> None:
     assert list(await either.trust_set()) == dids
     await either.revoke(dids[0])
     await either.register(dids[0])
-    expected = [dids[1], dids[2], dids[0]]
-    assert list(await either.trust_set()) == expected
-    assert [one["did"] for one in (await either.http.get(PQC_KEYS)).json()["keys"]] == expected
+    expected_dids = [dids[1], dids[2], dids[0]]
+    assert list(await either.trust_set()) == expected_dids
+    assert [one["did"] for one in (await either.http.get(PQC_KEYS)).json()["keys"]] == expected_dids
 
 
 @pytest.mark.parametrize(
-    ("registered", "message"),
+    ("registered_did", "message"),
     [
         ("did:web:h%3A8443", "did:web:h%3A8443"),
         ("did:web:h%3A8443", "did:web:h%253A8443"),
@@ -108,21 +108,21 @@ async def test_issuers_stand_in_the_order_of_registration(either: Hub) -> None:
         ("did:web:h%2fa", "did:web:h%252fa"),
     ],
 )
-async def test_a_did_is_revoked_as_it_is_or_percent_encoded(plane: Hub, registered: str, message: str) -> None:
+async def test_a_did_is_revoked_as_it_is_or_percent_encoded(plane: Hub, registered_did: str, message: str) -> None:
     """P-CP-02: decoded once and looked up, then as it was sent."""
-    await plane.register(registered)
+    await plane.register(registered_did)
     assert (await plane.revoke(message)).status_code == 204
     assert await plane.trust_set() == {}
-    assert (await plane.entries())[-1] == ("issuer.revoked", registered)
+    assert (await plane.entries())[-1] == ("issuer.revoked", registered_did)
 
 
 async def test_the_decoded_did_goes_first(plane: Hub) -> None:
     """P-CP-02: of two that a segment may mean, the decoded one is revoked; twice encoded means the other."""
-    encoded, plain = "did:web:h%3A8443", "did:web:h:8443"
-    await plane.register(encoded)
+    encoded_did, plain = "did:web:h%3A8443", "did:web:h:8443"
+    await plane.register(encoded_did)
     await plane.register(plain)
-    assert (await plane.revoke(encoded)).status_code == 204
-    assert list(await plane.trust_set()) == [encoded]
+    assert (await plane.revoke(encoded_did)).status_code == 204
+    assert list(await plane.trust_set()) == [encoded_did]
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ async def test_documents_have_a_tag_that_changes_with_the_trust_set(either: Hub,
     first = await either.http.get(path)
     assert first.headers["cache-control"] == "no-cache"
     tag = first.headers["etag"]
-    for known in (tag, f"W/{tag}", f'"x", {tag}', "*"):
-        reply = await either.http.get(path, headers={"If-None-Match": known})
+    for known_tag in (tag, f"W/{tag}", f'"x", {tag}', "*"):
+        reply = await either.http.get(path, headers={"If-None-Match": known_tag})
         assert (reply.status_code, reply.content, reply.headers["etag"]) == (304, b"", tag)
     await either.register()
     answer = await either.http.get(path, headers={"If-None-Match": tag})

@@ -12,11 +12,11 @@ import rfc8785
 
 from reference.protocol.credentials import REASONS, Judgement, Question, judge
 from reference.protocol.time_text import unix_of
-from tests.reference.falcon_issuer import DURING, EXPIRES, FALCON, Issuer, sealed
+from tests.reference.falcon_issuer import DURING_VALIDITY, EXPIRES, FALCON, Issuer, seal
 
 ISSUER, OTHER_ISSUER = Issuer(), Issuer("did:web:other.example", 2)
 KEYS = {ISSUER.did: ISSUER.public}
-NOW = unix_of(DURING)
+NOW = unix_of(DURING_VALIDITY)
 
 
 def judge_text(text: str, *, now: int = NOW, skew: int = 60, **question: Any) -> Judgement:
@@ -54,13 +54,13 @@ def test_the_signature_is_over_jcs() -> None:
     """A credential that spells its payload in another way is the same credential."""
     payload = ISSUER.certificate()
     reversed_payload = dict(reversed(list(payload.items())))
-    assert judge_text(sealed({**ISSUER.envelope(payload), "payload": reversed_payload})).valid
+    assert judge_text(seal({**ISSUER.envelope(payload), "payload": reversed_payload})).valid
 
 
 CERTIFICATE, PASSPORT = ISSUER.certificate(), ISSUER.passport()
 FAULTS: list[tuple[str, Callable[[], str], dict[str, Any]]] = [
     ("envelope_decode", lambda: "*", {}),
-    ("envelope_shape", lambda: sealed([]), {}),
+    ("envelope_shape", lambda: seal([]), {}),
     ("unsupported_alg", lambda: ISSUER.issue(CERTIFICATE, alg="ML-DSA-65"), {}),
     ("unsupported_alg", lambda: ISSUER.issue(CERTIFICATE, alg="falcon-1024"), {}),
     ("wrong_issuer", lambda: ISSUER.issue(CERTIFICATE), {"expected_issuer": OTHER_ISSUER.did}),
@@ -72,7 +72,7 @@ FAULTS: list[tuple[str, Callable[[], str], dict[str, Any]]] = [
     ("timestamp_parse", lambda: ISSUER.issue(ISSUER.certificate(expires_at="tomorrow")), {}),
     ("timestamp_parse", lambda: ISSUER.issue(ISSUER.passport(issued_at="2026-01-01T00:00:00")), {}),
     ("timestamp_parse", lambda: ISSUER.issue(ISSUER.certificate(expires_at="2026-13-01T00:00:00Z")), {}),
-    ("sig_invalid", lambda: sealed({**ISSUER.envelope(CERTIFICATE), "payload": {**CERTIFICATE, "score": 0.92}}), {}),
+    ("sig_invalid", lambda: seal({**ISSUER.envelope(CERTIFICATE), "payload": {**CERTIFICATE, "score": 0.92}}), {}),
     ("sig_invalid", lambda: ISSUER.issue(CERTIFICATE, sig=""), {}),
     ("sig_invalid", lambda: ISSUER.issue(CERTIFICATE, sig=OTHER_ISSUER.envelope(CERTIFICATE)["sig"]), {}),
     ("expired", lambda: ISSUER.issue(CERTIFICATE), {"now": unix_of(EXPIRES) + 61}),
@@ -226,7 +226,7 @@ def test_no_altered_credential_is_valid() -> None:
     values: list[Any] = [None, 0, 1, 0.5, True, False, "", "x", [], {}, ISSUER.did, EXPIRES, {"a": 2**53}]
     for _ in range(200):
         changed_members = {draws.choice(list(payload)): draws.choice(values)}
-        altered_texts.append(sealed({**members, "payload": {**payload, **changed_members}}))
+        altered_texts.append(seal({**members, "payload": {**payload, **changed_members}}))
     assert judge_text(text).valid
     for altered_text in altered_texts:
         judgement = judge_text(altered_text)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from reference.protocol.envelope import EnvelopeFault, open_envelope, signed_bytes, with_signature
-from tests.reference.falcon_issuer import sealed
+from tests.reference.falcon_issuer import seal
 
 MEMBERS: dict[str, Any] = {"payload": {"b": 1, "a": "é"}, "alg": "Falcon-1024", "kid": "k", "sig": "AAEC"}
 
 
 def test_it_opens_and_closes() -> None:
     """The signature is over JCS of the payload, whatever the envelope's own spelling."""
-    opened_envelope = open_envelope(sealed(MEMBERS))
+    opened_envelope = open_envelope(seal(MEMBERS))
     assert (opened_envelope.payload, opened_envelope.alg, opened_envelope.kid, opened_envelope.signature) == (
         {"b": 1, "a": "é"},
         "Falcon-1024",
@@ -24,19 +24,19 @@ def test_it_opens_and_closes() -> None:
     )
     assert opened_envelope.signed_bytes == '{"a":"é","b":1}'.encode() == signed_bytes(MEMBERS["payload"])
     assert open_envelope(with_signature(opened_envelope.payload, "k", b"\0\1\2")) == opened_envelope
-    assert open_envelope(sealed({**MEMBERS, "more": 1})) == opened_envelope
+    assert open_envelope(seal({**MEMBERS, "more": 1})) == opened_envelope
 
 
 @pytest.mark.parametrize(
     "text",
     [
         *("", "a", "*", "e30=", " e30", "é", "\ud800"),
-        sealed(b""),
-        sealed(b"{"),
-        sealed(b'\xef\xbb\xbf{"payload":{}}'),
-        sealed(b'{"payload":{"a":1,"a":1},"alg":"x","kid":"k","sig":""}'),
-        sealed(b'{"payload":{"a":NaN},"alg":"x","kid":"k","sig":""}'),
-        sealed(b"[" * 40 + b"]" * 40),
+        seal(b""),
+        seal(b"{"),
+        seal(b'\xef\xbb\xbf{"payload":{}}'),
+        seal(b'{"payload":{"a":1,"a":1},"alg":"x","kid":"k","sig":""}'),
+        seal(b'{"payload":{"a":NaN},"alg":"x","kid":"k","sig":""}'),
+        seal(b"[" * 40 + b"]" * 40),
         base64.b64encode(b'{"payload":{"a":"\xc3\xbf\xc3\xbf"}}').decode(),
     ],
 )
@@ -65,9 +65,9 @@ NO_SIGNATURES: list[Any] = [None, 1, "a", "AA==", "A+", "\ud800"]
 def test_what_has_another_shape(members: Any) -> None:
     """A member that is missing or of another type, a signature that is no base64url, a payload without JCS."""
     text = (
-        sealed(members)
+        seal(members)
         if members != {**MEMBERS, "payload": {"a": 1e400}}
-        else sealed(b'{"payload":{"a":1e400},"alg":"x","kid":"k","sig":""}')
+        else seal(b'{"payload":{"a":1e400},"alg":"x","kid":"k","sig":""}')
     )
     with pytest.raises(EnvelopeFault) as error_info:
         open_envelope(text)

@@ -13,11 +13,11 @@ from reference.protocol.federation_token import issuer_did, judge_token, token_p
 from reference.protocol.hashes import hash_reference
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.time_text import unix_of
-from tests.reference.falcon_issuer import DURING, FALCON, Issuer, sealed
+from tests.reference.falcon_issuer import DURING_VALIDITY, FALCON, Issuer, seal
 
 DID = issuer_did(ServiceWord("Acme"))
 VALIDATOR, SIBLING, BENCH = Issuer(DID, 1), Issuer(DID, 2), Issuer("did:web:bench.example", 3)
-NOW = unix_of(DURING)
+NOW = unix_of(DURING_VALIDITY)
 JTI = "0b1e2a4c-8f6d-4a57-9f0e-1c2d3e4f5a6b"
 
 
@@ -71,7 +71,7 @@ def test_a_token_holds() -> None:
     ("reason", "text", "question"),
     [
         ("envelope_decode", lambda: "*", {}),
-        ("envelope_shape", lambda: sealed({}), {}),
+        ("envelope_shape", lambda: seal({}), {}),
         ("envelope_shape", lambda: BENCH.issue(BENCH.certificate()), {}),
         ("envelope_shape", lambda: VALIDATOR.issue(payload(type="zkp_receipt")), {}),
         ("envelope_shape", lambda: VALIDATOR.issue(payload(version="2")), {}),
@@ -87,7 +87,7 @@ def test_a_token_holds() -> None:
         ("no_public_key", lambda: VALIDATOR.issue(payload()), {"own": ()}),
         ("timestamp_parse", lambda: VALIDATOR.issue(payload(expires_at="soon")), {}),
         ("sig_invalid", lambda: SIBLING.issue(payload(), kid=VALIDATOR.kid), {}),
-        ("sig_invalid", lambda: sealed({**VALIDATOR.envelope(payload()), "payload": payload("did:web:x")}), {}),
+        ("sig_invalid", lambda: seal({**VALIDATOR.envelope(payload()), "payload": payload("did:web:x")}), {}),
         ("expired", lambda: VALIDATOR.issue(payload()), {"now": NOW + 361}),
         ("wrong_audience", lambda: VALIDATOR.issue(payload()), {"audience": "did:web:other.example"}),
         ("wrong_audience", lambda: VALIDATOR.issue(payload(None)), {"audience": "did:web:shop.example"}),

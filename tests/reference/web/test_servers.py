@@ -181,6 +181,6 @@ def test_the_option_counts_before_the_setting(tmp_path: Path) -> None:
         tmp_path, ("-m", "reference.agent", "--server", UVICORN), "WP_AGENT_FD", {"WP_SERVER": "granian"}
     )
     try:
-        assert worker.start().ready().running
+        assert worker.start().ready().is_running
     finally:
         worker.close()

@@ -50,7 +50,7 @@ def shop(chain: SimulatedChain, tmp_path: Path) -> Iterator[GatewayProcess]:
     }
     process = GatewayProcess(tmp_path, settings)
     yield process
-    if process.running:
+    if process.is_running:
         process.stop()
     process.close()
 

@@ -43,7 +43,7 @@ class Node:
         except urllib.error.HTTPError as answer:
             return answer.code, json.loads(answer.read())
 
-    def funded(self, *assets: int) -> tuple[str, str]:
+    def fund_account(self, *assets: int) -> tuple[str, str]:
         """Return key and address of a fresh account with Algos and USDC."""
         key, address = account.generate_account()
         assert self.control("fund", address=address, amount="10000000")[0] == 200
@@ -52,9 +52,9 @@ class Node:
             assert self.control("mint", address=address, amount="1000000", asset=str(asset))[0] == 200
         return key, address
 
-    def send(self, key: str, unsigned: Any) -> str:
+    def send(self, key: str, transaction_to_send: Any) -> str:
         """Sign, submit and wait; return the transaction's id."""
-        tx_id: str = self.algod.send_transaction(signed_by(key, unsigned))
+        tx_id: str = self.algod.send_transaction(signed_by(key, transaction_to_send))
         transaction.wait_for_confirmation(self.algod, tx_id, 10)
         return tx_id
 
@@ -68,7 +68,7 @@ class Node:
 def node() -> Iterator[Node]:
     """A simulator of its own for each module, with blocks every 20 ms."""
     words = ["--algod-port", "0", "--indexer-port", "0", "--block-seconds", "0.02"]
-    with prepared.serving("sim.algorand", *words) as ready:
+    with prepared.run_ready("sim.algorand", *words) as ready:
         algod = AlgodClient(ready["token"], ready["algod"], {"X-Algo-API-Token": ready["token"]})
         indexer = IndexerClient(ready["token"], ready["indexer"], {"X-Indexer-API-Token": ready["token"]})
         yield Node(ready["algod"], ready["indexer"], algod, indexer)

@@ -18,26 +18,26 @@ def new_chain() -> Chain:
 
 def payment(chain: Chain, amount: int, note: bytes = b"", *, last: int = 900) -> Signed:
     fields = {"type": "pay", "snd": bytes(chain.bank.verify_key), "rcv": PAYEE, "amt": amount, "note": note}
-    unsigned = {**fields, "fee": 1000, "fv": 1, "lv": last, "gh": chain.genesis.hash}
-    kept = {name: value for name, value in unsigned.items() if value}
-    return Signed.of({"sig": chain.bank.sign(b"TX" + pack(kept)).signature, "txn": kept})
+    all_fields = {**fields, "fee": 1000, "fv": 1, "lv": last, "gh": chain.genesis.hash}
+    set_fields = {name: value for name, value in all_fields.items() if value}
+    return Signed.of({"sig": chain.bank.sign(b"TX" + pack(set_fields)).signature, "txn": set_fields})
 
 
 def test_each_snapshot_keeps_its_own_blocks() -> None:
     """Going back to an early snapshot and on to a later one brings the later one's blocks, not what came between."""
     chain = new_chain()
     early = chain.save()
-    paid = payment(chain, 200_000)
-    chain.submit([paid])
+    own_payment = payment(chain, 200_000)
+    chain.submit([own_payment])
     chain.seal()
     late, blocks = chain.save(), list(chain.blocks)
     chain.restore(early)
     for _ in range(5):
         chain.seal()
-    assert paid.id not in chain.index
+    assert own_payment.id not in chain.index
     chain.restore(late)
     assert blocks == chain.blocks
-    assert chain.index[paid.id].block == blocks[-1].number
+    assert chain.index[own_payment.id].block == blocks[-1].number
     assert chain.state.account(PAYEE).algos == 200_000
 
 
@@ -45,13 +45,13 @@ def test_a_withheld_transaction_is_taken_once() -> None:
     """While it waits the same bytes are refused; after its release it takes effect once."""
     chain = new_chain()
     chain.faults.arm("withhold", seed=1, count=1)
-    held = payment(chain, 200_000)
-    chain.submit([held])
+    withheld_payment = payment(chain, 200_000)
+    chain.submit([withheld_payment])
     with pytest.raises(Rejected, match="already in ledger"):
-        chain.submit([held])
+        chain.submit([withheld_payment])
     chain.seal()
     assert chain.state.account(PAYEE).algos == 0
-    assert chain.find_pending(held.id) is held
+    assert chain.find_pending(withheld_payment.id) is withheld_payment
     assert chain.release() == 1
     chain.seal()
     assert chain.state.account(PAYEE).algos == 200_000
@@ -61,12 +61,12 @@ def test_a_withheld_transaction_can_die_of_age() -> None:
     """Released after its last valid round, it leaves the pool with the node's reason."""
     chain = new_chain()
     chain.faults.arm("withhold", seed=1, count=1)
-    held = payment(chain, 200_000)
-    chain.submit([held])
+    withheld_payment = payment(chain, 200_000)
+    chain.submit([withheld_payment])
     for _ in range(901):
         chain.seal()
     chain.release()
-    error = chain.find_error(held.id)
+    error = chain.find_error(withheld_payment.id)
     assert error is not None
     assert "txn dead" in error[1]
 
@@ -77,10 +77,10 @@ def test_a_refused_submission_uses_up_no_fault() -> None:
     chain.faults.arm("reject_late", seed=1, count=1)
     with pytest.raises(Rejected, match="overspend"):
         chain.submit([payment(chain, 10**17)])
-    taken = payment(chain, 200_000)
-    chain.submit([taken])
+    accepted_payment = payment(chain, 200_000)
+    chain.submit([accepted_payment])
     chain.seal()
-    assert chain.find_error(taken.id) is not None
+    assert chain.find_error(accepted_payment.id) is not None
     assert chain.state.account(PAYEE).algos == 0
 
 

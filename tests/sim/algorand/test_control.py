@@ -27,10 +27,12 @@ def get(url: str, seconds: float = 60) -> tuple[int, bytes]:
 
 def test_verbs_and_faults_are_listed(node: Node) -> None:
     """GET /control says what there is, with a sentence each."""
-    listed = json.loads(get(node.algod_url + "/control")[1])
-    assert {"fund", "mint", "opt_in", "advance", "block_time_offset", "lag", "reorg", "fault"} <= set(listed["verbs"])
-    assert {"unavailable", "hang", "cut_off", "not_json", "wrong_shape", "withhold"} <= set(listed["faults"])
-    assert all(listed["verbs"].values())
+    description = json.loads(get(node.algod_url + "/control")[1])
+    assert {"fund", "mint", "opt_in", "advance", "block_time_offset", "lag", "reorg", "fault"} <= set(
+        description["verbs"]
+    )
+    assert {"unavailable", "hang", "cut_off", "not_json", "wrong_shape", "withhold"} <= set(description["faults"])
+    assert all(description["verbs"].values())
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_an_account_is_opted_in_without_its_key_by_a_verb_for_that_alone(node: N
 
 def test_block_times_move_forward_only(node: Node) -> None:
     """An offset moves block times; a smaller one is refused; advance adds blocks and seconds."""
-    started = time.time()
+    start = time.time()
     assert node.control("block_time_offset", seconds=5000)[0] == 200
     assert node.control("block_time_offset", seconds=4000)[0] == 400
     before: Any = node.algod.status()
@@ -89,7 +91,7 @@ def test_block_times_move_forward_only(node: Node) -> None:
     after: Any = node.algod.status()
     assert after["last-round"] >= before["last-round"] + 3
     block: Any = node.algod.block_info(after["last-round"])
-    assert block["block"]["ts"] >= started + 4990
+    assert block["block"]["ts"] >= start + 4990
     node.control("advance", seconds=600)
     later: Any = node.algod.block_info(node.algod.status()["last-round"])  # type: ignore[call-overload]
     assert later["block"]["ts"] >= block["block"]["ts"] + 590
@@ -97,7 +99,7 @@ def test_block_times_move_forward_only(node: Node) -> None:
 
 def test_the_indexer_can_lag(node: Node) -> None:
     """With a lag a fresh transaction is at algod and not yet at the indexer."""
-    key, sender = node.funded()
+    key, sender = node.fund_account()
     node.control("lag", blocks=100_000)
     tx_id = node.send(key, transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0))
     with pytest.raises(IndexerHTTPError):
@@ -108,10 +110,10 @@ def test_the_indexer_can_lag(node: Node) -> None:
 
 def test_a_withheld_transaction_waits_for_its_release(node: Node) -> None:
     """It is in the pool and in no block until it is released."""
-    key, sender = node.funded()
+    key, sender = node.fund_account()
     node.control("fault", name="withhold", seed=1, count=1)
-    held = transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=b"held")
-    tx_id = node.algod.send_transaction(signed_by(key, held))
+    withheld_payment = transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=b"held")
+    tx_id = node.algod.send_transaction(signed_by(key, withheld_payment))
     free = transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=b"free")
     node.send(key, free)
     assert "confirmed-round" not in node.algod.pending_transaction_info(tx_id)
@@ -121,7 +123,7 @@ def test_a_withheld_transaction_waits_for_its_release(node: Node) -> None:
 
 def test_a_transaction_can_leave_the_pool_with_an_error(node: Node) -> None:
     """It was accepted, and then the node tells a pool error and no round."""
-    key, sender = node.funded()
+    key, sender = node.fund_account()
     node.control("fault", name="reject_late", seed=1, count=1)
     tx_id = node.algod.send_transaction(
         signed_by(key, transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0))
@@ -134,12 +136,12 @@ def test_a_transaction_can_leave_the_pool_with_an_error(node: Node) -> None:
 
 def test_a_snapshot_brings_the_whole_chain_back(node: Node) -> None:
     """After restore the money and the transactions since are gone, and the same account can pay again."""
-    key, sender = node.funded(USDC)
-    saved = node.control("snapshot")[1]["id"]
+    key, sender = node.fund_account(USDC)
+    snapshot_id = node.control("snapshot")[1]["id"]
     params = node.algod.suggested_params()
     tx_id = node.send(key, transaction.AssetTransferTxn(sender, params, sender, 1, USDC))
-    _, late = node.funded()
-    assert node.control("restore", id=saved)[0] == 200
+    _, late = node.fund_account()
+    assert node.control("restore", id=snapshot_id)[0] == 200
     with pytest.raises(AlgodHTTPError):
         node.algod.pending_transaction_info(tx_id)
     assert node.algod.account_info(late)["amount"] == 0  # type: ignore[call-overload]

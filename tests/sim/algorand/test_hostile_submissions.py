@@ -31,12 +31,12 @@ def new_chain() -> Chain:
 def of_the_bank(chain: Chain, **fields: Any) -> bytes:
     """Return a transaction that is signed by the bank and lacks nothing else."""
     bank = bytes(chain.bank.verify_key)
-    unsigned = {"snd": bank, "fee": 1000, "fv": 1, "lv": 900, "gh": chain.genesis.hash, **fields}
-    signature = chain.bank.sign(b"TX" + pack(unsigned)).signature
-    return bytes(msgpack.packb({"sig": signature, "txn": dict(sorted(unsigned.items()))}))
+    all_fields = {"snd": bank, "fee": 1000, "fv": 1, "lv": 900, "gh": chain.genesis.hash, **fields}
+    signature = chain.bank.sign(b"TX" + pack(all_fields)).signature
+    return bytes(msgpack.packb({"sig": signature, "txn": dict(sorted(all_fields.items()))}))
 
 
-async def submitted(chain: Chain, data: bytes) -> tuple[int, dict[str, Any]]:
+async def submit(chain: Chain, data: bytes) -> tuple[int, dict[str, Any]]:
     answer = await build_algod(chain, "").test_client().post("/v2/transactions", data=data)
     body: dict[str, Any] = await answer.get_json()
     return answer.status_code, body
@@ -63,7 +63,7 @@ async def submitted(chain: Chain, data: bytes) -> tuple[int, dict[str, Any]]:
 )
 async def test_bytes_that_are_no_transaction_are_refused(data: bytes, reason: str) -> None:
     """Bad msgpack, unknown members, bad types: 400 with a message that says which."""
-    status, body = await submitted(new_chain(), data)
+    status, body = await submit(new_chain(), data)
     assert status == 400
     assert reason in body["message"]
 
@@ -72,7 +72,7 @@ async def test_bytes_that_are_no_transaction_are_refused(data: bytes, reason: st
 async def test_types_that_are_not_evaluated_are_named(kind: str) -> None:
     """A type that this node does not evaluate is refused by its name, before its fields are looked at."""
     chain = new_chain()
-    status, body = await submitted(chain, of_the_bank(chain, type=kind, apid=5))
+    status, body = await submit(chain, of_the_bank(chain, type=kind, apid=5))
     assert status == 400
     assert f"unknown tx type {kind}" in body["message"]
 
@@ -82,7 +82,7 @@ async def test_a_logic_signature_is_refused() -> None:
     chain = new_chain()
     raw = msgpack.unpackb(of_the_bank(chain, type="pay", rcv=b"\1" * 32))
     data = msgpack.packb({"lsig": {"l": b"\x01"}, "txn": raw["txn"]})
-    status, body = await submitted(chain, data)
+    status, body = await submit(chain, data)
     assert status == 400
     assert "logic signatures are not evaluated" in body["message"]
 
@@ -111,7 +111,7 @@ async def test_odd_asset_parameters_make_no_asset(params: dict[str, Any]) -> Non
     """An asset whose parameters have a wrong type, size or name is refused, and no asset comes to be."""
     chain = new_chain()
     before = set(chain.state.assets)
-    status, body = await submitted(chain, of_the_bank(chain, type="acfg", apar=params))
+    status, body = await submit(chain, of_the_bank(chain, type="acfg", apar=params))
     assert status == 400
     assert body["message"].startswith(("transaction {_struct:{}} invalid : ", "msgpack decode error: "))
     chain.seal()
@@ -122,7 +122,7 @@ async def test_odd_asset_parameters_make_no_asset(params: dict[str, Any]) -> Non
 async def test_any_note_up_to_the_limit_is_taken(note: bytes) -> None:
     """A note is zero only when it is empty: 32 zero bytes are a note like any other."""
     chain = new_chain()
-    status, body = await submitted(chain, of_the_bank(chain, type="pay", rcv=b"\1" * 32, amt=200_000, note=note))
+    status, body = await submit(chain, of_the_bank(chain, type="pay", rcv=b"\1" * 32, amt=200_000, note=note))
     assert (status, set(body)) == (200, {"txId"})
 
 
@@ -131,15 +131,15 @@ async def test_each_byte_of_a_long_note_costs_more(size: int, fee: int) -> None:
     """A byte beyond 1,024 costs a tenth of a microalgo, rounded up over the group."""
     chain = new_chain()
     fields = {"type": "pay", "rcv": b"\1" * 32, "amt": 200_000, "note": b"x" * size}
-    assert (await submitted(chain, of_the_bank(chain, **fields, fee=fee - 1)))[0] == 400
-    assert (await submitted(chain, of_the_bank(chain, **fields, fee=fee)))[0] == 200
+    assert (await submit(chain, of_the_bank(chain, **fields, fee=fee - 1)))[0] == 400
+    assert (await submit(chain, of_the_bank(chain, **fields, fee=fee)))[0] == 200
 
 
 async def test_a_note_beyond_the_limit_is_refused_at_any_price() -> None:
     """One byte more than the protocol's limit."""
     chain = new_chain()
     fields = {"type": "pay", "rcv": b"\1" * 32, "amt": 200_000, "note": b"x" * 4097, "fee": 100_000}
-    status, body = await submitted(chain, of_the_bank(chain, **fields))
+    status, body = await submit(chain, of_the_bank(chain, **fields))
     assert status == 400
     assert "note too big: 4097 > 4096" in body["message"]
 
@@ -148,9 +148,11 @@ async def test_members_in_any_order_are_one_transaction() -> None:
     """The id and the signature are those of the canonical form, whatever was sent."""
     chain = new_chain()
     raw = msgpack.unpackb(of_the_bank(chain, type="pay", rcv=b"\1" * 32, amt=200_000))
-    swapped = {"txn": dict(reversed(raw["txn"].items())), "sig": raw["sig"]}
-    longer = msgpack.packb(swapped).replace(msgpack.packb("fv") + b"\x01", msgpack.packb("fv") + b"\xcd\x00\x01")
-    status, body = await submitted(chain, longer)
+    swapped_members = {"txn": dict(reversed(raw["txn"].items())), "sig": raw["sig"]}
+    longer = msgpack.packb(swapped_members).replace(
+        msgpack.packb("fv") + b"\x01", msgpack.packb("fv") + b"\xcd\x00\x01"
+    )
+    status, body = await submit(chain, longer)
     assert (status, body) == (200, {"txId": transaction_id(raw["txn"])})
 
 
@@ -163,7 +165,7 @@ async def test_no_map_breaks_the_node(envelope: dict[str, Any], fields: dict[str
     """Whatever members hold, the answer is 400 with a message, and the next block comes."""
     chain = new_chain()
     raw = {**envelope, "txn": {"type": "pay", **fields}}
-    status, body = await submitted(chain, pack(raw))
+    status, body = await submit(chain, pack(raw))
     assert status == 400
     assert body["message"]
     assert chain.seal().transactions == ()
@@ -193,9 +195,9 @@ async def test_every_refusal_is_an_object_with_a_message(path: str, status: int)
 async def test_a_block_hash_is_the_52_character_text() -> None:
     """As algod tells it: base32 without padding."""
     answer = await build_algod(new_chain(), "").test_client().get("/v2/blocks/0/hash")
-    told = (await answer.get_json())["blockHash"]
-    assert len(told) == 52
-    assert told.isalnum()
+    block_hash = (await answer.get_json())["blockHash"]
+    assert len(block_hash) == 52
+    assert block_hash.isalnum()
 
 
 async def test_control_verbs_are_for_this_machine_only() -> None:

@@ -25,9 +25,9 @@ def chain_and_case(seed: int) -> tuple[Chain, dict[str, Any]]:
     genesis = {"genesis_hash": base64.b64encode(chain.genesis.hash).decode(), "genesis_id": chain.genesis.id}
     case = draw(random.Random(seed), ACTORS, genesis)
     for address, start in case["accounts"].items():
-        held = {} if start["holding"] is None else {1005: Holding(start["holding"], start["frozen"])}
+        holdings = {} if start["holding"] is None else {1005: Holding(start["holding"], start["frozen"])}
         auth = None if start["auth"] is None else decode_address(start["auth"])
-        chain.state.put(decode_address(address), Account(start["algos"], held, auth=auth))
+        chain.state.put(decode_address(address), Account(start["algos"], holdings, auth=auth))
     chain.seal()
     return chain, case
 
@@ -46,10 +46,10 @@ def submit(chain: Chain, case: dict[str, Any]) -> bool:
 def test_money_is_neither_made_nor_lost(seed: int) -> None:
     """Whatever a group does, Algos and each asset add up to what they were, unless an asset was made."""
     chain, case = chain_and_case(seed)
-    before, known = dict(chain.totals()), set(chain.state.assets)
+    before, known_assets = dict(chain.totals()), set(chain.state.assets)
     submit(chain, case)
     chain.seal()
-    after = {name: total for name, total in chain.totals().items() if name == "algos" or int(name) in known}
+    after = {name: total for name, total in chain.totals().items() if name == "algos" or int(name) in known_assets}
     assert after == {name: total for name, total in before.items() if name in after}
     assert after["algos"] == before["algos"]
 
@@ -63,7 +63,7 @@ def test_a_refused_group_changes_nothing(seed: int) -> None:
     if not submit(chain, case):
         chain.seal()
         assert {key: one for key, one in chain.state.accounts.items() if not one.is_empty} == {
-            key: one for key, one in before.items() if not one.is_empty
+            key: account for key, account in before.items() if not account.is_empty
         }
 
 

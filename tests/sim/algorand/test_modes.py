@@ -27,7 +27,9 @@ from tests.sim.algorand.test_chain import payment
 @contextmanager
 def node_in(mode: str, *words: str) -> Iterator[Node]:
     """Start a simulator in a mode."""
-    with prepared.serving("sim.algorand", "--algod-port", "0", "--indexer-port", "0", "--mode", mode, *words) as ready:
+    with prepared.run_ready(
+        "sim.algorand", "--algod-port", "0", "--indexer-port", "0", "--mode", mode, *words
+    ) as ready:
         token = ready["token"]
         algod = AlgodClient(token, ready["algod"])
         yield Node(ready["algod"], ready["indexer"], algod, IndexerClient(token, ready["indexer"]))
@@ -65,27 +67,27 @@ def ready(node: Node) -> int:
 
 def test_devmode_makes_a_block_for_each_group_and_none_besides(dev: Node) -> None:
     """A submission returns when its block is there; without one the round stays."""
-    key, sender = dev.funded(USDC)
+    key, sender = dev.fund_account(USDC)
     first, _ = newest(dev)
     time.sleep(0.2)
     assert newest(dev)[0] == first
     params = dev.algod.suggested_params()
     for number in range(1, 4):
-        sent = transaction.PaymentTxn(sender, params, sender, 0, note=bytes([number]))
-        tx_id = dev.algod.send_transaction(signed_by(key, sent))
+        payment = transaction.PaymentTxn(sender, params, sender, 0, note=bytes([number]))
+        tx_id = dev.algod.send_transaction(signed_by(key, payment))
         info: Any = dev.algod.pending_transaction_info(tx_id)
         assert info["confirmed-round"] == first + number
 
 
 def test_block_times_of_devmode_are_at_most_25_s_apart(dev: Node) -> None:
     """After an idle hour each payment moves the node's time on by 25 s, and no verb moves it further."""
-    key, sender = dev.funded()
+    key, sender = dev.fund_account()
     before = newest(dev)
     assert before[1] < time.time() - 1800
     dev.send(key, transaction.PaymentTxn(sender, dev.algod.suggested_params(), sender, 0))
     assert newest(dev) == (before[0] + 1, before[1] + 25)
-    listed = json.loads(urllib.request.urlopen(dev.algod_url + "/control").read())["verbs"]
-    assert "block_time_offset" not in listed
+    verbs = json.loads(urllib.request.urlopen(dev.algod_url + "/control").read())["verbs"]
+    assert "block_time_offset" not in verbs
     assert dev.control("advance", seconds=60)[0] == 400
     assert dev.control("advance", blocks=2)[1]["round"] == before[0] + 3
     assert newest(dev)[1] == before[1] + 75
@@ -93,7 +95,7 @@ def test_block_times_of_devmode_are_at_most_25_s_apart(dev: Node) -> None:
 
 def test_an_idle_node_in_devmode_is_not_ready(dev: Node, rounds: Node) -> None:
     """/ready is 503 once there was no block for 17 s; with ordinary rounds that does not happen."""
-    key, sender = dev.funded()
+    key, sender = dev.fund_account()
     assert (ready(dev), ready(rounds)) == (200, 200)
     dev.control("idle", seconds=18)
     assert ready(dev) == 503
@@ -113,18 +115,18 @@ def test_idle_time_passes_for_a_node_in_devmode_without_a_block() -> None:
 
 def test_a_payment_lands_two_rounds_after_the_newest_one(rounds: Node) -> None:
     """It is in the pool for the block in between, and what follows from it may be submitted at once."""
-    key, sender = rounds.funded(USDC)
-    landed, waited = [], []
+    key, sender = rounds.fund_account(USDC)
+    landed_rounds, waited_rounds = [], []
     for number in range(5):
         round_before: Any = rounds.algod.status()
-        sent = transaction.PaymentTxn(sender, rounds.algod.suggested_params(), sender, 0, note=bytes([number]))
-        tx_id = rounds.algod.send_transaction(signed_by(key, sent))
+        payment = transaction.PaymentTxn(sender, rounds.algod.suggested_params(), sender, 0, note=bytes([number]))
+        tx_id = rounds.algod.send_transaction(signed_by(key, payment))
         round_after: Any = rounds.algod.status()
-        waited.append("confirmed-round" not in rounds.algod.pending_transaction_info(tx_id))
-        confirmed = transaction.wait_for_confirmation(rounds.algod, tx_id, 10)["confirmed-round"]
-        landed.append(round_before["last-round"] + 2 <= confirmed <= round_after["last-round"] + 2)
-    assert all(landed)
-    assert any(waited)
+        waited_rounds.append("confirmed-round" not in rounds.algod.pending_transaction_info(tx_id))
+        confirmed_round = transaction.wait_for_confirmation(rounds.algod, tx_id, 10)["confirmed-round"]
+        landed_rounds.append(round_before["last-round"] + 2 <= confirmed_round <= round_after["last-round"] + 2)
+    assert all(landed_rounds)
+    assert any(waited_rounds)
 
 
 def test_what_waits_is_evaluated_again_on_each_new_block() -> None:
@@ -132,13 +134,13 @@ def test_what_waits_is_evaluated_again_on_each_new_block() -> None:
     chain = Chain(Genesis(), BlockClock(lambda: 1_000_000), mode=Mode.ROUNDS)
     tx_id = chain.submit([payment(chain, 200_000, last=chain.round + 1)])
     chain.seal()
-    failed = chain.find_error(tx_id)
-    assert failed is not None
-    assert failed[1].startswith("txn dead")
+    error = chain.find_error(tx_id)
+    assert error is not None
+    assert error[1].startswith("txn dead")
 
 
 def test_a_verb_with_money_returns_once_its_block_is_there(rounds: Node) -> None:
     """What `fund` gives can be spent when it returns, also where blocks take two rounds."""
-    _, address = rounds.funded()
+    _, address = rounds.fund_account()
     info: Any = rounds.algod.account_info(address)
     assert info["amount"] == 10_000_000

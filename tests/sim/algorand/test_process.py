@@ -18,7 +18,7 @@ import pytest
 
 
 @contextmanager
-def running(*options: str, fds: tuple[int, ...] = ()) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
+def run_node(*options: str, fds: tuple[int, ...] = ()) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
     words = [sys.executable, "-m", "sim.algorand", "--block-seconds", "0.02", *options]
     with subprocess.Popen(words, stdout=subprocess.PIPE, pass_fds=fds) as process:
         try:
@@ -40,12 +40,15 @@ def get(url: str, token: str = "") -> tuple[int, Any]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_with_0_while_callers_wait(number: signal.Signals) -> None:
     """Neither a hanging answer nor one who waits for a far block keeps the process from a clean end."""
-    with running("--algod-port", "0", "--indexer-port", "0") as (process, ready):
+    with run_node("--algod-port", "0", "--indexer-port", "0") as (process, ready):
         host, port = ready["algod"].removeprefix("http://").split(":")
         arm = json.dumps({"verb": "fault", "name": "hang", "seed": 1, "count": 1}).encode()
         urllib.request.urlopen(urllib.request.Request(ready["algod"] + "/control", arm), timeout=60).close()
-        with socket.create_connection((host, int(port))) as hanging, socket.create_connection((host, int(port))) as far:
-            hanging.sendall(b"GET /health HTTP/1.1\r\nHost: sim\r\n\r\n")
+        with (
+            socket.create_connection((host, int(port))) as connection,
+            socket.create_connection((host, int(port))) as far,
+        ):
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: sim\r\n\r\n")
             far.sendall(
                 b"GET /v2/status/wait-for-block-after/99999999 HTTP/1.1\r\nHost: sim\r\n"
                 b"X-Algo-API-Token: " + ready["token"].encode() + b"\r\n\r\n"
@@ -62,7 +65,7 @@ def test_it_serves_on_sockets_that_listen_already(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as algod, socket.create_server(("127.0.0.1", 0)) as indexer:
         fds = (algod.fileno(), indexer.fileno())
         options = ["--algod-fd", str(fds[0]), "--indexer-fd", str(fds[1]), "--token-file", str(token)]
-        with running(*options, "--asset", "5", "--asset", "9", fds=fds) as (_, ready):
+        with run_node(*options, "--asset", "5", "--asset", "9", fds=fds) as (_, ready):
             assert (ready["ready"], ready["token"], ready["assets"]) == (True, None, ["5", "9"])
             assert ready["algod"] == f"http://127.0.0.1:{algod.getsockname()[1]}"
             assert ready["indexer"] == f"http://127.0.0.1:{indexer.getsockname()[1]}"
@@ -75,10 +78,10 @@ def test_it_serves_on_sockets_that_listen_already(tmp_path: Path) -> None:
 
 def test_another_genesis_id_is_another_chain() -> None:
     """A network of the same protocol has a genesis hash and assets of its own."""
-    with running("--algod-port", "0", "--indexer-port", "0") as (_, usual):
-        told = "--algod-port", "0", "--indexer-port", "0", "--genesis-id", "other-v1", "--asset", "7"
-        with running(*told) as (_, other):
-            assert (other["genesis_id"], other["assets"]) == ("other-v1", ["7"])
-            assert other["genesis_hash"] != usual["genesis_hash"]
-            params = get(other["algod"] + "/v2/transactions/params", other["token"])[1]
-            assert (params["genesis-id"], params["genesis-hash"]) == ("other-v1", other["genesis_hash"])
+    with run_node("--algod-port", "0", "--indexer-port", "0") as (_, usual):
+        options = "--algod-port", "0", "--indexer-port", "0", "--genesis-id", "other-v1", "--asset", "7"
+        with run_node(*options) as (_, other_ready):
+            assert (other_ready["genesis_id"], other_ready["assets"]) == ("other-v1", ["7"])
+            assert other_ready["genesis_hash"] != usual["genesis_hash"]
+            params = get(other_ready["algod"] + "/v2/transactions/params", other_ready["token"])[1]
+            assert (params["genesis-id"], params["genesis-hash"]) == ("other-v1", other_ready["genesis_hash"])

@@ -42,10 +42,10 @@ def verb(url: str, **members: Any) -> dict[str, Any]:
         return body
 
 
-def simulated(mode: str) -> Mapping[str, Any]:
+def run_simulator(mode: str) -> Mapping[str, Any]:
     """Return the simulator's answers in a mode."""
     words = ["--algod-port", "0", "--indexer-port", "0", "--mode", mode, "--block-seconds", "0.02"]
-    with prepared.serving("sim.algorand", *words) as ready:
+    with prepared.run_ready("sim.algorand", *words) as ready:
         url = ready["algod"]
         clock = {"verb": "idle"} if mode == "dev" else {"verb": "advance"}
         session = Session(
@@ -56,20 +56,22 @@ def simulated(mode: str) -> Mapping[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def found() -> Mapping[str, list[Difference]]:
+def listed_differences() -> Mapping[str, list[Difference]]:
     """What the simulator answers differently from the recording of its mode, by the mode."""
-    return {mode: list(differences(simulated(mode), load(mode)["answers"])) for mode in ("rounds", "dev")}
+    return {mode: list(differences(run_simulator(mode), load(mode)["answers"])) for mode in ("rounds", "dev")}
 
 
 @pytest.mark.parametrize("mode", ["rounds", "dev"])
-def test_the_simulator_answers_as_the_recorded_node(found: Mapping[str, list[Difference]], mode: str) -> None:
+def test_the_simulator_answers_as_the_recorded_node(
+    listed_differences: Mapping[str, list[Difference]], mode: str
+) -> None:
     """Status, headers, type and each member of each answer, but for what is listed with its reason."""
-    assert [str(one) for one in found[mode] if not any(allowed.covers(one) for allowed in _STAYS)] == []
+    assert [str(one) for one in listed_differences[mode] if not any(allowed.covers(one) for allowed in _STAYS)] == []
 
 
-def test_each_listed_difference_is_one(found: Mapping[str, list[Difference]]) -> None:
+def test_each_listed_difference_is_one(listed_differences: Mapping[str, list[Difference]]) -> None:
     """A difference that is gone leaves the list."""
-    every = [one for differing in found.values() for one in differing]
+    every = [one for differing in listed_differences.values() for one in differing]
     assert [allowed for allowed in _STAYS if not any(allowed.covers(one) for one in every)] == []
 
 
@@ -77,8 +79,8 @@ def test_a_wrong_answer_is_noticed() -> None:
     """Another status, a member more and a member less are differences; equal answers have none."""
     answers = load("rounds")["answers"]
     case = "submit receiver not opted in"
-    other = {**answers[case], "status": 200, "body": {"txId": "X"}}
-    noticed = {one.member for one in differences({**answers, case: other}, answers)}
-    assert noticed == {"status", "body.txId", "body.message"}
+    wrong_answer = {**answers[case], "status": 200, "body": {"txId": "X"}}
+    noticed_members = {one.member for one in differences({**answers, case: wrong_answer}, answers)}
+    assert noticed_members == {"status", "body.txId", "body.message"}
     assert list(differences(answers, answers)) == []
     assert {one.case for one in differences({}, {case: answers[case]})} == {case}

@@ -18,21 +18,21 @@ from tests.sim.algorand.conftest import USDC, Node
 
 def test_a_payment_is_found_by_its_note_at_both_services(node: Node) -> None:
     """A transfer is pending, then in a block with its time, and the indexer finds it by note, id and asset."""
-    key, sender = node.funded(USDC)
-    _, receiver = node.funded(USDC)
+    key, sender = node.fund_account(USDC)
+    _, receiver = node.fund_account(USDC)
     params = node.algod.suggested_params()
-    sent = transaction.AssetTransferTxn(sender, params, receiver, 250, USDC, note=b"weld:me")
-    tx_id = node.send(key, sent)
+    transfer = transaction.AssetTransferTxn(sender, params, receiver, 250, USDC, note=b"weld:me")
+    tx_id = node.send(key, transfer)
     info: Any = node.algod.pending_transaction_info(tx_id)
     assert info["txn"]["txn"]["aamt"] == 250
     assert base64.b64decode(info["txn"]["txn"]["note"]) == b"weld:me"
     block: Any = node.algod.block_info(info["confirmed-round"])
     assert block["block"]["ts"] > 1_700_000_000
-    found: Any = node.indexer.search_transactions(note_prefix=b"weld:", asset_id=USDC, address=receiver)
-    assert [one["id"] for one in found["transactions"]] == [tx_id]
-    assert found["transactions"][0]["asset-transfer-transaction"]["receiver"] == receiver
-    one: Any = node.indexer.transaction(tx_id)
-    assert one["transaction"]["round-time"] == block["block"]["ts"]
+    search: Any = node.indexer.search_transactions(note_prefix=b"weld:", asset_id=USDC, address=receiver)
+    assert [one["id"] for one in search["transactions"]] == [tx_id]
+    assert search["transactions"][0]["asset-transfer-transaction"]["receiver"] == receiver
+    lookup: Any = node.indexer.transaction(tx_id)
+    assert lookup["transaction"]["round-time"] == block["block"]["ts"]
     assert node.holding(receiver, USDC) == 1_000_250
 
 
@@ -41,20 +41,22 @@ def test_a_multisig_account_pays_with_two_of_three(node: Node) -> None:
     parts = [account.generate_account() for _ in range(3)]
     multisig = Multisig(1, 2, [address for _, address in parts])
     node.control("fund", address=multisig.address(), amount="5000000")
-    unsigned = transaction.PaymentTxn(multisig.address(), node.algod.suggested_params(), parts[0][1], 200_000)
-    signed = MultisigTransactionSigner(multisig, [parts[0][0]]).sign_transactions([unsigned], [0])[0]
+    payment = transaction.PaymentTxn(multisig.address(), node.algod.suggested_params(), parts[0][1], 200_000)
+    signed_payment = MultisigTransactionSigner(multisig, [parts[0][0]]).sign_transactions([payment], [0])[0]
     with pytest.raises(AlgodHTTPError, match="multisig validation failed: Invalid number of signatures"):
-        node.algod.send_raw_transaction(encoding.msgpack_encode(signed))
-    signed = MultisigTransactionSigner(multisig, [parts[0][0], parts[2][0]]).sign_transactions([unsigned], [0])[0]
-    tx_id = node.algod.send_raw_transaction(encoding.msgpack_encode(signed))
-    confirmed: Any = transaction.wait_for_confirmation(node.algod, tx_id, 10)
-    assert confirmed["confirmed-round"] > 0
+        node.algod.send_raw_transaction(encoding.msgpack_encode(signed_payment))
+    signed_payment = MultisigTransactionSigner(multisig, [parts[0][0], parts[2][0]]).sign_transactions([payment], [0])[
+        0
+    ]
+    tx_id = node.algod.send_raw_transaction(encoding.msgpack_encode(signed_payment))
+    confirmation: Any = transaction.wait_for_confirmation(node.algod, tx_id, 10)
+    assert confirmation["confirmed-round"] > 0
 
 
 def test_a_group_is_all_or_nothing(node: Node) -> None:
     """One refused transaction takes the whole group with it; balances stay."""
-    key, sender = node.funded(USDC)
-    _, receiver = node.funded(USDC)
+    key, sender = node.fund_account(USDC)
+    _, receiver = node.fund_account(USDC)
     params = node.algod.suggested_params()
     good = transaction.AssetTransferTxn(sender, params, receiver, 5, USDC)
     bad = transaction.AssetTransferTxn(sender, params, receiver, 10**9, USDC)
@@ -74,7 +76,7 @@ def test_a_group_is_all_or_nothing(node: Node) -> None:
 )
 def test_parameters_are_checked(node: Node, change: dict[str, Any], reason: str) -> None:
     """Fees, validity and genesis are refused with the node's own words."""
-    key, sender = node.funded()
+    key, sender = node.fund_account()
     params = node.algod.suggested_params()
     params.flat_fee, params.fee = True, 1000
     for name, value in change.items():
@@ -85,21 +87,23 @@ def test_parameters_are_checked(node: Node, change: dict[str, Any], reason: str)
 
 def test_an_asset_needs_an_opt_in_and_can_be_left(node: Node) -> None:
     """A receiver must have opted in; closing out gives the rest away and frees the minimum balance."""
-    key, sender = node.funded(USDC)
-    other_key, other = node.funded()
+    key, sender = node.fund_account(USDC)
+    other_key, other_address = node.fund_account()
     params = node.algod.suggested_params()
     with pytest.raises(AlgodHTTPError, match="must optin"):
-        node.algod.send_transaction(signed_by(key, transaction.AssetTransferTxn(sender, params, other, 1, USDC)))
-    node.send(other_key, transaction.AssetTransferTxn(other, params, other, 0, USDC))
-    node.send(key, transaction.AssetTransferTxn(sender, params, other, 1, USDC, close_assets_to=other))
-    assert node.holding(other, USDC) == 1_000_000
+        node.algod.send_transaction(
+            signed_by(key, transaction.AssetTransferTxn(sender, params, other_address, 1, USDC))
+        )
+    node.send(other_key, transaction.AssetTransferTxn(other_address, params, other_address, 0, USDC))
+    node.send(key, transaction.AssetTransferTxn(sender, params, other_address, 1, USDC, close_assets_to=other_address))
+    assert node.holding(other_address, USDC) == 1_000_000
     assert node.holding(sender, USDC) is None
 
 
 def test_anyone_can_make_an_asset_of_the_same_name(node: Node) -> None:
     """An asset called USDC gets an id of its own, and says who made it."""
-    key, maker = node.funded()
-    made = transaction.AssetConfigTxn(
+    key, maker = node.fund_account()
+    creation = transaction.AssetConfigTxn(
         maker,
         node.algod.suggested_params(),
         total=10**12,
@@ -110,7 +114,7 @@ def test_anyone_can_make_an_asset_of_the_same_name(node: Node) -> None:
         manager=maker,
         strict_empty_address_check=False,
     )
-    tx_id = node.send(key, made)
+    tx_id = node.send(key, creation)
     asset = int(node.algod.pending_transaction_info(tx_id)["asset-index"])  # type: ignore[call-overload]
     assert asset != USDC
     info: Any = node.algod.asset_info(asset)
@@ -129,7 +133,7 @@ def test_the_token_is_checked_and_unknown_ids_are_not_found(node: Node) -> None:
 
 def test_an_id_in_another_spelling_is_the_same_id_to_the_node(node: Node) -> None:
     """The last character's spare bits are ignored, as a real node does, so that a suite can catch who keys on them."""
-    key, sender = node.funded()
+    key, sender = node.fund_account()
     tx_id = node.send(key, transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0))
-    other = tx_id[:-1] + {"A": "B", "Q": "R"}[tx_id[-1]]
-    assert node.algod.pending_transaction_info(other) == node.algod.pending_transaction_info(tx_id)
+    other_id = tx_id[:-1] + {"A": "B", "Q": "R"}[tx_id[-1]]
+    assert node.algod.pending_transaction_info(other_id) == node.algod.pending_transaction_info(tx_id)

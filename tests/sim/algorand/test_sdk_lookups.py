@@ -23,10 +23,10 @@ def test_waiting_for_a_block_ends_with_it(node: Node) -> None:
 
 def test_the_pool_shows_what_waits(node: Node) -> None:
     """A withheld transaction is among the pending ones until its block."""
-    key, sender = node.funded()
+    key, sender = node.fund_account()
     node.control("fault", name="withhold", seed=1, count=1)
-    unsigned = transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=b"in the pool")
-    tx_id = node.algod.send_transaction(signed_by(key, unsigned))
+    payment = transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=b"in the pool")
+    tx_id = node.algod.send_transaction(signed_by(key, payment))
     pool: Any = node.algod.pending_transactions()
     assert [base64.b64decode(one["txn"]["note"]) for one in pool["top-transactions"]] == [b"in the pool"]
     node.control("release")
@@ -37,15 +37,15 @@ def test_the_pool_shows_what_waits(node: Node) -> None:
 
 def test_the_pool_of_an_account_shows_what_concerns_it(node: Node) -> None:
     """A withheld transfer is among the pending ones of its sender and its receiver only."""
-    key, sender = node.funded()
-    _, receiver = node.funded()
-    _, stranger = node.funded()
+    key, sender = node.fund_account()
+    _, receiver = node.fund_account()
+    _, stranger = node.fund_account()
     node.control("fault", name="withhold", seed=1, count=1)
-    unsigned = transaction.PaymentTxn(sender, node.algod.suggested_params(), receiver, 1, note=b"for two")
-    tx_id = node.algod.send_transaction(signed_by(key, unsigned))
-    for address, expected in ((sender, 1), (receiver, 1), (stranger, 0)):
+    payment = transaction.PaymentTxn(sender, node.algod.suggested_params(), receiver, 1, note=b"for two")
+    tx_id = node.algod.send_transaction(signed_by(key, payment))
+    for address, count in ((sender, 1), (receiver, 1), (stranger, 0)):
         pool: Any = node.algod.pending_transactions_by_address(address)
-        assert (pool["total-transactions"], len(pool["top-transactions"])) == (expected, expected)
+        assert (pool["total-transactions"], len(pool["top-transactions"])) == (count, count)
     node.control("release")
     transaction.wait_for_confirmation(node.algod, tx_id, 10)
     pool = node.algod.pending_transactions_by_address(receiver)
@@ -54,9 +54,9 @@ def test_the_pool_of_an_account_shows_what_concerns_it(node: Node) -> None:
 
 def test_msgpack_answers_hold_raw_bytes(node: Node) -> None:
     """What JavaScript's SDK asks for: the same transaction, addresses and notes as bytes, in its block too."""
-    key, sender = node.funded()
-    unsigned = transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=b"\0\xff")
-    tx_id = node.send(key, unsigned)
+    key, sender = node.fund_account()
+    payment = transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=b"\0\xff")
+    tx_id = node.send(key, payment)
     raw: Any = node.algod.pending_transaction_info(tx_id, response_format="msgpack")
     info = msgpack.unpackb(raw)
     assert info["txn"]["txn"]["note"] == b"\0\xff"
@@ -69,7 +69,7 @@ def test_msgpack_answers_hold_raw_bytes(node: Node) -> None:
 
 def test_pages_hold_every_transaction_once(node: Node) -> None:
     """Following next-token gives all transactions of an account, newest first, none twice."""
-    key, sender = node.funded()
+    key, sender = node.fund_account()
     for note in (b"1", b"2", b"3", b"4", b"5"):
         node.send(key, transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=note))
     notes: list[str] = []
@@ -86,8 +86,8 @@ def test_pages_hold_every_transaction_once(node: Node) -> None:
 
 def test_searches_can_be_narrowed(node: Node) -> None:
     """By role, type, amount and rounds; other transactions are not returned."""
-    key, sender = node.funded(USDC)
-    _, receiver = node.funded(USDC)
+    key, sender = node.fund_account(USDC)
+    _, receiver = node.fund_account(USDC)
     params = node.algod.suggested_params()
     tx_id = node.send(key, transaction.AssetTransferTxn(sender, params, receiver, 300, USDC, note=b"narrow"))
     info: Any = node.algod.pending_transaction_info(tx_id)
@@ -100,17 +100,17 @@ def test_searches_can_be_narrowed(node: Node) -> None:
         "max_amount": 301,
         "block": info["confirmed-round"],
     }
-    found: Any = node.indexer.search_transactions(**fits)
-    assert [one["id"] for one in found["transactions"]] == [tx_id]
-    other = {"address_role": "sender", "txn_type": "pay", "asset_id": 10458941, "min_amount": 300, "block": 1}
-    for name, value in other.items():
-        missed: Any = node.indexer.search_transactions(**{**fits, name: value})
-        assert missed["transactions"] == [], name
+    search: Any = node.indexer.search_transactions(**fits)
+    assert [one["id"] for one in search["transactions"]] == [tx_id]
+    other_values = {"address_role": "sender", "txn_type": "pay", "asset_id": 10458941, "min_amount": 300, "block": 1}
+    for name, value in other_values.items():
+        empty_search: Any = node.indexer.search_transactions(**{**fits, name: value})
+        assert empty_search["transactions"] == [], name
 
 
 def test_the_indexer_tells_accounts_and_assets(node: Node) -> None:
     """Holdings, an asset with its creator and its holders; an unused account is not found."""
-    _, holder = node.funded(USDC)
+    _, holder = node.fund_account(USDC)
     info: Any = node.indexer.account_info(holder)
     assert info["account"]["amount"] == 10_000_000 - 1000  # less the fee of the opt-in
     assets: Any = node.indexer.lookup_account_assets(holder)

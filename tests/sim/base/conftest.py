@@ -53,7 +53,7 @@ class Bench:
         """Return a call's result that is a quantity."""
         return int(self.call(method, *params), 16)
 
-    def refused(self, method: str, *params: Any) -> Any:
+    def call_refused(self, method: str, *params: Any) -> Any:
         """Return a call's error."""
         return self.ask(method, *params)["error"]
 
@@ -77,18 +77,18 @@ class Bench:
     def account(self) -> LocalAccount:
         """Return a new account that owns nothing; the same ones in each run."""
         self._keys += 1
-        made: LocalAccount = Account.from_key(self._keys.to_bytes(32, "big"))
-        return made
+        account: LocalAccount = Account.from_key(self._keys.to_bytes(32, "big"))
+        return account
 
-    def funded(self, *, wei: int = 10**18, usdc: int = 0) -> LocalAccount:
+    def fund_account(self, *, wei: int = 10**18, usdc: int = 0) -> LocalAccount:
         """Return a new account with wei and USDC."""
-        made = self.account()
-        self.control("fund", address=made.address, amount=str(wei))
+        account = self.account()
+        self.control("fund", address=account.address, amount=str(wei))
         if usdc:
-            self.control("mint", address=made.address, amount=str(usdc))
-        return made
+            self.control("mint", address=account.address, amount=str(usdc))
+        return account
 
-    def signed(self, key: LocalAccount, **members: Any) -> str:
+    def sign_transaction(self, key: LocalAccount, **members: Any) -> str:
         """Return a transaction with a dynamic fee to oneself, or with other members; `gasPrice` makes a legacy one."""
         fees = {} if "gasPrice" in members else {"maxFeePerGas": GWEI, "maxPriorityFeePerGas": GWEI // 1000}
         terms: dict[str, Any] = {
@@ -102,28 +102,28 @@ class Bench:
 
     def send(self, key: LocalAccount, **members: Any) -> str:
         """Send a transaction that the node takes; return its hash."""
-        return str(self.call("eth_sendRawTransaction", self.signed(key, **members)))
+        return str(self.call("eth_sendRawTransaction", self.sign_transaction(key, **members)))
 
     def send_refused(self, key: LocalAccount, **members: Any) -> str:
         """Send a transaction that the node refuses; return its reason."""
-        error = self.refused("eth_sendRawTransaction", self.signed(key, **members))
+        error = self.call_refused("eth_sendRawTransaction", self.sign_transaction(key, **members))
         assert error["code"] == -32000
         return str(error["message"])
 
-    def mined(self, key: LocalAccount, **members: Any) -> Any:
+    def mine_transaction(self, key: LocalAccount, **members: Any) -> Any:
         """Send a transaction, make a block and return the receipt."""
-        sent = self.send(key, **members)
+        tx_hash = self.send(key, **members)
         self.mine()
-        return self.call("eth_getTransactionReceipt", sent)
+        return self.call("eth_getTransactionReceipt", tx_hash)
 
     def transfer(self, to: str, amount: int) -> dict[str, Any]:
         """Return the members of a transaction that transfers USDC."""
         return {"to": self.usdc, "data": "0x" + call_data("transfer(address,uint256)", to, amount).hex()}
 
-    def held(self, owner: str, tag: Any = "latest") -> int:
+    def usdc_balance(self, owner: str, tag: Any = "latest") -> int:
         """Return USDC as the node tells it."""
-        asked = {"to": self.usdc, "data": "0x" + call_data("balanceOf(address)", owner).hex()}
-        return int(decode(["uint256"], bytes.fromhex(self.call("eth_call", asked, tag)[2:]))[0])
+        query = {"to": self.usdc, "data": "0x" + call_data("balanceOf(address)", owner).hex()}
+        return int(decode(["uint256"], bytes.fromhex(self.call("eth_call", query, tag)[2:]))[0])
 
     def wei(self, owner: str, tag: Any = "latest") -> int:
         """Return wei as the node tells it."""
@@ -138,5 +138,5 @@ def _bench() -> Bench:
 @pytest.fixture(scope="module", name="node")
 def _node() -> Iterator[dict[str, Any]]:
     """The ready line of a running simulator with blocks every 10 ms."""
-    with prepared.serving("sim.base", "--port", "0", "--block-seconds", "0.01") as ready:
+    with prepared.run_ready("sim.base", "--port", "0", "--block-seconds", "0.01") as ready:
         yield ready

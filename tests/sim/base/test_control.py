@@ -24,7 +24,7 @@ def test_funding_gives_wei_and_minting_gives_usdc(bench: Any) -> None:
     answers = [bench.control("mint", address=SOMEBODY, amount="300") for _ in range(2)]
     answers += [bench.control("fund", address=SOMEBODY, amount="1000000") for _ in range(2)]
     answers += [bench.control("mint", address=SOMEBODY, amount="5", asset=bench.usdc.lower())]
-    assert (bench.held(SOMEBODY), bench.wei(SOMEBODY)) == (605, 2_000_000)
+    assert (bench.usdc_balance(SOMEBODY), bench.wei(SOMEBODY)) == (605, 2_000_000)
     receipts = [bench.call("eth_getTransactionReceipt", one["tx_id"]) for one in answers]
     assert [one["status"] for one in receipts] == ["0x1"] * 5
 
@@ -45,46 +45,49 @@ def test_advancing_makes_blocks_or_time(bench: Any) -> None:
 
 def test_searches_trail_the_newest_block_while_lagging(bench: Any) -> None:
     """Events of the last blocks are not found; receipts are, since only searches lag."""
-    payer = bench.funded(usdc=5)
+    payer = bench.fund_account(usdc=5)
     bench.control("lag", blocks=2)
-    receipt = bench.mined(payer, **bench.transfer(SOMEBODY, 5))
-    asked = {"fromBlock": receipt["blockNumber"], "address": bench.usdc}
-    assert bench.call("eth_getLogs", asked) == []
+    receipt = bench.mine_transaction(payer, **bench.transfer(SOMEBODY, 5))
+    log_filter = {"fromBlock": receipt["blockNumber"], "address": bench.usdc}
+    assert bench.call("eth_getLogs", log_filter) == []
     bench.mine()
-    assert bench.call("eth_getLogs", asked) == []
+    assert bench.call("eth_getLogs", log_filter) == []
     bench.mine()
-    assert bench.call("eth_getLogs", asked) == receipt["logs"]
+    assert bench.call("eth_getLogs", log_filter) == receipt["logs"]
     bench.control("lag", blocks=50)
-    assert bench.call("eth_getLogs", asked) == []
+    assert bench.call("eth_getLogs", log_filter) == []
     bench.control("lag", blocks=0)
-    assert bench.call("eth_getLogs", asked) == receipt["logs"]
+    assert bench.call("eth_getLogs", log_filter) == receipt["logs"]
 
 
 def test_withheld_transactions_wait_for_release_or_advance(bench: Any) -> None:
     """In no block until then, and known as pending."""
-    payer = bench.funded()
+    payer = bench.fund_account()
     for verb in ({"verb": "release"}, {"verb": "advance", "blocks": 1}):
         bench.control("fault", name="withhold", count=1)
-        held, after = bench.send(payer), bench.send(payer)
+        withheld_hash, after = bench.send(payer), bench.send(payer)
         bench.mine(2)
-        assert bench.call("eth_getTransactionByHash", held)["blockHash"] is None
+        assert bench.call("eth_getTransactionByHash", withheld_hash)["blockHash"] is None
         assert bench.call("eth_getTransactionReceipt", after) is None
         bench.control(**verb)
         bench.mine()
-        assert [bench.call("eth_getTransactionReceipt", one)["status"] for one in (held, after)] == ["0x1", "0x1"]
+        assert [bench.call("eth_getTransactionReceipt", one)["status"] for one in (withheld_hash, after)] == [
+            "0x1",
+            "0x1",
+        ]
     assert bench.control("release")["released"] == 0
 
 
 def test_a_late_rejection_is_an_acceptance_that_never_lands(bench: Any) -> None:
     """The node answers with the hash, and knows nothing of it afterwards."""
-    payer = bench.funded()
+    payer = bench.fund_account()
     bench.control("fault", name="reject_late", count=1)
-    dropped, raw = bench.send(payer), bench.signed(payer, nonce=0)
+    dropped_hash, raw = bench.send(payer), bench.sign_transaction(payer, nonce=0)
     bench.mine(2)
-    assert bench.call("eth_getTransactionByHash", dropped) is None
-    assert dropped == bench.call("eth_sendRawTransaction", raw)
+    assert bench.call("eth_getTransactionByHash", dropped_hash) is None
+    assert dropped_hash == bench.call("eth_sendRawTransaction", raw)
     bench.mine()
-    assert bench.call("eth_getTransactionReceipt", dropped)["status"] == "0x1"
+    assert bench.call("eth_getTransactionReceipt", dropped_hash)["status"] == "0x1"
 
 
 def test_early_finality_is_told_as_often_as_armed(bench: Any) -> None:
@@ -158,12 +161,19 @@ def test_verbs_that_cannot_be_done_change_nothing(bench: Any, members: Any) -> N
     """400 with a reason; head, time, fee and money stay."""
     chain = bench.chain
 
-    def seen() -> Any:
-        return chain.head, chain.clock.offset, chain.base_fee, chain.lag, bench.wei(SOMEBODY), bench.held(SOMEBODY)
+    def read_state() -> Any:
+        return (
+            chain.head,
+            chain.clock.offset,
+            chain.base_fee,
+            chain.lag,
+            bench.wei(SOMEBODY),
+            bench.usdc_balance(SOMEBODY),
+        )
 
-    before = seen()
+    before = read_state()
     assert bench.control_refused(members)
-    assert before == seen()
+    assert before == read_state()
 
 
 @pytest.mark.parametrize(
@@ -179,18 +189,18 @@ def test_what_the_bank_cannot_do_moves_no_money(bench: Any, members: Any) -> Non
     """More wei than it has, or a mint that the contract refuses: 400, and the next payment still goes through."""
     bench.call("anvil_setCode", "0x" + "06" * 20, CODE)
     assert "bank" in bench.control_refused(members)
-    assert (bench.wei(SOMEBODY), bench.held(SOMEBODY)) == (0, 0)
+    assert (bench.wei(SOMEBODY), bench.usdc_balance(SOMEBODY)) == (0, 0)
     bench.control("fund", address=SOMEBODY, amount="1")
     assert bench.wei(SOMEBODY) == 1
 
 
 def test_the_description_lists_what_can_be_done() -> None:
     """Every verb of the profile and every fault, each with a sentence."""
-    told = control.describe(Chain(8453, BlockClock()))
+    description = control.describe(Chain(8453, BlockClock()))
     profile = ["fund", "mint", "advance", "block_time_offset", "lag", "reorg", "fault", "snapshot", "restore"]
-    assert {*profile, "base_fee", "release"} == set(told["verbs"])
-    assert {*ANSWERS, "withhold", "reject_late", "early_finality"} == set(told["faults"])
-    assert all([*told["verbs"].values(), *told["faults"].values()])
+    assert {*profile, "base_fee", "release"} == set(description["verbs"])
+    assert {*ANSWERS, "withhold", "reject_late", "early_finality"} == set(description["faults"])
+    assert all([*description["verbs"].values(), *description["faults"].values()])
 
 
 async def test_control_is_for_this_machine_only() -> None:
@@ -198,14 +208,14 @@ async def test_control_is_for_this_machine_only() -> None:
     chain = Chain(8453, BlockClock())
     client = build_app(chain).test_client()
     far = {"client": ("192.0.2.7", 1234)}
-    wanted = orjson.dumps({"verb": "advance", "blocks": 1})
-    assert (await client.post("/control", data=wanted, scope_base=far)).status_code == 403
+    verb_body = orjson.dumps({"verb": "advance", "blocks": 1})
+    assert (await client.post("/control", data=verb_body, scope_base=far)).status_code == 403
     assert (await client.get("/control", scope_base=far)).status_code == 403
     assert chain.head.number == 0
-    asked = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"})
-    assert (await client.post("/", data=asked, scope_base=far)).status_code == 200
+    call_body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"})
+    assert (await client.post("/", data=call_body, scope_base=far)).status_code == 200
     near = {"client": ("127.0.0.1", 1234)}
-    assert (await client.post("/control", data=wanted, scope_base=near)).status_code == 200
+    assert (await client.post("/control", data=verb_body, scope_base=near)).status_code == 200
     assert chain.head.number == 1
 
 
@@ -215,8 +225,8 @@ async def test_a_control_body_that_is_none_is_refused(body: bytes) -> None:
     client = build_app(Chain(8453, BlockClock())).test_client()
     answer = await client.post("/control", data=body, scope_base={"client": ("127.0.0.1", 1)})
     assert answer.status_code == 400
-    told = await answer.get_json()
-    assert (told["ok"], bool(told["error"])) == (False, True)
+    answer_body = await answer.get_json()
+    assert (answer_body["ok"], bool(answer_body["error"])) == (False, True)
 
 
 @pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"hang", "cut_off"}))
@@ -227,24 +237,24 @@ async def test_an_armed_fault_shows_once_for_each_count_and_spares_control(name:
     app.asgi_app = Faulty(app.asgi_app, chain.faults)  # type: ignore[method-assign]
     client = app.test_client()
     near: dict[str, Any] = {"scope_base": {"client": ("127.0.0.1", 1)}}
-    wanted = orjson.dumps({"verb": "fault", "name": name, "seed": 3, "count": 2})
-    assert (await client.post("/control", data=wanted, **near)).status_code == 200
-    asked = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []})
+    verb_body = orjson.dumps({"verb": "fault", "name": name, "seed": 3, "count": 2})
+    assert (await client.post("/control", data=verb_body, **near)).status_code == 200
+    call_body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []})
     right = orjson.dumps({"jsonrpc": "2.0", "id": 1, "result": "0x2105"})
     bodies = []
     for _ in range(3):
         assert (await client.get("/control", **near)).status_code == 200
-        answer = await client.post("/", data=asked)
+        answer = await client.post("/", data=call_body)
         bodies.append((answer.status_code, await answer.get_data()))
     assert [one == (200, right) for one in bodies] == [False, False, True]
 
 
 def test_verbs_do_not_mix_while_called_at_once(bench: Any) -> None:
     """A hundred mints at the same time are a hundred mints."""
-    wanted = {"verb": "mint", "address": SOMEBODY, "amount": "3"}
+    verb_body = {"verb": "mint", "address": SOMEBODY, "amount": "3"}
 
     async def all_at_once() -> list[Any]:
-        return list(await asyncio.gather(*[control.carry_out(bench.chain, wanted) for _ in range(100)]))
+        return list(await asyncio.gather(*[control.carry_out(bench.chain, verb_body) for _ in range(100)]))
 
     assert {200} == {status for status, _ in asyncio.run(all_at_once())}
-    assert bench.held(SOMEBODY) == 300
+    assert bench.usdc_balance(SOMEBODY) == 300

@@ -10,7 +10,7 @@ GWEI = 10**9
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "taken"),
+    ("first", "second", "is_taken"),
     [
         ({}, {"maxFeePerGas": GWEI * 11 // 10, "maxPriorityFeePerGas": GWEI // 1000 * 11 // 10}, True),
         ({}, {"maxFeePerGas": GWEI * 11 // 10 - 1, "maxPriorityFeePerGas": GWEI // 100}, False),
@@ -21,12 +21,12 @@ GWEI = 10**9
     ],
 )
 def test_a_replacement_pays_a_tenth_more(
-    bench: Any, first: dict[str, Any], second: dict[str, Any], taken: bool
+    bench: Any, first: dict[str, Any], second: dict[str, Any], is_taken: bool
 ) -> None:
     """In fee and in tip; otherwise the one that waits stays, and only one of both is ever mined."""
-    payer = bench.funded()
+    payer = bench.fund_account()
     old = bench.send(payer, nonce=0, **first)
-    if taken:
+    if is_taken:
         new = bench.send(payer, nonce=0, value=1, **second)
         assert bench.call("eth_getTransactionByHash", old) is None
     else:
@@ -38,48 +38,53 @@ def test_a_replacement_pays_a_tenth_more(
 
 def test_the_same_transaction_is_known_while_it_waits_and_afterwards(bench: Any) -> None:
     """Sent again: refused as known while it waits, and as too low a count once it is mined."""
-    payer = bench.funded()
-    raw = bench.signed(payer)
+    payer = bench.fund_account()
+    raw = bench.sign_transaction(payer)
     bench.call("eth_sendRawTransaction", raw)
-    assert bench.refused("eth_sendRawTransaction", raw)["message"] == "already known"
+    assert bench.call_refused("eth_sendRawTransaction", raw)["message"] == "already known"
     bench.mine()
-    assert bench.refused("eth_sendRawTransaction", raw)["message"].startswith("nonce too low")
+    assert bench.call_refused("eth_sendRawTransaction", raw)["message"].startswith("nonce too low")
 
 
 def test_what_waits_can_be_looked_up_without_a_block(bench: Any) -> None:
     """A transaction with null for its block, and no receipt."""
-    payer = bench.funded()
-    sent = bench.send(payer)
-    told = bench.call("eth_getTransactionByHash", sent)
-    assert (told["hash"], told["blockHash"], told["blockNumber"], told["transactionIndex"]) == (sent, None, None, None)
-    assert bench.call("eth_getTransactionReceipt", sent) is None
+    payer = bench.fund_account()
+    tx_hash = bench.send(payer)
+    transaction = bench.call("eth_getTransactionByHash", tx_hash)
+    assert (
+        transaction["hash"],
+        transaction["blockHash"],
+        transaction["blockNumber"],
+        transaction["transactionIndex"],
+    ) == (tx_hash, None, None, None)
+    assert bench.call("eth_getTransactionReceipt", tx_hash) is None
 
 
 def test_the_oldest_comes_first_and_each_senders_in_order(bench: Any) -> None:
     """Two senders, whose transactions came in mixed order."""
-    one, two = bench.funded(), bench.funded()
-    sent = [bench.send(key, nonce=nonce) for key, nonce in ((one, 1), (two, 0), (one, 0), (two, 1))]
+    first_key, two = bench.fund_account(), bench.fund_account()
+    tx_hashes = [bench.send(key, nonce=nonce) for key, nonce in ((first_key, 1), (two, 0), (first_key, 0), (two, 1))]
     bench.mine()
-    mined = bench.call("eth_getBlockByNumber", "latest", False)["transactions"]
-    assert [sent[place] for place in (1, 2, 3, 0)] == mined
+    mined_hashes = bench.call("eth_getBlockByNumber", "latest", False)["transactions"]
+    assert [tx_hashes[place] for place in (1, 2, 3, 0)] == mined_hashes
 
 
 def test_a_fee_below_the_base_fee_waits_for_better_days(bench: Any) -> None:
     """It stays in the pool as long as the base fee is higher, and is mined once it is not."""
-    payer = bench.funded()
+    payer = bench.fund_account()
     bench.control("base_fee", amount=str(2 * GWEI))
-    sent = bench.send(payer)
+    tx_hash = bench.send(payer)
     bench.mine(2)
-    assert bench.call("eth_getTransactionReceipt", sent) is None
+    assert bench.call("eth_getTransactionReceipt", tx_hash) is None
     bench.control("base_fee", amount=str(GWEI // 2))
     bench.mine()
-    receipt = bench.call("eth_getTransactionReceipt", sent)
+    receipt = bench.call("eth_getTransactionReceipt", tx_hash)
     assert int(receipt["effectiveGasPrice"], 16) == GWEI // 2 + GWEI // 1000
 
 
 def test_what_cannot_be_paid_any_more_is_dropped(bench: Any) -> None:
     """Money that went away before the block: never mined, and its count is free again."""
-    payer = bench.funded(wei=10**15)
+    payer = bench.fund_account(wei=10**15)
     first = bench.send(payer, nonce=0, to=bench.usdc, value=0, gas=100_000)
     second = bench.send(payer, nonce=1, value=0)
     bench.call("anvil_setBalance", payer.address, hex(10**14))

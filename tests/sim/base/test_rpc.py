@@ -56,8 +56,8 @@ def fresh() -> Any:
     return module.Bench()
 
 
-@pytest.fixture(scope="module", name="shared")
-def _shared() -> Any:
+@pytest.fixture(scope="module", name="shared_bench")
+def _shared_bench() -> Any:
     return fresh()
 
 
@@ -71,15 +71,20 @@ def check_answer(answer: Any) -> None:
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(method=st.sampled_from(READS), params=PARAMS)
-def test_any_parameters_are_answered_and_change_nothing(shared: Any, method: str, params: list[Any]) -> None:
+def test_any_parameters_are_answered_and_change_nothing(shared_bench: Any, method: str, params: list[Any]) -> None:
     """Result or error object with a code of the standard or of the node; the chain is as before."""
-    before = shared.chain.head, shared.held(USDC), shared.wei(USDC), shared.call("eth_getCode", USDC, "latest")
-    check_answer(shared.ask(method, *params))
+    before = (
+        shared_bench.chain.head,
+        shared_bench.usdc_balance(USDC),
+        shared_bench.wei(USDC),
+        shared_bench.call("eth_getCode", USDC, "latest"),
+    )
+    check_answer(shared_bench.ask(method, *params))
     assert before == (
-        shared.chain.head,
-        shared.held(USDC),
-        shared.wei(USDC),
-        shared.call("eth_getCode", USDC, "latest"),
+        shared_bench.chain.head,
+        shared_bench.usdc_balance(USDC),
+        shared_bench.wei(USDC),
+        shared_bench.call("eth_getCode", USDC, "latest"),
     )
 
 
@@ -99,13 +104,13 @@ def test_the_chain_goes_on_after_any_cheats(steps: list[tuple[str, list[Any]]]) 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(body=st.binary(max_size=60) | st.recursive(SCALARS, st.lists, max_leaves=6).map(orjson.dumps))
-def test_a_body_that_is_no_call_has_the_standards_codes(shared: Any, body: bytes) -> None:
+def test_a_body_that_is_no_call_has_the_standards_codes(shared_bench: Any, body: bytes) -> None:
     """-32700 for what is no JSON, -32600 for what is no call, also within a batch; an id that is there is echoed."""
-    answer = shared.body(body)
-    for one in answer if isinstance(answer, list) else [answer]:
-        check_answer(one)
-        assert one["error"]["code"] in (-32700, -32600)
-        assert one["id"] is None or orjson.loads(body)["id"] == one["id"]
+    answer = shared_bench.body(body)
+    for reply in answer if isinstance(answer, list) else [answer]:
+        check_answer(reply)
+        assert reply["error"]["code"] in (-32700, -32600)
+        assert reply["id"] is None or orjson.loads(body)["id"] == reply["id"]
 
 
 ENVELOPES = st.fixed_dictionaries(
@@ -131,9 +136,9 @@ async def test_any_request_is_a_200_over_http(request: Any) -> None:
     if not body:
         assert all("id" not in one for one in (request if isinstance(request, list) else [request]))
         return
-    told = orjson.loads(body)
-    for one in told if isinstance(told, list) else [told]:
-        check_answer(one)
+    reply_body = orjson.loads(body)
+    for reply in reply_body if isinstance(reply_body, list) else [reply_body]:
+        check_answer(reply)
 
 
 @pytest.mark.parametrize(
@@ -167,40 +172,45 @@ async def test_any_request_is_a_200_over_http(request: Any) -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"anvil_mine","params":["0xffffffffffff"]}', -32602, 1),
     ],
 )
-def test_error_codes_are_those_of_the_standard(shared: Any, body: bytes, code: int, number: Any) -> None:
+def test_error_codes_are_those_of_the_standard(shared_bench: Any, body: bytes, code: int, number: Any) -> None:
     """Parse error, invalid request, method not found, invalid params, with the id where there is one."""
-    answer = shared.body(body)
+    answer = shared_bench.body(body)
     assert (answer["error"]["code"], answer["id"]) == (code, number)
 
 
-def test_a_batch_is_answered_in_order_and_notifications_are_not(shared: Any) -> None:
+def test_a_batch_is_answered_in_order_and_notifications_are_not(shared_bench: Any) -> None:
     """One bad call spoils no other; a batch of notifications has no answer at all."""
     call = {"jsonrpc": "2.0", "method": "eth_chainId", "params": []}
     batch = [{**call, "id": 1}, 7, {**call, "id": "b", "method": "none"}, call, {**call, "id": None}]
-    told = shared.body(orjson.dumps(batch))
-    assert [one["id"] for one in told] == [1, None, "b", None]
-    assert [one.get("result", one.get("error", {}).get("code")) for one in told] == ["0x2105", -32600, -32601, "0x2105"]
-    assert shared.body(orjson.dumps([call, call])) is None
-    assert shared.body(orjson.dumps(call)) is None
+    reply_body = shared_bench.body(orjson.dumps(batch))
+    assert [one["id"] for one in reply_body] == [1, None, "b", None]
+    assert [one.get("result", one.get("error", {}).get("code")) for one in reply_body] == [
+        "0x2105",
+        -32600,
+        -32601,
+        "0x2105",
+    ]
+    assert shared_bench.body(orjson.dumps([call, call])) is None
+    assert shared_bench.body(orjson.dumps(call)) is None
 
 
-def test_a_notification_is_carried_out(shared: Any) -> None:
+def test_a_notification_is_carried_out(shared_bench: Any) -> None:
     """It only has no answer."""
-    head = shared.chain.head.number
-    shared.body(orjson.dumps({"jsonrpc": "2.0", "method": "evm_mine"}))
-    assert head + 1 == shared.chain.head.number
+    head = shared_bench.chain.head.number
+    shared_bench.body(orjson.dumps({"jsonrpc": "2.0", "method": "evm_mine"}))
+    assert head + 1 == shared_bench.chain.head.number
 
 
-def test_mining_takes_a_time_or_a_number_of_blocks(shared: Any) -> None:
+def test_mining_takes_a_time_or_a_number_of_blocks(shared_bench: Any) -> None:
     """`evm_mine` takes a time, or both in an object; `anvil_mine` a number of blocks."""
-    number, time = shared.chain.head.number, shared.chain.clock.now()
-    assert shared.call("evm_mine", time + 500) == "0x0"
-    assert (shared.chain.head.number, shared.chain.head.time) == (number + 1, time + 500)
-    shared.call("evm_mine", {"blocks": 3, "timestamp": hex(time + 600)})
-    assert (shared.chain.head.number, shared.chain.head.time) == (number + 4, time + 600)
-    assert shared.call("anvil_mine", "0x5") is None
-    assert shared.chain.head.number == number + 9
-    assert shared.refused("evm_mine", time)["code"] == -32602
+    number, time = shared_bench.chain.head.number, shared_bench.chain.clock.now()
+    assert shared_bench.call("evm_mine", time + 500) == "0x0"
+    assert (shared_bench.chain.head.number, shared_bench.chain.head.time) == (number + 1, time + 500)
+    shared_bench.call("evm_mine", {"blocks": 3, "timestamp": hex(time + 600)})
+    assert (shared_bench.chain.head.number, shared_bench.chain.head.time) == (number + 4, time + 600)
+    assert shared_bench.call("anvil_mine", "0x5") is None
+    assert shared_bench.chain.head.number == number + 9
+    assert shared_bench.call_refused("evm_mine", time)["code"] == -32602
 
 
 MEMBERS = st.dictionaries(
@@ -215,9 +225,9 @@ VERBS = sorted(control.describe(Chain(8453, BlockClock()))["verbs"])
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(verb=st.sampled_from([*VERBS, "", "x"]), members=MEMBERS)
-def test_any_control_call_is_answered(shared: Any, verb: str, members: dict[str, Any]) -> None:
+def test_any_control_call_is_answered(shared_bench: Any, verb: str, members: dict[str, Any]) -> None:
     """Done or refused with a reason; the chain goes on either way."""
-    status, body = asyncio.run(control.carry_out(shared.chain, {**members, "verb": verb}))
+    status, body = asyncio.run(control.carry_out(shared_bench.chain, {**members, "verb": verb}))
     assert (status, body["ok"]) in ((200, True), (400, False))
     assert body["ok"] or body["error"]
-    shared.mine()
+    shared_bench.mine()

@@ -34,18 +34,18 @@ class Client:
 
     def account(self, *, wei: int = 0, usdc: int = 0) -> LocalAccount:
         """Return an account of this run's own."""
-        made: LocalAccount = Account.from_key((2**200 + next(KEYS)).to_bytes(32, "big"))
+        account: LocalAccount = Account.from_key((2**200 + next(KEYS)).to_bytes(32, "big"))
         for verb, amount in (("fund", wei), ("mint", usdc)):
             if amount:
-                self.control(verb, address=made.address, amount=str(amount))
-        return made
+                self.control(verb, address=account.address, amount=str(amount))
+        return account
 
     def control(self, verb: str, **members: Any) -> dict[str, Any]:
         """Carry out a control verb."""
         body = json.dumps({"verb": verb, **members}).encode()
         with urllib.request.urlopen(urllib.request.Request(self.url + "/control", body), timeout=60) as answer:
-            told: dict[str, Any] = json.loads(answer.read())
-        return told
+            answer_body: dict[str, Any] = json.loads(answer.read())
+        return answer_body
 
     def authorization(self, to: str, **changes: Any) -> tuple[Any, ...]:
         """Return the arguments of a signed authorization."""
@@ -59,9 +59,9 @@ class Client:
     def send(self, call: Any, signer: LocalAccount, **members: Any) -> Any:
         """Build, sign and send a contract call the way web3.py does it; return the receipt."""
         count = self.w3.eth.get_transaction_count(signer.address, "pending")
-        built = call.build_transaction({"from": signer.address, "nonce": count, **members})
-        sent = self.w3.eth.send_raw_transaction(signer.sign_transaction(built).raw_transaction)
-        return self.w3.eth.wait_for_transaction_receipt(sent, timeout=60, poll_latency=0.01)
+        transaction = call.build_transaction({"from": signer.address, "nonce": count, **members})
+        tx_hash = self.w3.eth.send_raw_transaction(signer.sign_transaction(transaction).raw_transaction)
+        return self.w3.eth.wait_for_transaction_receipt(tx_hash, timeout=60, poll_latency=0.01)
 
 
 @pytest.fixture(name="client")
@@ -87,13 +87,15 @@ def test_an_authorization_is_settled_and_found_by_its_nonce(client: Client) -> N
     receipt = client.send(call, relayer)
     assert (receipt["status"], receipt["from"], receipt["to"]) == (1, relayer.address, client.usdc.address)
     used = client.usdc.events.AuthorizationUsed().process_receipt(receipt, errors=DISCARD)
-    moved = client.usdc.events.Transfer().process_receipt(receipt, errors=DISCARD)
+    transfer_logs = client.usdc.events.Transfer().process_receipt(receipt, errors=DISCARD)
     assert [dict(one["args"]) for one in used] == [{"authorizer": client.payer.address, "nonce": terms[5]}]
-    assert [dict(one["args"]) for one in moved] == [{"from": client.payer.address, "to": payee.address, "value": 5}]
-    assert used[0]["logIndex"] + 1 == moved[0]["logIndex"]
-    asked = {"authorizer": client.payer.address, "nonce": terms[5]}
-    found = client.usdc.events.AuthorizationUsed().get_logs(from_block=0, argument_filters=asked)
-    assert [one["transactionHash"] for one in found] == [receipt["transactionHash"]]
+    assert [dict(one["args"]) for one in transfer_logs] == [
+        {"from": client.payer.address, "to": payee.address, "value": 5}
+    ]
+    assert used[0]["logIndex"] + 1 == transfer_logs[0]["logIndex"]
+    log_filter = {"authorizer": client.payer.address, "nonce": terms[5]}
+    logs = client.usdc.events.AuthorizationUsed().get_logs(from_block=0, argument_filters=log_filter)
+    assert [one["transactionHash"] for one in logs] == [receipt["transactionHash"]]
     assert client.usdc.functions.balanceOf(payee.address).call() == 5
     with pytest.raises(ContractLogicError, match="authorization is used or canceled"):
         call.estimate_gas({"from": relayer.address})
@@ -104,9 +106,9 @@ def test_a_refusal_keeps_its_reason_and_its_data(client: Client) -> None:
     stranger = client.account(wei=10**18)
     call = client.usdc.functions.transfer(client.payer.address, 1)
     for attempt in (call.call, call.estimate_gas):
-        with pytest.raises(ContractLogicError, match="ERC20: transfer amount exceeds balance") as raised:
+        with pytest.raises(ContractLogicError, match="ERC20: transfer amount exceeds balance") as error:
             attempt({"from": stranger.address})
-        assert str(raised.value.data).startswith("0x08c379a0")
+        assert str(error.value.data).startswith("0x08c379a0")
     receipt = client.send(call, stranger, gas=100_000)
     assert (receipt["status"], receipt["logs"]) == (0, [])
 
@@ -116,13 +118,16 @@ def test_a_refusal_keeps_its_reason_and_its_data(client: Client) -> None:
 )
 def test_every_type_of_transaction_is_mined(client: Client, fees: dict[str, Any]) -> None:
     """And read back with its type, sender and amount."""
-    built = {"to": client.account().address, "value": 7, "gas": 21_000, "chainId": 8453, **fees}
+    transaction = {"to": client.account().address, "value": 7, "gas": 21_000, "chainId": 8453, **fees}
     if not fees:
-        built |= {"maxFeePerGas": client.w3.eth.gas_price * 2, "maxPriorityFeePerGas": client.w3.eth.max_priority_fee}
-    built["nonce"] = client.w3.eth.get_transaction_count(client.payer.address)
-    sent = client.w3.eth.send_raw_transaction(client.payer.sign_transaction(built).raw_transaction)
-    receipt = client.w3.eth.wait_for_transaction_receipt(sent, timeout=60, poll_latency=0.01)
-    read = client.w3.eth.get_transaction(sent)
+        transaction |= {
+            "maxFeePerGas": client.w3.eth.gas_price * 2,
+            "maxPriorityFeePerGas": client.w3.eth.max_priority_fee,
+        }
+    transaction["nonce"] = client.w3.eth.get_transaction_count(client.payer.address)
+    tx_hash = client.w3.eth.send_raw_transaction(client.payer.sign_transaction(transaction).raw_transaction)
+    receipt = client.w3.eth.wait_for_transaction_receipt(tx_hash, timeout=60, poll_latency=0.01)
+    read = client.w3.eth.get_transaction(tx_hash)
     kind = 2 if not fees else len(fees) - 1
     assert (receipt["status"], receipt["type"], read["type"], read["value"]) == (1, kind, kind, 7)
     assert (read["from"], receipt["gasUsed"]) == (client.payer.address, 21_000)
@@ -132,10 +137,10 @@ def test_every_type_of_transaction_is_mined(client: Client, fees: dict[str, Any]
 
 def test_a_contract_is_created(client: Client) -> None:
     """Our own token, a second time, at the address its receipt names; it is not the one that is planted."""
-    made = artefact()
-    factory = client.w3.eth.contract(abi=made["abi"], bytecode=made["bytecode"])
+    contract = artefact()
+    factory = client.w3.eth.contract(abi=contract["abi"], bytecode=contract["bytecode"])
     receipt = client.send(factory.constructor(), client.payer)
-    copy: Any = client.w3.eth.contract(address=receipt["contractAddress"], abi=made["abi"])
+    copy: Any = client.w3.eth.contract(address=receipt["contractAddress"], abi=contract["abi"])
     assert (receipt["status"], copy.functions.initialized().call()) == (1, False)
     assert client.w3.eth.get_code(copy.address) == client.w3.eth.get_code(client.usdc.address)
 
@@ -161,13 +166,13 @@ def test_a_reorganisation_takes_a_receipt_away(client: Client) -> None:
     payee = client.account()
     receipt = client.send(client.usdc.functions.transfer(payee.address, 9), client.payer, gas=100_000)
     block = receipt["blockNumber"]
-    dropped: list[str] = []
+    dropped_hashes: list[str] = []
     for _ in range(20):  # blocks come while it is counted
         depth = client.w3.eth.block_number - block + 1 + min(1000, block - 1)
-        dropped += client.control("reorg", depth=depth)["dropped"]
-        if receipt["transactionHash"].to_0x_hex() in dropped:
+        dropped_hashes += client.control("reorg", depth=depth)["dropped"]
+        if receipt["transactionHash"].to_0x_hex() in dropped_hashes:
             break
-    assert receipt["transactionHash"].to_0x_hex() in dropped
+    assert receipt["transactionHash"].to_0x_hex() in dropped_hashes
     with pytest.raises(TransactionNotFound):
         client.w3.eth.get_transaction_receipt(receipt["transactionHash"])
     assert client.usdc.functions.balanceOf(payee.address).call() == 0

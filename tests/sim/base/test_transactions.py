@@ -36,9 +36,9 @@ def test_every_type_is_read_as_it_was_signed(kind: str) -> None:
     terms = KINDS[kind]
     raw = raw_of(**terms)
     read = decode(raw)
-    listed = ((TO, tuple(LIST[0]["storageKeys"])),) if "accessList" in terms else ()
-    expected = {"nonce": 3, "gas": 90_000, "to": TO, "value": 5, "data": b"\x01\x00", "access_list": listed}
-    assert expected == {name: getattr(read, name) for name in expected}
+    access_list = ((TO, tuple(LIST[0]["storageKeys"])),) if "accessList" in terms else ()
+    expected_fields = {"nonce": 3, "gas": 90_000, "to": TO, "value": 5, "data": b"\x01\x00", "access_list": access_list}
+    assert expected_fields == {name: getattr(read, name) for name in expected_fields}
     assert (read.max_fee, read.max_tip) == (11, terms.get("maxPriorityFeePerGas", 11))
     assert (read.sender, read.chain_id, read.hash) == (KEY.address, terms.get("chainId"), keccak(raw))
 
@@ -90,11 +90,11 @@ def test_what_is_signed_here_is_what_is_read(
 
 
 def fields_of(raw: bytes) -> list[Any]:
-    found: list[Any] = rlp.decode(raw[1:])
-    return found
+    rlp_fields: list[Any] = rlp.decode(raw[1:])
+    return rlp_fields
 
 
-def changed(place: int, value: Any) -> bytes:
+def change_field(place: int, value: Any) -> bytes:
     """Return the bytes of a dynamic fee transaction with one field replaced."""
     fields = fields_of(raw_of(**KINDS["dynamic fee"]))
     fields[place] = value
@@ -117,13 +117,13 @@ def twin() -> bytes:
     "raw",
     [
         twin(),
-        changed(9, b"\x02"),
-        changed(10, b""),
-        changed(11, b""),
-        changed(10, number(ORDER)),
-        changed(10, number(2**256 - 1)),
-        changed(11, number(HALF_ORDER + 1)),
-        changed(10, number(5)),  # no point of the curve has this abscissa
+        change_field(9, b"\x02"),
+        change_field(10, b""),
+        change_field(11, b""),
+        change_field(10, number(ORDER)),
+        change_field(10, number(2**256 - 1)),
+        change_field(11, number(HALF_ORDER + 1)),
+        change_field(10, number(5)),  # no point of the curve has this abscissa
     ],
     ids=["high s", "parity", "no r", "no s", "r is the order", "r beyond it", "s above half", "r on no point"],
 )
@@ -136,10 +136,10 @@ def test_a_signature_that_is_none_is_refused(raw: bytes) -> None:
 def test_a_changed_member_changes_the_sender() -> None:
     """The signature covers every member: with a changed member, the transaction has another sender."""
     for place, value in ((1, b"\x09"), (5, bytes(20)), (6, b"\x09"), (7, b"\x09"), (8, [])):
-        assert decode(changed(place, value)).sender != KEY.address
+        assert decode(change_field(place, value)).sender != KEY.address
 
 
-NESTED = b"\xc1" * 50_000
+NESTED_LIST = b"\xc1" * 50_000
 DEEP = b"\xc0"
 for _ in range(2_000):
     DEEP = rlp.codec.length_prefix(len(DEEP), 0xC0) + DEEP
@@ -159,23 +159,23 @@ for _ in range(2_000):
         (rlp.encode([b""] * 8), "wrong number of fields"),
         (raw_of(**KINDS["dynamic fee"]) + b"\0", "rlp"),
         (raw_of(**KINDS["dynamic fee"])[:-1], "rlp"),
-        (changed(1, b"\0"), "canonical integer"),
-        (changed(1, b"\0\3"), "canonical integer"),
-        (changed(6, b"\1" * 33), "canonical integer"),
-        (changed(6, [b"\1"]), "canonical integer"),
-        (changed(5, b"\1" * 19), "length of address"),
-        (changed(5, b"\1" * 21), "length of address"),
-        (changed(5, []), "length of address"),
-        (changed(7, []), "data is a list"),
-        (changed(8, b""), "access list"),
-        (changed(8, b"\1"), "access list"),
-        (changed(8, [b"\1" * 20]), "access list"),
-        (changed(8, [[b"\1" * 20]]), "access list"),
-        (changed(8, [[b"\1" * 19, []]]), "access list"),
-        (changed(8, [[b"\1" * 20, b""]]), "access list"),
-        (changed(8, [[b"\1" * 20, [b"\1" * 31]]]), "access list"),
-        (changed(8, [[b"\1" * 20, [b"\1" * 33]]]), "access list"),
-        (NESTED, "rlp"),
+        (change_field(1, b"\0"), "canonical integer"),
+        (change_field(1, b"\0\3"), "canonical integer"),
+        (change_field(6, b"\1" * 33), "canonical integer"),
+        (change_field(6, [b"\1"]), "canonical integer"),
+        (change_field(5, b"\1" * 19), "length of address"),
+        (change_field(5, b"\1" * 21), "length of address"),
+        (change_field(5, []), "length of address"),
+        (change_field(7, []), "data is a list"),
+        (change_field(8, b""), "access list"),
+        (change_field(8, b"\1"), "access list"),
+        (change_field(8, [b"\1" * 20]), "access list"),
+        (change_field(8, [[b"\1" * 20]]), "access list"),
+        (change_field(8, [[b"\1" * 19, []]]), "access list"),
+        (change_field(8, [[b"\1" * 20, b""]]), "access list"),
+        (change_field(8, [[b"\1" * 20, [b"\1" * 31]]]), "access list"),
+        (change_field(8, [[b"\1" * 20, [b"\1" * 33]]]), "access list"),
+        (NESTED_LIST, "rlp"),
         (DEEP, "rlp"),
         (b"\x02" + DEEP, "rlp"),
     ],
@@ -188,12 +188,15 @@ def test_bytes_that_are_no_transaction_are_refused(raw: bytes, reason: str) -> N
 
 @settings(max_examples=300, deadline=None)
 @given(
-    kind=st.sampled_from(sorted(KINDS)), place=st.integers(0, 400), flipped=st.integers(1, 255), cut=st.integers(0, 9)
+    kind=st.sampled_from(sorted(KINDS)),
+    place=st.integers(0, 400),
+    flipped_bits=st.integers(1, 255),
+    cut=st.integers(0, 9),
 )
-def test_a_damaged_transaction_never_speaks_for_its_signer(kind: str, place: int, flipped: int, cut: int) -> None:
+def test_a_damaged_transaction_never_speaks_for_its_signer(kind: str, place: int, flipped_bits: int, cut: int) -> None:
     """One changed byte or a missing end: refused, or of another sender."""
     raw = bytearray(raw_of(**KINDS[kind]))
-    raw[place % len(raw)] ^= flipped
+    raw[place % len(raw)] ^= flipped_bits
     try:
         read = decode(bytes(raw[: len(raw) - cut]))
     except Malformed:
@@ -217,23 +220,23 @@ def test_a_damaged_transaction_never_speaks_for_its_signer(kind: str, place: int
 )
 def test_what_no_block_could_hold_is_refused_at_once(bench: Any, members: dict[str, Any], reason: str) -> None:
     """In the words of a real node, with nothing left in the pool."""
-    payer = bench.funded()
+    payer = bench.fund_account()
     assert reason in bench.send_refused(payer, **members)
     assert bench.chain.pending_nonce(payer.address) == 0
 
 
 def test_a_legacy_transaction_without_a_chain_is_refused(bench: Any) -> None:
     """It could be replayed on every chain (EIP-155)."""
-    payer = bench.funded()
+    payer = bench.fund_account()
     raw = payer.sign_transaction({**PLAIN, "nonce": 0, "gasPrice": 10**9}).raw_transaction
-    error = bench.refused("eth_sendRawTransaction", "0x" + bytes(raw).hex())
+    error = bench.call_refused("eth_sendRawTransaction", "0x" + bytes(raw).hex())
     assert "only replay-protected (EIP-155) transactions" in error["message"]
 
 
 def test_a_count_that_was_used_is_refused_and_a_later_one_waits(bench: Any) -> None:
     """Too low is an error that names both; a gap is filled later, and then all of it is mined in order."""
-    payer = bench.funded()
-    bench.mined(payer)
+    payer = bench.fund_account()
+    bench.mine_transaction(payer)
     assert "nonce too low: next nonce 1, tx nonce 0" in bench.send_refused(payer, nonce=0, value=1)
     later = [bench.send(payer, nonce=nonce) for nonce in (3, 2)]
     bench.mine()

@@ -16,9 +16,9 @@ from sim.base.token import NETWORK_TOKENS, call_data, genesis_operations
 from sim.base.vm import BlockContext, Message, Vm
 
 BLOCK = BlockContext(1, 1_800_000_000)
-OWNER, OTHER = "0x" + "0A" * 20, "0x" + "0b" * 20
+OWNER, OTHER_ADDRESS = "0x" + "0A" * 20, "0x" + "0b" * 20
 TOKEN = NETWORK_TOKENS[8453]
-PLACES = [OWNER, OTHER, "0x" + "0C" * 20]
+PLACES = [OWNER, OTHER_ADDRESS, "0x" + "0C" * 20]
 ECHO = bytes.fromhex("365f5f37365ff3")  # returns its call data
 SHOUT = bytes.fromhex("365f5f37365ffd")  # reverts with its call data
 EVENT = bytes.fromhex("365f5f37" + "602a" + "365fa1")  # emits its call data under topic 42
@@ -32,14 +32,14 @@ def fresh() -> Vm:
     return vm
 
 
-def seen(vm: Vm) -> Any:
+def read_state(vm: Vm) -> Any:
     """Return everything that calls of these tests could change."""
-    asked = [call_data("balanceOf(address)", one) for one in PLACES]
-    asked += [keccak(b"totalSupply()")[:4], keccak(b"paused()")[:4]]
-    asked += [call_data("allowance(address,address)", one, two) for one in PLACES for two in PLACES]
-    told = [vm.try_out(Message(OTHER, TOKEN.address, one), BLOCK).output for one in asked]
+    calls = [call_data("balanceOf(address)", one) for one in PLACES]
+    calls += [keccak(b"totalSupply()")[:4], keccak(b"paused()")[:4]]
+    calls += [call_data("allowance(address,address)", one, two) for one in PLACES for two in PLACES]
+    outputs = [vm.try_out(Message(OTHER_ADDRESS, TOKEN.address, one), BLOCK).output for one in calls]
     slots = [vm.storage(where, slot) for where in (TOKEN.address, *PLACES) for slot in range(12)]
-    return told, slots, [(vm.balance(one), vm.code(one)) for one in (TOKEN.address, *PLACES)]
+    return outputs, slots, [(vm.balance(one), vm.code(one)) for one in (TOKEN.address, *PLACES)]
 
 
 CALLS = st.one_of(
@@ -53,8 +53,8 @@ CALLS = st.one_of(
 )
 MESSAGES = st.builds(
     Message,
-    sender=st.sampled_from([OWNER, OTHER]),
-    to=st.sampled_from([TOKEN.address, OTHER, None]),
+    sender=st.sampled_from([OWNER, OTHER_ADDRESS]),
+    to=st.sampled_from([TOKEN.address, OTHER_ADDRESS, None]),
     data=CALLS,
     value=st.sampled_from([0, 0, 0, 7, 10**30]),
     gas=st.sampled_from([100, 30_000, 300_000]),
@@ -70,16 +70,16 @@ def test_trying_leaves_no_trace(steps: list[tuple[bool, Message]]) -> None:
         if real:
             assert vm.execute(message, BLOCK).ok == without.execute(message, BLOCK).ok
         else:
-            before = seen(vm)
+            before = read_state(vm)
             vm.try_out(message, BLOCK)
-            assert before == seen(vm)
-    assert seen(without) == seen(vm)
+            assert before == read_state(vm)
+    assert read_state(without) == read_state(vm)
 
 
 def test_hundreds_of_tries_are_as_good_as_one() -> None:
     """A checkpoint that is undone costs nothing later: the last of many tries still does what the first did."""
     vm = fresh()
-    message = Message(OWNER, TOKEN.address, call_data("transfer(address,uint256)", OTHER, 1))
+    message = Message(OWNER, TOKEN.address, call_data("transfer(address,uint256)", OTHER_ADDRESS, 1))
     first = vm.try_out(message, BLOCK)
     outcomes = [vm.try_out(message, BLOCK) for _ in range(400)]
     assert {(True, first.output)} == {(one.ok, one.output) for one in outcomes}
@@ -92,10 +92,10 @@ def test_hundreds_of_tries_are_as_good_as_one() -> None:
 def test_planted_code_is_told_as_it_was_planted(code: bytes) -> None:
     """Zeros at its end included; wei stay."""
     vm = Vm(8453)
-    vm.set_balance(OTHER, 5)
-    vm.set_code(OTHER, code)
-    vm.try_out(Message(OWNER, OTHER), BLOCK)
-    assert (code, 5) == (vm.code(OTHER), vm.balance(OTHER))
+    vm.set_balance(OTHER_ADDRESS, 5)
+    vm.set_code(OTHER_ADDRESS, code)
+    vm.try_out(Message(OWNER, OTHER_ADDRESS), BLOCK)
+    assert (code, 5) == (vm.code(OTHER_ADDRESS), vm.balance(OTHER_ADDRESS))
 
 
 @pytest.mark.parametrize("code", [b"\x60", b"\x60" + b"\0" * 33, b"\0" * 40, ECHO])
@@ -103,20 +103,20 @@ def test_created_code_is_told_as_it_was_returned(code: bytes) -> None:
     """The address follows from sender and count; the creation shows the code."""
     vm = Vm(8453)
     creation = bytes.fromhex(f"61{len(code):04x}80600a5f395ff3") + code
-    done = vm.execute(Message(OWNER, None, creation, nonce=4), BLOCK)
-    assert done.created is not None
-    expected = keccak(bytes.fromhex("d6" + "94" + OWNER[2:] + "04"))[12:].hex()
-    assert (expected, code, code) == (done.created[2:].lower(), done.output, vm.code(done.created))
+    outcome = vm.execute(Message(OWNER, None, creation, nonce=4), BLOCK)
+    assert outcome.created is not None
+    expected_address = keccak(bytes.fromhex("d6" + "94" + OWNER[2:] + "04"))[12:].hex()
+    assert (expected_address, code, code) == (outcome.created[2:].lower(), outcome.output, vm.code(outcome.created))
 
 
 def test_a_revert_carries_its_data() -> None:
     """Of any length, and gas that was not used is left."""
     vm = Vm(8453)
-    vm.set_code(OTHER, SHOUT)
-    for said in (b"", b"\x01", bytes(range(200))):
-        done = vm.execute(Message(OWNER, OTHER, said, gas=100_000), BLOCK)
-        assert (False, said, None) == (done.ok, done.output, done.halt)
-        assert 21_000 < done.gas_used < 30_000
+    vm.set_code(OTHER_ADDRESS, SHOUT)
+    for data in (b"", b"\x01", bytes(range(200))):
+        outcome = vm.execute(Message(OWNER, OTHER_ADDRESS, data, gas=100_000), BLOCK)
+        assert (False, data, None) == (outcome.ok, outcome.output, outcome.halt)
+        assert 21_000 < outcome.gas_used < 30_000
 
 
 @pytest.mark.parametrize(
@@ -126,21 +126,21 @@ def test_a_revert_carries_its_data() -> None:
 def test_a_halt_takes_all_gas_and_has_no_data(code: str, halt: str) -> None:
     """It is no revert, and says why."""
     vm = Vm(8453)
-    vm.set_code(OTHER, bytes.fromhex(code))
-    done = vm.execute(Message(OWNER, OTHER, gas=50_000), BLOCK)
-    assert (False, b"", 50_000, halt) == (done.ok, done.output, done.gas_used, done.halt)
+    vm.set_code(OTHER_ADDRESS, bytes.fromhex(code))
+    outcome = vm.execute(Message(OWNER, OTHER_ADDRESS, gas=50_000), BLOCK)
+    assert (False, b"", 50_000, halt) == (outcome.ok, outcome.output, outcome.gas_used, outcome.halt)
 
 
 def test_events_are_in_the_outcome_and_code_sees_its_block() -> None:
     """Address, topic and data; number, time and chain id are those of the call."""
     vm = Vm(84532)
-    vm.set_code(OTHER, EVENT)
-    logs = vm.execute(Message(OWNER, OTHER, b"told"), BLOCK).logs
-    assert [(OTHER, (f"0x{42:064x}",), b"told")] == [(one.address, one.topics, one.data) for one in logs]
-    for opcode, expected in (("43", 9), ("42", 77), ("46", 84532)):
-        vm.set_code(OTHER, bytes.fromhex(opcode + "5f5260205ff3"))
-        told = vm.execute(Message(OWNER, OTHER), BlockContext(9, 77)).output
-        assert expected == int.from_bytes(told, "big")
+    vm.set_code(OTHER_ADDRESS, EVENT)
+    logs = vm.execute(Message(OWNER, OTHER_ADDRESS, b"told"), BLOCK).logs
+    assert [(OTHER_ADDRESS, (f"0x{42:064x}",), b"told")] == [(one.address, one.topics, one.data) for one in logs]
+    for opcode, value in (("43", 9), ("42", 77), ("46", 84532)):
+        vm.set_code(OTHER_ADDRESS, bytes.fromhex(opcode + "5f5260205ff3"))
+        output = vm.execute(Message(OWNER, OTHER_ADDRESS), BlockContext(9, 77)).output
+        assert value == int.from_bytes(output, "big")
 
 
 @dataclass
@@ -151,43 +151,49 @@ class Asked:
     payer: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        self.payer = self.bench.funded(usdc=1000)
+        self.payer = self.bench.fund_account(usdc=1000)
 
-    def seen(self) -> Any:
+    def read_state(self) -> Any:
         chain = self.bench.chain
-        money = [(self.bench.held(one), self.bench.wei(one)) for one in (self.payer.address, OTHER)]
-        return money, chain.head, chain.nonce(self.payer.address), list(chain.index), self.bench.held(OTHER, "pending")
+        money = [(self.bench.usdc_balance(one), self.bench.wei(one)) for one in (self.payer.address, OTHER_ADDRESS)]
+        return (
+            money,
+            chain.head,
+            chain.nonce(self.payer.address),
+            list(chain.index),
+            self.bench.usdc_balance(OTHER_ADDRESS, "pending"),
+        )
 
 
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
 @pytest.mark.parametrize("tag", ["latest", "pending"])
 def test_asking_the_node_leaves_no_trace(bench: Any, method: str, tag: str) -> None:
     """A transfer that is asked about many times has not happened, and still can, once."""
-    asked = Asked(bench)
-    before = asked.seen()
-    transfer = {"from": asked.payer.address, **bench.transfer(OTHER, 1000)}
+    state_reader = Asked(bench)
+    before = state_reader.read_state()
+    transfer = {"from": state_reader.payer.address, **bench.transfer(OTHER_ADDRESS, 1000)}
     for _ in range(30):
         assert bench.call(method, transfer, tag)
-    assert before == asked.seen()
-    assert bench.mined(asked.payer, **bench.transfer(OTHER, 1000))["status"] == "0x1"
-    assert (bench.held(asked.payer.address), bench.held(OTHER)) == (0, 1000)
+    assert before == state_reader.read_state()
+    assert bench.mine_transaction(state_reader.payer, **bench.transfer(OTHER_ADDRESS, 1000))["status"] == "0x1"
+    assert (bench.usdc_balance(state_reader.payer.address), bench.usdc_balance(OTHER_ADDRESS)) == (0, 1000)
 
 
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
 def test_the_node_tells_a_revert_with_its_reason_and_data(bench: Any, method: str) -> None:
     """Code 3; the text of an Error(string) in the message, the bytes in data, and bytes alone for anything else."""
-    refused = bench.refused(method, {"from": OWNER, **bench.transfer(OTHER, 1)})
-    assert (refused["code"], refused["message"]) == (3, "execution reverted: ERC20: transfer amount exceeds balance")
-    data = bytes.fromhex(refused["data"][2:])
+    refusal = bench.call_refused(method, {"from": OWNER, **bench.transfer(OTHER_ADDRESS, 1)})
+    assert (refusal["code"], refusal["message"]) == (3, "execution reverted: ERC20: transfer amount exceeds balance")
+    data = bytes.fromhex(refusal["data"][2:])
     assert (keccak(b"Error(string)")[:4], "ERC20: transfer amount exceeds balance") == (
         data[:4],
         decode(["string"], data[4:])[0],
     )
-    bench.call("anvil_setCode", OTHER, "0x" + SHOUT.hex())
+    bench.call("anvil_setCode", OTHER_ADDRESS, "0x" + SHOUT.hex())
     for said in (b"", b"\x01\x02", keccak(b"Error(string)")[:4], keccak(b"Error(string)")[:4] + b"\xff" * 70):
-        refused = bench.refused(method, {"from": OWNER, "to": OTHER, "data": "0x" + said.hex()})
-        assert (3, "0x" + said.hex()) == (refused["code"], refused["data"])
-        assert refused["message"].startswith("execution reverted")
+        refusal = bench.call_refused(method, {"from": OWNER, "to": OTHER_ADDRESS, "data": "0x" + said.hex()})
+        assert (3, "0x" + said.hex()) == (refusal["code"], refusal["data"])
+        assert refusal["message"].startswith("execution reverted")
 
 
 @pytest.mark.parametrize(
@@ -203,26 +209,26 @@ def test_the_node_tells_a_revert_with_its_reason_and_data(bench: Any, method: st
 )
 def test_the_node_tells_a_halt_by_its_reason(bench: Any, code: str, members: dict[str, Any], reason: str) -> None:
     """Not as a revert, and without data."""
-    bench.call("anvil_setCode", OTHER, "0x" + code)
-    error = bench.refused("eth_call", {"to": OTHER, **members}, "latest")
+    bench.call("anvil_setCode", OTHER_ADDRESS, "0x" + code)
+    error = bench.call_refused("eth_call", {"to": OTHER_ADDRESS, **members}, "latest")
     assert {"code": -32000, "message": reason} == error
 
 
 def test_wei_that_are_not_there_are_told(bench: Any) -> None:
     """By both methods, not as a revert."""
-    asked = {"from": OTHER, "to": OWNER, "value": "0x1"}
+    call = {"from": OTHER_ADDRESS, "to": OWNER, "value": "0x1"}
     for method in ("eth_call", "eth_estimateGas"):
-        error = bench.refused(method, asked)
+        error = bench.call_refused(method, call)
         assert error["code"] == -32000
         assert error["message"].startswith("insufficient funds")
 
 
 def test_an_estimate_is_enough_and_not_wasteful(bench: Any) -> None:
     """A first transfer with exactly that gas goes through; it is at most half above what is used."""
-    payer = bench.funded(usdc=10)
-    transfer = bench.transfer(OTHER, 1)
+    payer = bench.fund_account(usdc=10)
+    transfer = bench.transfer(OTHER_ADDRESS, 1)
     gas = bench.number("eth_estimateGas", {"from": payer.address, **transfer})
-    receipt = bench.mined(payer, gas=gas, **transfer)
+    receipt = bench.mine_transaction(payer, gas=gas, **transfer)
     assert receipt["status"] == "0x1"
     assert int(receipt["gasUsed"], 16) <= gas <= int(receipt["gasUsed"], 16) * 3 // 2
 
@@ -231,11 +237,13 @@ def test_a_creation_that_is_asked_about_returns_its_code(bench: Any) -> None:
     """As a node does; nothing is created."""
     code = bytes.fromhex(f"61{len(ECHO):04x}80600a5f395ff3") + ECHO
     assert "0x" + ECHO.hex() == bench.call("eth_call", {"from": OWNER, "data": "0x" + code.hex()}, "latest")
-    maker = bench.funded()
-    receipt = bench.mined(maker, to="", data=code, gas=500_000)
+    maker = bench.fund_account()
+    receipt = bench.mine_transaction(maker, to="", data=code, gas=500_000)
     assert "0x" + ECHO.hex() == bench.call("eth_getCode", receipt["contractAddress"], "latest")
-    said = encode(["uint256"], [5]).hex()
-    assert "0x" + said == bench.call("eth_call", {"to": receipt["contractAddress"], "data": "0x" + said}, "latest")
+    return_data = encode(["uint256"], [5]).hex()
+    assert "0x" + return_data == bench.call(
+        "eth_call", {"to": receipt["contractAddress"], "data": "0x" + return_data}, "latest"
+    )
 
 
 def test_ecrecover_is_real(bench: Any) -> None:
@@ -249,18 +257,18 @@ def test_ecrecover_is_real(bench: Any) -> None:
 
 def test_a_contract_can_be_asked_about_as_the_caller(bench: Any) -> None:
     """Its code, storage and wei are as before; code that is called sees it as its caller."""
-    wallet, seen = "0x" + "0d" * 20, "0x" + "0e" * 20
+    wallet, callee = "0x" + "0d" * 20, "0x" + "0e" * 20
     bench.call("anvil_setCode", wallet, "0x" + ECHO.hex())
     bench.call("anvil_setStorageAt", wallet, "0x1", "0x5")
     bench.call("anvil_setBalance", wallet, "0x7")
-    bench.call("anvil_setCode", seen, "0x335f5260205ff3")  # returns who calls
-    told = bench.call("eth_call", {"from": wallet, "to": seen, "value": "0x7"}, "latest")
-    assert wallet == "0x" + told[-40:]
+    bench.call("anvil_setCode", callee, "0x335f5260205ff3")  # returns who calls
+    reply = bench.call("eth_call", {"from": wallet, "to": callee, "value": "0x7"}, "latest")
+    assert wallet == "0x" + reply[-40:]
     assert bench.call("eth_getCode", wallet, "latest") == "0x" + ECHO.hex()
     assert bench.number("eth_getStorageAt", wallet, "0x1", "latest") == 5
-    assert (bench.wei(wallet), bench.wei(seen)) == (7, 0)
-    said = {"from": seen, "to": wallet, "data": "0x1234"}
-    assert bench.call("eth_call", said, "latest") == "0x1234"
+    assert (bench.wei(wallet), bench.wei(callee)) == (7, 0)
+    expected_call = {"from": callee, "to": wallet, "data": "0x1234"}
+    assert bench.call("eth_call", expected_call, "latest") == "0x1234"
 
 
 @pytest.mark.parametrize(
@@ -268,8 +276,8 @@ def test_a_contract_can_be_asked_about_as_the_caller(bench: Any) -> None:
 )
 def test_a_panic_is_named(bench: Any, number: int, words: str) -> None:
     """By its number, in the words of a real node."""
-    bench.call("anvil_setCode", OTHER, "0x" + SHOUT.hex())
+    bench.call("anvil_setCode", OTHER_ADDRESS, "0x" + SHOUT.hex())
     data = keccak(b"Panic(uint256)")[:4] + number.to_bytes(32, "big")
-    refused = bench.refused("eth_call", {"to": OTHER, "data": "0x" + data.hex()}, "latest")
-    assert (refused["code"], refused["data"]) == (3, "0x" + data.hex())
-    assert words in refused["message"]
+    refusal = bench.call_refused("eth_call", {"to": OTHER_ADDRESS, "data": "0x" + data.hex()}, "latest")
+    assert (refusal["code"], refusal["data"]) == (3, "0x" + data.hex())
+    assert words in refusal["message"]

@@ -62,7 +62,7 @@ class Bench:
         assert "error" not in answer, answer
         return answer["result"]
 
-    def refused(self, method: str, *params: Any) -> Any:
+    def call_refused(self, method: str, *params: Any) -> Any:
         """Return a call's error."""
         return self.ask(method, *params)["error"]
 
@@ -83,7 +83,7 @@ class Bench:
         for _ in range(count):
             self.chain.seal()
 
-    def funded(self, *, lamports: int = 10**9, usdc: int = 10**6) -> Keypair:
+    def fund_account(self, *, lamports: int = 10**9, usdc: int = 10**6) -> Keypair:
         """Return an account with lamports and USDC, final."""
         key = Keypair()
         self.control("fund", address=str(key.pubkey()), amount=str(lamports))
@@ -125,29 +125,31 @@ class Bench:
             decimals=6,
             signers=[],
         )
-        paid = transfer_checked(move)
-        named = [AccountMeta(one, is_signer=False, is_writable=False) for one in references]
-        paid = Instruction(paid.program_id, paid.data, [*paid.accounts, *named])
-        made = create_idempotent_associated_token_account(payer.pubkey(), payee, self.usdc, TOKEN)
-        return [made, paid]
+        transfer_step = transfer_checked(move)
+        references_named = [AccountMeta(one, is_signer=False, is_writable=False) for one in references]
+        transfer_step = Instruction(
+            transfer_step.program_id, transfer_step.data, [*transfer_step.accounts, *references_named]
+        )
+        creation_step = create_idempotent_associated_token_account(payer.pubkey(), payee, self.usdc, TOKEN)
+        return [creation_step, transfer_step]
 
     def lamports(self, payer: Keypair, receiver: Pubkey, amount: int, **sign: Any) -> VersionedTransaction:
         """Return a payment of lamports."""
-        moved = transfer(TransferParams(from_pubkey=payer.pubkey(), to_pubkey=receiver, lamports=amount))
-        return self.sign([moved], payer, **sign)
+        transfer_step = transfer(TransferParams(from_pubkey=payer.pubkey(), to_pubkey=receiver, lamports=amount))
+        return self.sign([transfer_step], payer, **sign)
 
     def lookup_table(self, payer: Keypair, addresses: Sequence[Pubkey], slots: int = 2) -> AddressLookupTableAccount:
         """Return an address lookup table that was filled `slots` ago; a transaction can use it in a later slot."""
         key, slot = payer.pubkey(), self.chain.head.number - 1
-        made, at = create_lookup_table(
+        creation_step, at = create_lookup_table(
             CreateLookupTableParams(authority_address=key, payer_address=key, recent_slot=slot)
         )
-        filled = extend_lookup_table(
+        extension_step = extend_lookup_table(
             ExtendLookupTableParams(
                 lookup_table_address=at, authority_address=key, payer_address=key, new_addresses=list(addresses)
             )
         )
-        self.send(self.sign([made, filled], payer), preflightCommitment="processed")
+        self.send(self.sign([creation_step, extension_step], payer), preflightCommitment="processed")
         self.slots(slots)
         return AddressLookupTableAccount(at, list(addresses))
 
@@ -157,7 +159,7 @@ class Bench:
 
     def send_refused(self, transaction: VersionedTransaction, **options: Any) -> Any:
         """Send a transaction that the node refuses and return the error."""
-        return self.refused("sendTransaction", wire(transaction), {"encoding": "base64", **options})
+        return self.call_refused("sendTransaction", wire(transaction), {"encoding": "base64", **options})
 
     def wire(self, transaction: VersionedTransaction) -> str:
         """Return a transaction in base64."""
@@ -175,7 +177,7 @@ class Bench:
         """Return lamports."""
         return int(self.call("getBalance", str(key), {"commitment": commitment})["value"])
 
-    def held(self, owner: Pubkey, commitment: str = "processed") -> int | None:
+    def usdc_balance(self, owner: Pubkey, commitment: str = "processed") -> int | None:
         """Return USDC, None without a token account."""
         answer = self.ask(
             "getTokenAccountBalance", str(associated_address(owner, self.usdc)), {"commitment": commitment}
@@ -191,7 +193,7 @@ def wire(transaction: VersionedTransaction) -> str:
     return base64.b64encode(bytes(transaction)).decode()
 
 
-def unsigned(transaction: VersionedTransaction) -> VersionedTransaction:
+def spoil_signature(transaction: VersionedTransaction) -> VersionedTransaction:
     """Return a transaction with an invalid signature."""
     return VersionedTransaction.populate(transaction.message, [Signature.from_bytes(bytes([7]) * 64)])
 
@@ -204,5 +206,5 @@ def _bench() -> Bench:
 @pytest.fixture(scope="module", name="node")
 def _node() -> Iterator[dict[str, Any]]:
     """The ready line of a running simulator with slots of 5 ms."""
-    with prepared.serving("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
+    with prepared.run_ready("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
         yield ready

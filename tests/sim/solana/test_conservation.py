@@ -36,11 +36,11 @@ class Money(RuleBasedStateMachine):
         self.owners = [Keypair.from_seed(bytes([number + 1]) * 32) for number in range(3)]
         for owner in self.owners:
             self.bench.control("fund", address=str(owner.pubkey()), amount="50000000")
-        self.past = [(self.bench.chain.head.number, self._seen())]
+        self.past = [(self.bench.chain.head.number, self._state())]
         self.kept: list[tuple[int, Any]] = []
         self.bench.slots(1)
 
-    def _seen(self) -> Any:
+    def _state(self) -> Any:
         return self.bench.chain.totals(), [one.sent.id for one in self.bench.chain.ledger.entries()]
 
     def _recent(self) -> Any:
@@ -66,7 +66,7 @@ class Money(RuleBasedStateMachine):
     @rule()
     def close_slot(self) -> None:
         """A slot closes; what it left is remembered."""
-        self.past.append((self.bench.chain.head.number, self._seen()))
+        self.past.append((self.bench.chain.head.number, self._state()))
         self.bench.slots(1)
 
     @precondition(lambda self: len(self.past) > 1)
@@ -74,24 +74,24 @@ class Money(RuleBasedStateMachine):
     def reorganise(self, data: st.DataObject) -> None:
         """Everything after a remembered slot is undone."""
         place = data.draw(st.integers(0, len(self.past) - 1))
-        slot, seen = self.past[place]
+        slot, state = self.past[place]
         self.bench.control("reorg", depth=self.bench.chain.head.number - slot)
-        assert seen == self._seen()
+        assert state == self._state()
         self.past = self.past[: place + 1]
 
     @rule()
     def snapshot(self) -> None:
         """The chain is kept."""
-        self.past.append((self.bench.chain.head.number, self._seen()))
-        self.kept.append((self.bench.control("snapshot")["id"], (self._seen(), list(self.past))))
+        self.past.append((self.bench.chain.head.number, self._state()))
+        self.kept.append((self.bench.control("snapshot")["id"], (self._state(), list(self.past))))
 
     @precondition(lambda self: bool(self.kept))
     @rule(data=st.data())
     def restore(self, data: st.DataObject) -> None:
         """The chain is as it was kept."""
-        number, (seen, past) = data.draw(st.sampled_from(self.kept))
+        number, (state, past) = data.draw(st.sampled_from(self.kept))
         self.bench.control("restore", id=number)
-        assert seen == self._seen()
+        assert state == self._state()
         self.past = list(past)
 
     @invariant()

@@ -16,7 +16,7 @@ def test_minting_makes_the_token_account_and_funding_gives_lamports(bench: Any) 
     owner = Keypair().pubkey()
     answers = [bench.control("mint", address=str(owner), amount="300") for _ in range(2)]
     answers += [bench.control("fund", address=str(owner), amount="1000000") for _ in range(2)]
-    assert (bench.held(owner), bench.balance(owner)) == (600, 2_000_000)
+    assert (bench.usdc_balance(owner), bench.balance(owner)) == (600, 2_000_000)
     statuses = [bench.status(one["tx_id"]) for one in answers]
     assert [(one["err"], one["confirmationStatus"]) for one in statuses] == [(None, "confirmed")] * 4
 

@@ -24,18 +24,18 @@ def _modules() -> Path:
 def run(script: str, node: dict[str, Any], modules: Path) -> dict[str, Any]:
     """Return what a script prints."""
     command = [str(runtime().path), str(_SCRIPTS / script), node["rpc"], node["ws"], node["mints"][0], str(modules)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    result = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    assert result.returncode == 0, result.stderr
+    output: dict[str, Any] = json.loads(result.stdout)
+    return output
 
 
 def test_web3_js_pays_and_finds_its_payment(node: dict[str, Any], modules: Path) -> None:
     """Airdrop, token account, transfer with a reference, confirmation over the WebSocket, lookups, replay refused."""
-    told = run("web3js.mjs", node, modules)
-    assert "already been processed" in told.pop("replay")
-    assert [told.pop("signature")] == told.pop("found")
-    expected = {
+    output = run("web3js.mjs", node, modules)
+    assert "already been processed" in output.pop("replay")
+    assert [output.pop("signature")] == output.pop("found")
+    expected_output = {
         "simulated": None,
         "status": "finalized",
         "fee": 5000,
@@ -45,12 +45,12 @@ def test_web3_js_pays_and_finds_its_payment(node: dict[str, Any], modules: Path)
         "listed": ["250000"],
         "decimals": 6,
     }
-    assert expected == told
+    assert expected_output == output
 
 
 def test_kit_reads_the_chain_and_hears_of_it(node: dict[str, Any], modules: Path) -> None:
     """Its airdrop confirms over the WebSocket, slots are reported in order, an error has its code."""
-    expected = {
+    expected_output = {
         "balance": "3000000000",
         "failed": None,
         "blockhash": True,
@@ -58,4 +58,4 @@ def test_kit_reads_the_chain_and_hears_of_it(node: dict[str, Any], modules: Path
         "consecutive": 2,
         "refusal": "-32602",
     }
-    assert expected == run("kit.mjs", node, modules)
+    assert expected_output == run("kit.mjs", node, modules)

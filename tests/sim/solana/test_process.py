@@ -17,7 +17,7 @@ from solders.keypair import Keypair
 
 
 @contextmanager
-def running(*options: str, fds: tuple[int, ...] = ()) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
+def run_node(*options: str, fds: tuple[int, ...] = ()) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
     words = [sys.executable, "-m", "sim.solana", *options]
     with subprocess.Popen(words, stdout=subprocess.PIPE, pass_fds=fds) as process:
         try:
@@ -36,12 +36,12 @@ def call(url: str, method: str, *params: Any) -> Any:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_with_0_while_a_caller_waits(number: signal.Signals) -> None:
     """A hanging answer does not keep it from a clean end."""
-    with running("--port", "0", "--ws-port", "0") as (process, ready):
+    with run_node("--port", "0", "--ws-port", "0") as (process, ready):
         arm = json.dumps({"verb": "fault", "name": "hang", "count": 1}).encode()
         urllib.request.urlopen(urllib.request.Request(ready["rpc"] + "/control", arm), timeout=60).close()
         host, port = ready["rpc"].removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port))) as hanging:
-            hanging.sendall(b"POST / HTTP/1.1\r\nHost: sim\r\nContent-Length: 2\r\n\r\n{}")
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(b"POST / HTTP/1.1\r\nHost: sim\r\nContent-Length: 2\r\n\r\n{}")
             process.send_signal(number)
             assert process.wait(120) == 0
 
@@ -51,8 +51,8 @@ def test_it_serves_on_sockets_that_listen_already_with_its_own_mints_and_window(
     mint = str(Keypair().pubkey())
     with socket.create_server(("127.0.0.1", 0)) as rpc, socket.create_server(("127.0.0.1", 0)) as ws:
         fds = (rpc.fileno(), ws.fileno())
-        given = ["--fd", str(fds[0]), "--ws-fd", str(fds[1]), "--mint", mint]
-        with running(*given, "--slot-seconds", "0.5", "--blockhash-seconds", "45", fds=fds) as (_, ready):
+        options = ["--fd", str(fds[0]), "--ws-fd", str(fds[1]), "--mint", mint]
+        with run_node(*options, "--slot-seconds", "0.5", "--blockhash-seconds", "45", fds=fds) as (_, ready):
             addresses = [f"{one.getsockname()[0]}:{one.getsockname()[1]}" for one in (rpc, ws)]
             assert (ready["rpc"], ready["ws"]) == (f"http://{addresses[0]}", f"ws://{addresses[1]}")
             assert (ready["ready"], ready["mints"]) == (True, [mint])
@@ -60,6 +60,6 @@ def test_it_serves_on_sockets_that_listen_already_with_its_own_mints_and_window(
                 assert call(url, "getGenesisHash") == ready["genesis_hash"]
             assert call(ready["rpc"], "getTokenSupply", mint)["value"]["decimals"] == 6
             recent = call(ready["rpc"], "getLatestBlockhash")
-            told = call(ready["rpc"], "getEpochInfo")
-            height = recent["context"]["slot"] - told["absoluteSlot"] + told["blockHeight"]
+            epoch_info = call(ready["rpc"], "getEpochInfo")
+            height = recent["context"]["slot"] - epoch_info["absoluteSlot"] + epoch_info["blockHeight"]
             assert recent["value"]["lastValidBlockHeight"] == height + 90

@@ -25,23 +25,23 @@ CLOCK = "SysvarC1ock11111111111111111111111111111111"
 
 def test_balances_of_both_sides_stand_in_the_meta(bench: Any) -> None:
     """Lamports before and after follow the keys; token balances name account, owner, mint and amount."""
-    payer, payee = bench.funded(usdc=1_500_000), Pubkey.new_unique()
+    payer, payee = bench.fund_account(usdc=1_500_000), Pubkey.new_unique()
     signature = bench.send(bench.payment(payer, payee, 1_234_500))
     bench.slots(32)
-    told = bench.call("getTransaction", signature)
-    keys, meta = told["transaction"]["message"]["accountKeys"], told["meta"]
-    spent = [after - before for before, after in zip(meta["preBalances"], meta["postBalances"], strict=True)]
+    transaction = bench.call("getTransaction", signature)
+    keys, meta = transaction["transaction"]["message"]["accountKeys"], transaction["meta"]
+    lamport_changes = [after - before for before, after in zip(meta["preBalances"], meta["postBalances"], strict=True)]
     rent = bench.call("getMinimumBalanceForRentExemption", 165)
     accounts = [str(get_associated_token_address(one, bench.usdc)) for one in (payer.pubkey(), payee)]
     assert {str(payer.pubkey()): -5000 - rent, accounts[1]: rent} == {
-        key: change for key, change in zip(keys, spent, strict=True) if change
+        key: change for key, change in zip(keys, lamport_changes, strict=True) if change
     }
     before = {keys[one["accountIndex"]]: one for one in meta["preTokenBalances"]}
     after = {keys[one["accountIndex"]]: one for one in meta["postTokenBalances"]}
     assert [accounts[0]] == list(before)
     assert set(accounts) == set(after)
-    received = {"amount": "1234500", "decimals": 6, "uiAmount": 1.2345, "uiAmountString": "1.2345"}
-    assert received == after[accounts[1]]["uiTokenAmount"]
+    token_amount = {"amount": "1234500", "decimals": 6, "uiAmount": 1.2345, "uiAmountString": "1.2345"}
+    assert token_amount == after[accounts[1]]["uiTokenAmount"]
     assert (str(payee), str(bench.usdc), str(TOKEN)) == tuple(
         after[accounts[1]][name] for name in ("owner", "mint", "programId")
     )
@@ -49,15 +49,15 @@ def test_balances_of_both_sides_stand_in_the_meta(bench: Any) -> None:
 
 def test_a_reference_makes_the_node_speak_of_a_multisig(bench: Any) -> None:
     """With an account after the owner, jsonParsed has multisigAuthority and signers, and no authority."""
-    payer, payee, reference = bench.funded(), Pubkey.new_unique(), Pubkey.new_unique()
+    payer, payee, reference = bench.fund_account(), Pubkey.new_unique(), Pubkey.new_unique()
     plain = bench.send(bench.payment(payer, payee, 5))
-    named = bench.send(bench.payment(payer, payee, 6, reference))
+    named_signature = bench.send(bench.payment(payer, payee, 6, reference))
     bench.slots(32)
     infos = []
-    for signature in (plain, named):
-        shown = bench.call("getTransaction", signature, "jsonParsed")["transaction"]["message"]["instructions"]
-        assert tuple(one["parsed"]["type"] for one in shown) == ("createIdempotent", "transferChecked")
-        infos.append(shown[1]["parsed"]["info"])
+    for signature in (plain, named_signature):
+        instructions = bench.call("getTransaction", signature, "jsonParsed")["transaction"]["message"]["instructions"]
+        assert tuple(one["parsed"]["type"] for one in instructions) == ("createIdempotent", "transferChecked")
+        infos.append(instructions[1]["parsed"]["info"])
     assert str(payer.pubkey()) == infos[0]["authority"]
     assert (str(payer.pubkey()), [str(reference)]) == (infos[1]["multisigAuthority"], infos[1]["signers"])
     assert "authority" not in infos[1]
@@ -66,33 +66,36 @@ def test_a_reference_makes_the_node_speak_of_a_multisig(bench: Any) -> None:
 
 def test_every_encoding_shows_the_same_transaction(bench: Any) -> None:
     """base64 and base58 carry its bytes, json its keys and instructions."""
-    payer = bench.funded()
+    payer = bench.fund_account()
     payment = bench.payment(payer, Pubkey.new_unique(), 5)
     signature = bench.send(payment)
     bench.slots(32)
 
-    def shown(encoding: str) -> Any:
+    def show_transaction(encoding: str) -> Any:
         return bench.call("getTransaction", signature, {"encoding": encoding})["transaction"]
 
-    assert [bytes(payment)] * 2 == [base64.b64decode(shown("base64")[0]), base58.b58decode(shown("base58")[0])]
-    message = shown("json")["message"]
+    assert [bytes(payment)] * 2 == [
+        base64.b64decode(show_transaction("base64")[0]),
+        base58.b58decode(show_transaction("base58")[0]),
+    ]
+    message = show_transaction("json")["message"]
     assert [str(key) for key in payment.message.account_keys] == message["accountKeys"]
     assert [bytes(one.data) for one in payment.message.instructions] == [
-        base58.b58decode(one["data"]) for one in message["instructions"]
+        base58.b58decode(instruction["data"]) for instruction in message["instructions"]
     ]
-    assert bench.refused("getTransaction", signature, {"encoding": "morse"})["code"] == -32602
+    assert bench.call_refused("getTransaction", signature, {"encoding": "morse"})["code"] == -32602
 
 
 def test_version_0_is_shown_only_to_who_supports_it(bench: Any) -> None:
     """Without maxSupportedTransactionVersion the node answers -32015; a legacy one is called legacy."""
-    payer = bench.funded()
-    versioned = bench.send(bench.payment(payer, Pubkey.new_unique(), 5, legacy=False))
+    payer = bench.fund_account()
+    versioned_signature = bench.send(bench.payment(payer, Pubkey.new_unique(), 5, legacy=False))
     legacy = bench.send(bench.payment(payer, Pubkey.new_unique(), 5))
     bench.slots(32)
-    assert bench.refused("getTransaction", versioned)["code"] == -32015
+    assert bench.call_refused("getTransaction", versioned_signature)["code"] == -32015
     versions = [
-        bench.call("getTransaction", one, {"maxSupportedTransactionVersion": 0})["version"]
-        for one in (versioned, legacy)
+        bench.call("getTransaction", signature, {"maxSupportedTransactionVersion": 0})["version"]
+        for signature in (versioned_signature, legacy)
     ]
     assert versions == [0, "legacy"]
     assert "version" not in bench.call("getTransaction", legacy)
@@ -100,7 +103,7 @@ def test_version_0_is_shown_only_to_who_supports_it(bench: Any) -> None:
 
 def test_memos_stand_beside_signatures(bench: Any) -> None:
     """The search by address tells a memo with its length, and the very time of the block."""
-    payer = bench.funded()
+    payer = bench.fund_account()
     signature = bench.send(bench.sign([Instruction(MEMO, "dög".encode(), [])], payer))
     bench.slots(1)
     newest = bench.call("getSignaturesForAddress", str(payer.pubkey()), {"commitment": "confirmed"})[0]
@@ -110,31 +113,31 @@ def test_memos_stand_beside_signatures(bench: Any) -> None:
 
 def test_searches_go_from_new_to_old_between_signatures(bench: Any) -> None:
     """`before`, `until` and `limit` cut the list; an unknown `before` leaves nothing, an unknown `until` all."""
-    payer, reference = bench.funded(), Pubkey.new_unique()
-    sent = []
+    payer, reference = bench.fund_account(), Pubkey.new_unique()
+    signatures = []
     for amount in range(1, 6):
-        sent.append(bench.send(bench.payment(payer, Pubkey.new_unique(), amount, reference)))
+        signatures.append(bench.send(bench.payment(payer, Pubkey.new_unique(), amount, reference)))
         bench.slots(1)
-    newest_first = sent[::-1]
+    newest_first = signatures[::-1]
 
-    def listed(**options: Any) -> list[str]:
-        found = bench.call("getSignaturesForAddress", str(reference), {"commitment": "confirmed", **options})
-        return [one["signature"] for one in found]
+    def list_signatures(**options: Any) -> list[str]:
+        entries = bench.call("getSignaturesForAddress", str(reference), {"commitment": "confirmed", **options})
+        return [one["signature"] for one in entries]
 
     unknown = str(Signature.from_bytes(bytes([9]) * 64))
-    assert newest_first == listed()
-    assert newest_first[:2] == listed(limit=2)
-    assert newest_first[2:] == listed(before=newest_first[1])
-    assert newest_first[:3] == listed(until=newest_first[3])
-    assert [newest_first[2]] == listed(before=newest_first[1], until=newest_first[3])
-    assert ([], newest_first) == (listed(before=unknown), listed(until=unknown))
+    assert newest_first == list_signatures()
+    assert newest_first[:2] == list_signatures(limit=2)
+    assert newest_first[2:] == list_signatures(before=newest_first[1])
+    assert newest_first[:3] == list_signatures(until=newest_first[3])
+    assert [newest_first[2]] == list_signatures(before=newest_first[1], until=newest_first[3])
+    assert ([], newest_first) == (list_signatures(before=unknown), list_signatures(until=unknown))
     for wrong in ({"limit": 0}, {"limit": 1001}, {"limit": "5"}, {"commitment": "processed"}, {"before": "x"}):
-        assert bench.refused("getSignaturesForAddress", str(reference), wrong)["code"] == -32602
+        assert bench.call_refused("getSignaturesForAddress", str(reference), wrong)["code"] == -32602
 
 
 def test_searches_lag_behind_when_told_to(bench: Any) -> None:
     """The transaction is known by signature at once, and by address only so many slots later."""
-    payer, reference = bench.funded(), Pubkey.new_unique()
+    payer, reference = bench.fund_account(), Pubkey.new_unique()
     bench.control("lag", blocks=10)
     signature = bench.send(bench.payment(payer, Pubkey.new_unique(), 5, reference))
     bench.slots(9)
@@ -148,7 +151,7 @@ def test_searches_lag_behind_when_told_to(bench: Any) -> None:
 
 def test_old_statuses_need_a_search_of_the_history(bench: Any) -> None:
     """After the recent slots only searchTransactionHistory knows a signature."""
-    signature = bench.send(bench.lamports(payer := bench.funded(), payer.pubkey(), 1))
+    signature = bench.send(bench.lamports(payer := bench.fund_account(), payer.pubkey(), 1))
     bench.slots(151)
     assert bench.call("getSignatureStatuses", [signature])["value"] == [None]
     assert bench.status(signature)["confirmationStatus"] == "finalized"
@@ -156,104 +159,114 @@ def test_old_statuses_need_a_search_of_the_history(bench: Any) -> None:
 
 def test_accounts_of_lookup_tables_are_resolved(bench: Any) -> None:
     """A table made on the chain names the payee: keys, balances, search and parsed view know the loaded accounts."""
-    payer, payee, watched = bench.funded(), Keypair().pubkey(), Keypair().pubkey()
-    table = bench.lookup_table(payer, [payee, watched])
-    moved = transfer(TransferParams(from_pubkey=payer.pubkey(), to_pubkey=payee, lamports=10**7))
-    moved = Instruction(moved.program_id, moved.data, [*moved.accounts, AccountMeta(watched, False, False)])
+    payer, payee, watched_key = bench.fund_account(), Keypair().pubkey(), Keypair().pubkey()
+    table = bench.lookup_table(payer, [payee, watched_key])
+    transfer_step = transfer(TransferParams(from_pubkey=payer.pubkey(), to_pubkey=payee, lamports=10**7))
+    transfer_step = Instruction(
+        transfer_step.program_id, transfer_step.data, [*transfer_step.accounts, AccountMeta(watched_key, False, False)]
+    )
     recent = bench.chain.head.hash
-    message = MessageV0.try_compile(payer.pubkey(), [moved], [table], recent)
+    message = MessageV0.try_compile(payer.pubkey(), [transfer_step], [table], recent)
     assert payee not in message.account_keys
     signature = bench.send(VersionedTransaction(message, [payer]), preflightCommitment="processed")
     bench.slots(32)
     assert bench.balance(payee) == 10**7
-    shown = bench.call("getTransaction", signature, {"maxSupportedTransactionVersion": 0})
-    assert {"writable": [str(payee)], "readonly": [str(watched)]} == shown["meta"]["loadedAddresses"]
-    assert shown["meta"]["postBalances"][-2:] == [10**7, 0]
+    transaction = bench.call("getTransaction", signature, {"maxSupportedTransactionVersion": 0})
+    assert {"writable": [str(payee)], "readonly": [str(watched_key)]} == transaction["meta"]["loadedAddresses"]
+    assert transaction["meta"]["postBalances"][-2:] == [10**7, 0]
     lookups = [{"accountKey": str(table.key), "writableIndexes": [0], "readonlyIndexes": [1]}]
-    assert lookups == shown["transaction"]["message"]["addressTableLookups"]
+    assert lookups == transaction["transaction"]["message"]["addressTableLookups"]
     options = {"encoding": "jsonParsed", "maxSupportedTransactionVersion": 0}
     keys = bench.call("getTransaction", signature, options)["transaction"]["message"]["accountKeys"]
-    loaded = [(one["pubkey"], one["writable"], one["signer"]) for one in keys if one["source"] == "lookupTable"]
-    assert [(str(payee), True, False), (str(watched), False, False)] == loaded
-    assert [signature] == [one["signature"] for one in bench.call("getSignaturesForAddress", str(watched))]
+    loaded_keys = [(one["pubkey"], one["writable"], one["signer"]) for one in keys if one["source"] == "lookupTable"]
+    assert [(str(payee), True, False), (str(watched_key), False, False)] == loaded_keys
+    assert [signature] == [one["signature"] for one in bench.call("getSignaturesForAddress", str(watched_key))]
 
 
 def test_signatures_are_checked(bench: Any) -> None:
     """A forged one is -32003, and when the preflight is skipped it is dropped in silence."""
-    payer = bench.funded()
+    payer = bench.fund_account()
     payment = bench.lamports(payer, payer.pubkey(), 1)
-    forged = VersionedTransaction.populate(payment.message, [Signature.from_bytes(bytes([7]) * 64)])
-    assert bench.send_refused(forged)["code"] == -32003
-    signature = bench.send(forged, skipPreflight=True)
+    forged_payment = VersionedTransaction.populate(payment.message, [Signature.from_bytes(bytes([7]) * 64)])
+    assert bench.send_refused(forged_payment)["code"] == -32003
+    signature = bench.send(forged_payment, skipPreflight=True)
     assert bench.status(signature) is None
     assert bench.status(bench.send(payment))["err"] is None
 
 
 def test_a_simulation_needs_no_signature_and_changes_nothing(bench: Any) -> None:
     """It tells the accounts afterwards, verifies on request, and can replace the blockhash."""
-    payer, payee = bench.funded(), Pubkey.new_unique()
+    payer, payee = bench.fund_account(), Pubkey.new_unique()
     payment = bench.payment(payer, payee, 700)
-    forged = VersionedTransaction.populate(payment.message, [Signature.default()])
+    forged_payment = VersionedTransaction.populate(payment.message, [Signature.default()])
     account = str(get_associated_token_address(payee, bench.usdc))
-    told = bench.simulate(forged, accounts={"encoding": "jsonParsed", "addresses": [account]}, innerInstructions=True)
-    assert (told["err"], told["accounts"][0]["data"]["parsed"]["info"]["tokenAmount"]["amount"]) == (None, "700")
-    assert told["unitsConsumed"] > 1000
-    assert [one["index"] for one in told["innerInstructions"]] == [0]
-    assert bench.held(payee) is None
+    simulation = bench.simulate(
+        forged_payment, accounts={"encoding": "jsonParsed", "addresses": [account]}, innerInstructions=True
+    )
+    assert (simulation["err"], simulation["accounts"][0]["data"]["parsed"]["info"]["tokenAmount"]["amount"]) == (
+        None,
+        "700",
+    )
+    assert simulation["unitsConsumed"] > 1000
+    assert [one["index"] for one in simulation["innerInstructions"]] == [0]
+    assert bench.usdc_balance(payee) is None
     options = {"encoding": "base64", "sigVerify": True}
-    wire = base64.b64encode(bytes(forged)).decode()
-    assert bench.refused("simulateTransaction", wire, options)["code"] == -32003
+    wire = base64.b64encode(bytes(forged_payment)).decode()
+    assert bench.call_refused("simulateTransaction", wire, options)["code"] == -32003
     bench.slots(200)
     assert bench.simulate(payment)["err"] == "BlockhashNotFound"
-    replaced = bench.simulate(payment, replaceRecentBlockhash=True)
-    assert (None, bench.call("getLatestBlockhash")["value"]) == (replaced["err"], replaced["replacementBlockhash"])
+    replaced_simulation = bench.simulate(payment, replaceRecentBlockhash=True)
+    assert (None, bench.call("getLatestBlockhash")["value"]) == (
+        replaced_simulation["err"],
+        replaced_simulation["replacementBlockhash"],
+    )
 
 
 def test_transactions_have_a_greatest_size_and_a_shape(bench: Any) -> None:
     """More than 1232 bytes, other bytes, other text and indexes out of range are -32602."""
-    payer = bench.funded()
+    payer = bench.fund_account()
     big = bench.sign([Instruction(MEMO, b"x" * 1200, [])], payer)
     astray = Message.new_with_compiled_instructions(1, 0, 1, [payer.pubkey()], bench.chain.head.hash, [])
     wires = [bytes(big), b"", bytes(64), bytes(VersionedTransaction(astray, [payer]))]
     texts = [base64.b64encode(one).decode() for one in wires] + ["A" * 2000, "%%%", "é"]
-    refusals = [bench.refused("sendTransaction", text, {"encoding": "base64"}) for text in texts]
+    refusals = [bench.call_refused("sendTransaction", text, {"encoding": "base64"}) for text in texts]
     assert [-32602] * len(texts) == [one["code"] for one in refusals]
-    fitting = bench.sign(
+    fitting_transaction = bench.sign(
         [Instruction(MEMO, b"x" * (1232 - len(bytes(bench.sign([Instruction(MEMO, b"", [])], payer))) - 1), [])], payer
     )
-    assert len(bytes(fitting)) == 1232
-    assert bench.status(bench.send(fitting))["err"] is None
+    assert len(bytes(fitting_transaction)) == 1232
+    assert bench.status(bench.send(fitting_transaction))["err"] is None
 
 
 def test_fees_of_a_message(bench: Any) -> None:
     """5000 lamports for each signature; null when the blockhash is not known."""
-    payer, other = bench.funded(), Keypair()
-    moved = [
-        transfer(TransferParams(from_pubkey=one.pubkey(), to_pubkey=payer.pubkey(), lamports=0))
-        for one in (payer, other)
+    payer, other_key = bench.fund_account(), Keypair()
+    transfer_steps = [
+        transfer(TransferParams(from_pubkey=signer.pubkey(), to_pubkey=payer.pubkey(), lamports=0))
+        for signer in (payer, other_key)
     ]
-    known = bench.sign(moved, payer, other)
-    fee = bench.call("getFeeForMessage", base64.b64encode(bytes(known.message)).decode())
+    known_transaction = bench.sign(transfer_steps, payer, other_key)
+    fee = bench.call("getFeeForMessage", base64.b64encode(bytes(known_transaction.message)).decode())
     assert fee["value"] == 10_000
-    unknown = Message.new_with_blockhash(moved, payer.pubkey(), bench.chain.genesis_hash)
+    unknown = Message.new_with_blockhash(transfer_steps, payer.pubkey(), bench.chain.genesis_hash)
     assert bench.call("getFeeForMessage", base64.b64encode(bytes(unknown)).decode())["value"] is None
 
 
 def test_token_accounts_are_found_by_owner_program_and_filter(bench: Any) -> None:
     """By mint or program, with parsed data; a closed account is found no more."""
-    owner = bench.funded(usdc=0)
+    owner = bench.fund_account(usdc=0)
     bench.control("mint", address=str(owner.pubkey()), amount="0")
     bench.slots(32)
     account = get_associated_token_address(owner.pubkey(), bench.usdc)
     key = str(owner.pubkey())
-    for wanted in ({"mint": str(bench.usdc)}, {"programId": str(TOKEN)}):
-        found = bench.call("getTokenAccountsByOwner", key, wanted, {"encoding": "jsonParsed"})["value"]
+    for account_filter in ({"mint": str(bench.usdc)}, {"programId": str(TOKEN)}):
+        accounts = bench.call("getTokenAccountsByOwner", key, account_filter, {"encoding": "jsonParsed"})["value"]
         assert [(str(account), key)] == [
-            (one["pubkey"], one["account"]["data"]["parsed"]["info"]["owner"]) for one in found
+            (account["pubkey"], account["account"]["data"]["parsed"]["info"]["owner"]) for account in accounts
         ]
     filters = [{"dataSize": 165}, {"memcmp": {"offset": 32, "bytes": key}}]
-    found = bench.call("getProgramAccounts", str(TOKEN), {"filters": filters, "encoding": "base64"})
-    assert [str(account)] == [one["pubkey"] for one in found]
+    accounts = bench.call("getProgramAccounts", str(TOKEN), {"filters": filters, "encoding": "base64"})
+    assert [str(account)] == [one["pubkey"] for one in accounts]
     close = close_account(
         CloseAccountParams(program_id=TOKEN, account=account, dest=owner.pubkey(), owner=owner.pubkey(), signers=[])
     )
@@ -275,12 +288,12 @@ def test_both_mints_are_those_of_usdc(bench: Any) -> None:
     for mint in ("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"):
         supply = bench.call("getTokenSupply", mint)["value"]
         assert (supply["amount"], supply["decimals"]) == ("77", 6)
-        held = str(get_associated_token_address(owner, Pubkey.from_string(mint)))
-        assert [(held, "77")] == [
-            (one["address"], one["amount"]) for one in bench.call("getTokenLargestAccounts", mint)["value"]
+        token_account = str(get_associated_token_address(owner, Pubkey.from_string(mint)))
+        assert [(token_account, "77")] == [
+            (entry["address"], entry["amount"]) for entry in bench.call("getTokenLargestAccounts", mint)["value"]
         ]
-        parsed = bench.call("getAccountInfo", mint, {"encoding": "jsonParsed"})["value"]["data"]["parsed"]
-        assert (parsed["type"], parsed["info"]["supply"]) == ("mint", "77")
+        mint_data = bench.call("getAccountInfo", mint, {"encoding": "jsonParsed"})["value"]["data"]["parsed"]
+        assert (mint_data["type"], mint_data["info"]["supply"]) == ("mint", "77")
 
 
 def test_blocks_tell_their_transactions_and_times(bench: Any) -> None:
@@ -297,8 +310,8 @@ def test_blocks_tell_their_transactions_and_times(bench: Any) -> None:
     assert (before["blockhash"], []) == (block["previousBlockhash"], before["signatures"])
     assert bench.call("getBlocks", slot - 1, slot) == [slot - 1, slot]
     assert [
-        bench.refused(*asked)["code"]
-        for asked in (("getBlockTime", 10**9), ("getBlockTime", 3), ("getBlock", slot + 1))
+        bench.call_refused(*call)["code"]
+        for call in (("getBlockTime", 10**9), ("getBlockTime", 3), ("getBlock", slot + 1))
     ] == [-32004, -32007, -32004]
 
 
@@ -306,7 +319,7 @@ def test_a_context_slot_that_is_not_reached_is_told(bench: Any) -> None:
     """A minContextSlot beyond the commitment's slot is -32016 with the slot that is there."""
     final = bench.call("getSlot")
     key = str(Pubkey.new_unique())
-    error = bench.refused("getBalance", key, {"minContextSlot": final + 1})
+    error = bench.call_refused("getBalance", key, {"minContextSlot": final + 1})
     assert (-32016, {"contextSlot": final}) == (error["code"], error["data"])
     assert bench.call("getBalance", key, {"minContextSlot": final + 1, "commitment": "processed"})["value"] == 0
 
@@ -315,8 +328,8 @@ def test_programs_read_the_chains_clock(bench: Any) -> None:
     """The clock account has the slot and the time of the last execution."""
     bench.control("block_time_offset", seconds=5000)
     bench.send(bench.lamports(bench.chain.bank, bench.chain.bank.pubkey(), 1))
-    stored = bench.call("getAccountInfo", CLOCK, {"encoding": "base64", "commitment": "processed"})["value"]
-    data = base64.b64decode(stored["data"][0])
+    clock_account = bench.call("getAccountInfo", CLOCK, {"encoding": "base64", "commitment": "processed"})["value"]
+    data = base64.b64decode(clock_account["data"][0])
     numbers = [int.from_bytes(data[place : place + 8], "little") for place in (0, 32)]
     assert [bench.chain.head.number, bench.system_time + 5000] == numbers
 
@@ -342,14 +355,16 @@ def test_programs_read_the_chains_clock(bench: Any) -> None:
 )
 def test_calls_that_make_no_sense_have_their_codes(bench: Any, method: str, params: list[Any], code: int) -> None:
     """JSON-RPC's own codes for unknown methods and bad parameters."""
-    assert bench.refused(method, *params)["code"] == code
+    assert bench.call_refused(method, *params)["code"] == code
 
 
 def test_large_accounts_are_not_shown_in_base58(bench: Any) -> None:
     """More than 128 bytes are refused unless they are cut or shown in base64."""
-    owner = bench.funded()
+    owner = bench.fund_account()
     account = str(get_associated_token_address(owner.pubkey(), bench.usdc))
-    assert [bench.refused("getAccountInfo", account, options)["code"] for options in ({}, {"encoding": "base58"})] == [
+    assert [
+        bench.call_refused("getAccountInfo", account, options)["code"] for options in ({}, {"encoding": "base58"})
+    ] == [
         -32600,
         -32600,
     ]
@@ -366,13 +381,13 @@ def test_surfpools_cheat_names_fund_too(bench: Any) -> None:
     bench.call("surfnet_setAccount", str(key.pubkey()), {"lamports": 10**9})
     bench.call("surfnet_setTokenAccount", str(owner), str(bench.usdc), {"amount": 900}, str(TOKEN))
     bench.call("surfnet_setTokenAccount", str(owner), str(bench.usdc), {"amount": 250})
-    assert (bench.held(owner), bench.balance(key.pubkey())) == (250, 10**9)
+    assert (bench.usdc_balance(owner), bench.balance(key.pubkey())) == (250, 10**9)
     supply = bench.call("getTokenSupply", str(bench.usdc), {"commitment": "processed"})["value"]["amount"]
     assert supply == "250"
     wrong = [{"lamports": -1}, {"lamports": "1"}, {"data": "xyz"}, {"owner": "x"}, {"lamports": 1, "executable": True}]
-    codes = [bench.refused("surfnet_setAccount", str(Pubkey.new_unique()), one)["code"] for one in wrong]
+    codes = [bench.call_refused("surfnet_setAccount", str(Pubkey.new_unique()), one)["code"] for one in wrong]
     assert [-32602] * len(wrong) == codes
-    assert bench.refused("surfnet_setAccount", str(TOKEN), {"lamports": 0})["code"] == -32602
+    assert bench.call_refused("surfnet_setAccount", str(TOKEN), {"lamports": 0})["code"] == -32602
 
 
 def test_an_airdrop_is_a_transaction(bench: Any) -> None:
@@ -381,8 +396,8 @@ def test_an_airdrop_is_a_transaction(bench: Any) -> None:
     signature = bench.call("requestAirdrop", str(key), 5 * 10**9)
     assert (bench.status(signature)["err"], bench.balance(key)) == (None, 5 * 10**9)
     assert bench.call("requestAirdrop", str(key), 5 * 10**9) != signature
-    assert bench.refused("requestAirdrop", str(Pubkey.new_unique()), 1)["code"] == -32603
-    assert bench.refused("requestAirdrop", str(key), 2**64 - 1)["code"] == -32603
+    assert bench.call_refused("requestAirdrop", str(Pubkey.new_unique()), 1)["code"] == -32603
+    assert bench.call_refused("requestAirdrop", str(key), 2**64 - 1)["code"] == -32603
 
 
 def test_an_account_that_is_not_initialised_holds_no_tokens(bench: Any) -> None:
@@ -390,6 +405,6 @@ def test_an_account_that_is_not_initialised_holds_no_tokens(bench: Any) -> None:
     key = str(Pubkey.new_unique())
     bench.call("surfnet_setAccount", key, {"lamports": 10**9, "data": "00" * 165, "owner": str(TOKEN)})
     bench.slots(32)
-    assert bench.refused("getTokenAccountBalance", key)["message"].endswith("not a Token account")
-    shown = bench.call("getAccountInfo", key, {"encoding": "jsonParsed"})["value"]["data"]
-    assert shown[1] == "base64"
+    assert bench.call_refused("getTokenAccountBalance", key)["message"].endswith("not a Token account")
+    account_data = bench.call("getAccountInfo", key, {"encoding": "jsonParsed"})["value"]["data"]
+    assert account_data[1] == "base64"

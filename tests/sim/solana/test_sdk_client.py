@@ -41,7 +41,7 @@ async def final(client: AsyncClient, signature: Signature) -> None:
     await client.confirm_transaction(signature, Finalized, sleep_seconds=0.01)
 
 
-async def funded(node: dict[str, Any], client: AsyncClient) -> Keypair:
+async def fund_account(node: dict[str, Any], client: AsyncClient) -> Keypair:
     key = Keypair()
     await final(client, (await client.request_airdrop(key.pubkey(), 10**9)).value)
     status, body = post(node, "/control", {"verb": "mint", "address": str(key.pubkey()), "amount": "5000000"})
@@ -55,7 +55,7 @@ async def payment(
 ) -> VersionedTransaction:
     usdc = Pubkey.from_string(node["mints"][0])
     source, dest = (get_associated_token_address(one, usdc) for one in (payer.pubkey(), payee))
-    paid = transfer_checked(
+    transfer_step = transfer_checked(
         TransferCheckedParams(
             program_id=TOKEN_PROGRAM_ID,
             source=source,
@@ -67,23 +67,27 @@ async def payment(
             signers=[],
         )
     )
-    paid = Instruction(paid.program_id, paid.data, [*paid.accounts, AccountMeta(reference, False, False)])
-    made = create_idempotent_associated_token_account(payer.pubkey(), payee, usdc)
+    transfer_step = Instruction(
+        transfer_step.program_id, transfer_step.data, [*transfer_step.accounts, AccountMeta(reference, False, False)]
+    )
+    creation_step = create_idempotent_associated_token_account(payer.pubkey(), payee, usdc)
     recent = (await client.get_latest_blockhash()).value.blockhash
-    return VersionedTransaction(MessageV0.try_compile(payer.pubkey(), [made, paid], [], recent), [payer])
+    return VersionedTransaction(
+        MessageV0.try_compile(payer.pubkey(), [creation_step, transfer_step], [], recent), [payer]
+    )
 
 
 async def test_solana_py_pays_and_finds_its_payment(node: dict[str, Any]) -> None:
     """Airdrop, mint, transfer with a reference, finality, search by reference, every encoding, replay refused."""
     async with AsyncClient(node["rpc"]) as client:
-        payer, payee, reference = await funded(node, client), Keypair().pubkey(), Keypair().pubkey()
+        payer, payee, reference = await fund_account(node, client), Keypair().pubkey(), Keypair().pubkey()
         transaction = await payment(node, client, payer, payee, 1_234_567, reference)
-        simulated = (await client.simulate_transaction(transaction, sig_verify=True)).value
-        assert simulated.err is None
+        simulation = (await client.simulate_transaction(transaction, sig_verify=True)).value
+        assert simulation.err is None
         signature = (await client.send_transaction(transaction)).value
         await final(client, signature)
-        found = (await client.get_signatures_for_address(reference, limit=5)).value
-        assert [(signature, None)] == [(one.signature, one.err) for one in found]
+        signatures = (await client.get_signatures_for_address(reference, limit=5)).value
+        assert [(signature, None)] == [(one.signature, one.err) for one in signatures]
         for encoding in ("base64", "base58", "json", "jsonParsed"):
             told = (await client.get_transaction(signature, encoding, max_supported_transaction_version=0)).value
             assert told is not None
@@ -92,9 +96,9 @@ async def test_solana_py_pays_and_finds_its_payment(node: dict[str, Any]) -> Non
             assert (meta.err, meta.fee) == (None, 5000)
         account = get_associated_token_address(payee, Pubkey.from_string(node["mints"][0]))
         assert (await client.get_token_account_balance(account)).value.amount == "1234567"
-        wanted = TokenAccountOpts(mint=Pubkey.from_string(node["mints"][0]))
-        parsed = (await client.get_token_accounts_by_owner_json_parsed(payee, wanted)).value
-        assert [account] == [one.pubkey for one in parsed]
+        options = TokenAccountOpts(mint=Pubkey.from_string(node["mints"][0]))
+        accounts = (await client.get_token_accounts_by_owner_json_parsed(payee, options)).value
+        assert [account] == [one.pubkey for one in accounts]
         with pytest.raises(RPCException, match="already been processed"):
             await client.send_transaction(transaction)
 
@@ -102,7 +106,7 @@ async def test_solana_py_pays_and_finds_its_payment(node: dict[str, Any]) -> Non
 async def test_solana_py_reads_a_failed_transaction(node: dict[str, Any]) -> None:
     """A preflight's refusal and a landed failure parse; the fee is gone and nothing else."""
     async with AsyncClient(node["rpc"]) as client:
-        payer, reference = await funded(node, client), Keypair().pubkey()
+        payer, reference = await fund_account(node, client), Keypair().pubkey()
         transaction = await payment(node, client, payer, Keypair().pubkey(), 5_000_001, reference)
         with pytest.raises(RPCException, match="custom program error: 0x1"):
             await client.send_transaction(transaction)
@@ -140,7 +144,7 @@ async def test_solana_py_asks_about_the_cluster(node: dict[str, Any]) -> None:
 async def test_solana_py_hears_of_a_payment_over_the_web_socket(node: dict[str, Any], port: str) -> None:
     """Signature, account, program, logs, slots and roots are reported, on both ports."""
     async with AsyncClient(node["rpc"]) as client:
-        payer, payee, reference = await funded(node, client), Keypair().pubkey(), Keypair().pubkey()
+        payer, payee, reference = await fund_account(node, client), Keypair().pubkey(), Keypair().pubkey()
         transaction = await payment(node, client, payer, payee, 77, reference)
         account = get_associated_token_address(payee, Pubkey.from_string(node["mints"][0]))
         async with SolanaWsClient(node[port].replace("http:", "ws:")) as socket:
@@ -154,22 +158,22 @@ async def test_solana_py_hears_of_a_payment_over_the_web_socket(node: dict[str, 
                 program_id=TOKEN_PROGRAM_ID, commitment=Confirmed, encoding="base64", filters=[165, of_payee]
             )
             await client.send_transaction(transaction)
-            heard: dict[str, Any] = {}
-            async for one in socket:
-                heard.setdefault(type(one).__name__, one)
-                if len(heard) == 6:
+            notifications: dict[str, Any] = {}
+            async for message in socket:
+                notifications.setdefault(type(message).__name__, message)
+                if len(notifications) == 6:
                     break
             await socket.unsubscribe(slots)
-        assert heard["SignatureNotification"].result.value.err is None
-        assert len(heard["AccountNotification"].result.value.data) == 165
-        assert heard["ProgramNotification"].result.value.pubkey == account
-        assert heard["LogsNotification"].result.value.signature == transaction.signatures[0]
+        assert notifications["SignatureNotification"].result.value.err is None
+        assert len(notifications["AccountNotification"].result.value.data) == 165
+        assert notifications["ProgramNotification"].result.value.pubkey == account
+        assert notifications["LogsNotification"].result.value.signature == transaction.signatures[0]
 
 
 async def test_a_reorganisation_is_seen_by_solana_py(node: dict[str, Any]) -> None:
     """What was final is unknown afterwards, and the payer has its money again."""
     async with AsyncClient(node["rpc"], commitment=Finalized) as client:
-        payer, reference = await funded(node, client), Keypair().pubkey()
+        payer, reference = await fund_account(node, client), Keypair().pubkey()
         before = (await client.get_balance(payer.pubkey())).value
         post(node, "/control", {"verb": "advance", "blocks": 4000})  # so that the reorganisation spares the funding
         signature = (
@@ -179,8 +183,10 @@ async def test_a_reorganisation_is_seen_by_solana_py(node: dict[str, Any]) -> No
         assert (await client.get_balance(payer.pubkey())).value == before - 5000
         [seen] = (await client.get_signature_statuses([signature])).value
         assert seen is not None
-        passed = (await client.get_slot(Processed)).value - seen.slot  # and some more pass until it is carried out
-        status, body = post(node, "/control", {"verb": "reorg", "depth": passed + 3000})
+        passed_slots = (
+            await client.get_slot(Processed)
+        ).value - seen.slot  # and some more pass until it is carried out
+        status, body = post(node, "/control", {"verb": "reorg", "depth": passed_slots + 3000})
         assert (200, [str(signature)]) == (status, body["dropped"])
         assert (await client.get_signature_statuses([signature], search_transaction_history=True)).value == [None]
         assert (await client.get_signatures_for_address(reference)).value == []
@@ -192,9 +198,11 @@ def test_faults_show_on_the_rpc_and_not_on_control(node: dict[str, Any]) -> None
     health = {"jsonrpc": "2.0", "id": 1, "method": "getHealth"}
     assert post(node, "/control", {"verb": "fault", "name": "unavailable", "count": 1})[0] == 200
     with urllib.request.urlopen(node["rpc"] + "/control", timeout=60) as answer:
-        told = json.loads(answer.read())
-    assert {"withhold", "reject_late", "early_finality", "unavailable"} <= set(told["faults"])
-    assert {"fund", "mint", "advance", "lag", "reorg", "fault", "release", "snapshot", "restore"} <= set(told["verbs"])
+        answer_body = json.loads(answer.read())
+    assert {"withhold", "reject_late", "early_finality", "unavailable"} <= set(answer_body["faults"])
+    assert {"fund", "mint", "advance", "lag", "reorg", "fault", "release", "snapshot", "restore"} <= set(
+        answer_body["verbs"]
+    )
     assert post(node, "/", health)[0] == 503
     status, body = post(node, "/", health)
     assert (status, body["result"]) == (200, "ok")

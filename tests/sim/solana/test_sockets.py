@@ -37,35 +37,35 @@ class Client:
 
 
 @asynccontextmanager
-async def connected(bench: Any) -> AsyncIterator[Client]:
+async def connect(bench: Any) -> AsyncIterator[Client]:
     client = Client()
-    serving = asyncio.create_task(Connection(bench.chain, client.outgoing.get, client.send).serve())
+    serve_task = asyncio.create_task(Connection(bench.chain, client.outgoing.get, client.send).serve())
     try:
         yield client
     finally:
-        serving.cancel()
+        serve_task.cancel()
 
 
-@pytest.fixture(name="landed")
-def _landed(bench: Any) -> str:
+@pytest.fixture(name="landed_signature")
+def _landed_signature(bench: Any) -> str:
     """The signature of a transaction that is final already."""
-    signature: str = bench.send(bench.payment(bench.funded(), Pubkey.new_unique(), 5))
+    signature: str = bench.send(bench.payment(bench.fund_account(), Pubkey.new_unique(), 5))
     bench.slots(40)
     return signature
 
 
-async def test_a_notification_comes_after_the_number_of_its_subscription(bench: Any, landed: str) -> None:
+async def test_a_notification_comes_after_the_number_of_its_subscription(bench: Any, landed_signature: str) -> None:
     """Even when what is waited for is there already."""
-    async with connected(bench) as client:
-        assert (await client.say("signatureSubscribe", landed))["result"] == 1
-        told = await client.hear()
-        assert (told["method"], told["params"]["subscription"]) == ("signatureNotification", 1)
-        assert told["params"]["result"]["value"] == {"err": None}
+    async with connect(bench) as client:
+        assert (await client.say("signatureSubscribe", landed_signature))["result"] == 1
+        notification = await client.hear()
+        assert (notification["method"], notification["params"]["subscription"]) == ("signatureNotification", 1)
+        assert notification["params"]["result"]["value"] == {"err": None}
 
 
 async def test_nothing_is_told_of_what_was_unsubscribed(bench: Any) -> None:
     """Slots are reported until then; a second time it is an error."""
-    async with connected(bench) as client:
+    async with connect(bench) as client:
         number = (await client.say("slotSubscribe"))["result"]
         bench.slots(1)
         head = bench.chain.head.number
@@ -80,21 +80,21 @@ async def test_a_subscription_that_cannot_be_shown_ends_alone(bench: Any) -> Non
     """A token account does not fit into base58; other subscriptions go on."""
     owner = Pubkey.new_unique()
     account = str(get_associated_token_address(owner, bench.usdc))
-    async with connected(bench) as client:
+    async with connect(bench) as client:
         for number, encoding in ((1, "base58"), (2, "base64")):
             options = {"commitment": "processed", "encoding": encoding}
             assert (await client.say("accountSubscribe", account, options))["result"] == number
         await asyncio.to_thread(bench.call, "surfnet_setTokenAccount", str(owner), str(bench.usdc), {"amount": 5})
         bench.slots(1)
-        told = await client.hear()
-        assert (told["params"]["subscription"], told["params"]["result"]["value"]["space"]) == (2, 165)
+        notification = await client.hear()
+        assert (notification["params"]["subscription"], notification["params"]["result"]["value"]["space"]) == (2, 165)
         assert (await client.say("accountUnsubscribe", 1))["error"]["code"] == -32602
         assert (await client.say("accountUnsubscribe", 2))["result"] is True
 
 
 async def test_bytes_that_are_no_call_leave_the_connection_open(bench: Any) -> None:
     """They are answered as over HTTP."""
-    async with connected(bench) as client:
+    async with connect(bench) as client:
         await client.outgoing.put("{")
         assert (await client.hear())["error"]["code"] == -32700
         assert (await client.say("slotsUpdatesSubscribe"))["error"]["code"] == -32601

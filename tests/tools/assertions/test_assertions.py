@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_every_judgement_in_the_source_is_a_place() -> None:
     """Each line that calls `expect` on a case lies within a place."""
-    covered = {(place.file, line) for place in places().values() for line in range(place.first, place.last + 1)}
+    covered_lines = {(place.file, line) for place in places().values() for line in range(place.first, place.last + 1)}
     calls = {
         (path.relative_to(ROOT).as_posix(), number)
         for path in (ROOT / "conformance").rglob("*.py")
@@ -26,7 +26,7 @@ def test_every_judgement_in_the_source_is_a_place() -> None:
         if "case.expect(" in line and "`" not in line
     }
     assert len(calls) > 400
-    assert calls <= covered
+    assert calls <= covered_lines
 
 
 def test_places_keep_their_ids_when_lines_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,11 +45,11 @@ def test_places_keep_their_ids_when_lines_move(tmp_path: Path, monkeypatch: pyte
 def test_no_check_comes_by_two_places_of_a_round() -> None:
     """Each place has one round, and shares it with no other place of one of its checks."""
     checks = {"a": {"1", "2"}, "b": {"2"}, "c": {"3"}, "d": {"1", "3"}, "e": set()}
-    found = rounds(checks)
-    assert sorted(place for some in found for place in some) == sorted(checks)
-    for some in found:
-        passing = [check for place in some for check in checks[place]]
-        assert len(passing) == len(set(passing))
+    round_list = rounds(checks)
+    assert sorted(place for some in round_list for place in some) == sorted(checks)
+    for round_places in round_list:
+        checks_passing = [check for place in round_places for check in checks[place]]
+        assert len(checks_passing) == len(set(checks_passing))
 
 
 def test_what_is_said_to_be_out_of_reach_exists() -> None:
@@ -64,16 +64,16 @@ async def test_a_negated_place_turns_its_row_red() -> None:
     assert not plain.rows
     assert plain.verdicts[row] is Verdict.PASS
     place = next(iter(plain.checks))
-    found = await judge_checks(every, 1, negated_places=[place], only=plain.checks[place], rows=row)
-    assert found.rows[place]
-    assert found.green(place) == set()
-    assert found.verdicts[row] is Verdict.FAIL
+    judged_run = await judge_checks(every, 1, negated_places=[place], only=plain.checks[place], rows=row)
+    assert judged_run.rows[place]
+    assert judged_run.green(place) == set()
+    assert judged_run.verdicts[row] is Verdict.FAIL
 
 
 def test_a_place_that_decides_nothing_is_seen() -> None:
     """A negated place whose row stays sound is listed with that row; rows that the run did not judge are not."""
-    found = Judged(rows={"here": {"A", "B", "C"}}, verdicts={"A": Verdict.PASS, "B": Verdict.WARN})
-    assert found.green("here") == {"A"}
+    judged_run = Judged(rows={"here": {"A", "B", "C"}}, verdicts={"A": Verdict.PASS, "B": Verdict.WARN})
+    assert judged_run.green("here") == {"A"}
 
 
 @pytest.mark.slow
@@ -81,15 +81,15 @@ def test_a_place_that_decides_nothing_is_seen() -> None:
 def test_every_judgement_of_some_rows_decides(rows: str) -> None:
     """Each place that the checks of these rows come by turns its rows red when it is turned round."""
 
-    async def negated() -> dict[str, set[str]]:
+    async def negate_rounds() -> dict[str, set[str]]:
         every, green = places(), dict[str, set[str]]()
         plain = await judge_checks(every, 1, rows=rows)
-        for some in rounds(plain.checks):
-            checks = {check for place in some for check in plain.checks[place]}
-            found = await judge_checks(every, 1, negated_places=some, only=checks, rows=rows)
-            green |= {place: found.green(place) for place in some}
+        for round_places in rounds(plain.checks):
+            checks = {check for place in round_places for check in plain.checks[place]}
+            judged_run = await judge_checks(every, 1, negated_places=round_places, only=checks, rows=rows)
+            green |= {place: judged_run.green(place) for place in round_places}
         return green
 
-    found = asyncio.run(negated())
-    assert found
-    assert {place: sound for place, sound in found.items() if sound} == {}
+    results = asyncio.run(negate_rounds())
+    assert results
+    assert {place: sound for place, sound in results.items() if sound} == {}

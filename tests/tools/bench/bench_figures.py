@@ -6,10 +6,10 @@ from tools.bench.ratios import Contender, Job
 from tools.bench.record import Figures, Machine
 
 
-def job(name: str, ours: list[float], **others: list[float]) -> Job:
+def job(name: str, ours: list[float], **other_costs: list[float]) -> Job:
     """Return a job of ours beside floors by name."""
     contenders = [Contender("weldproof", "ours", tuple(ours))]
-    contenders += [Contender(other, "floor", tuple(costs)) for other, costs in others.items()]
+    contenders += [Contender(other, "floor", tuple(costs)) for other, costs in other_costs.items()]
     return Job(name, tuple(contenders))
 
 

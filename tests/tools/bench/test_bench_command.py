@@ -24,7 +24,7 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
-def recorded(path: Path, *jobs: Job) -> str:
+def record_figures(path: Path, *jobs: Job) -> str:
     """Write figures as if they were recorded."""
     path.write_bytes(orjson.dumps(figures(*jobs).as_json()))
     return str(path)
@@ -33,20 +33,20 @@ def recorded(path: Path, *jobs: Job) -> str:
 @pytest.mark.slow
 def test_a_slower_receipt_is_said(tmp_path: Path) -> None:
     """A record that no machine could reach makes a real quick run fail, and names job and floor."""
-    record = recorded(tmp_path / "record.json", job("receipt", [1.0] * 3, libsodium=[100.0] * 3))
-    code, said = run("--quick", "--rounds", "3", "--only", "receipt", "--against", record)
+    record = record_figures(tmp_path / "record.json", job("receipt", [1.0] * 3, libsodium=[100.0] * 3))
+    code, output = run("--quick", "--rounds", "3", "--only", "receipt", "--against", record)
     assert code == 1
-    assert "slower  receipt: weldproof is " in said
-    assert "of libsodium, recorded 100.00x" in said
+    assert "slower  receipt: weldproof is " in output
+    assert "of libsodium, recorded 100.00x" in output
 
 
 def test_nothing_slower_is_exit_zero(tmp_path: Path) -> None:
     """A record that any machine beats passes."""
-    record = recorded(tmp_path / "record.json", job("receipt", [100.0] * 3, libsodium=[1.0] * 3))
-    code, said = run("--quick", "--rounds", "3", "--only", "receipt", "--against", record, "--json")
+    record = record_figures(tmp_path / "record.json", job("receipt", [100.0] * 3, libsodium=[1.0] * 3))
+    code, output = run("--quick", "--rounds", "3", "--only", "receipt", "--against", record, "--json")
     assert code == 0
-    assert json.loads(said)["slower"] == []
-    assert {"G1"} == {one["goal"] for one in json.loads(said)["goals"]}
+    assert json.loads(output)["slower"] == []
+    assert {"G1"} == {one["goal"] for one in json.loads(output)["goals"]}
 
 
 @pytest.mark.parametrize(
@@ -76,19 +76,19 @@ def test_where_a_run_spent_its_seconds(tmp_path: Path) -> None:
         {"event": "run.finished", "seconds": 3.5},
     ]
     log.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in events))
-    code, said = run("--suite", str(tmp_path), "--json")
-    told = json.loads(said)
+    code, output = run("--suite", str(tmp_path), "--json")
+    document = json.loads(output)
     assert code == 0
-    assert (told["seconds"], told["check_seconds"]) == (3.5, 4.0)
-    assert told["checks"][0] == {"check": "b", "seconds": 3.0, "exchanges": 2, "exchange_seconds": 0.5}
+    assert (document["seconds"], document["check_seconds"]) == (3.5, 4.0)
+    assert document["checks"][0] == {"check": "b", "seconds": 3.0, "exchanges": 2, "exchange_seconds": 0.5}
     assert "75.0%" in run("--suite", str(log))[1]
 
 
 def test_a_run_that_did_not_end_has_no_length() -> None:
     """Its checks are shown all the same."""
-    found = sum_seconds([{"event": "check.finished", "check": "a", "seconds": 1.0}])
-    assert found.seconds is None
-    assert found.in_checks == 1.0
+    seconds = sum_seconds([{"event": "check.finished", "check": "a", "seconds": 1.0}])
+    assert seconds.seconds is None
+    assert seconds.in_checks == 1.0
 
 
 def test_a_peer_that_cannot_be_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +104,6 @@ def test_a_peer_that_cannot_be_installed_is_named(tmp_path: Path, monkeypatch: p
 
 def test_the_versions_of_the_peers_are_pinned() -> None:
     """Every peer that a table names has one exact version."""
-    told = peer_home.versions()
-    assert {"x402", "fastapi", "uvicorn", "http-message-signatures", "jose", "@x402/hono"} <= told.keys()
-    assert all(version[0].isdigit() for version in told.values())
+    versions = peer_home.versions()
+    assert {"x402", "fastapi", "uvicorn", "http-message-signatures", "jose", "@x402/hono"} <= versions.keys()
+    assert all(version[0].isdigit() for version in versions.values())

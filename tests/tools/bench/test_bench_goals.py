@@ -24,10 +24,10 @@ def test_a_goal_is_reached_by_the_median() -> None:
 
 def test_what_was_not_measured_is_not_reached_either() -> None:
     """Every goal is either judged or named as not measured."""
-    judged = {one.goal for one in goals.standings([FAST])}
-    rest = set(goals.list_unmeasured([FAST]))
-    assert set(goals.GOALS) == judged | rest
-    assert not judged & rest
+    judged_goals = {one.goal for one in goals.standings([FAST])}
+    unmeasured_goals = set(goals.list_unmeasured([FAST]))
+    assert set(goals.GOALS) == judged_goals | unmeasured_goals
+    assert not judged_goals & unmeasured_goals
 
 
 def test_every_goal_is_of_a_job_that_is_known() -> None:
@@ -74,9 +74,9 @@ def test_a_call_in_process_has_a_limit_and_the_plain_way_has_none() -> None:
 def test_a_goal_that_is_out_of_reach_has_its_argument() -> None:
     """In the row itself, and only while it is not reached."""
     name = "plain SHA-256"
-    kept, reached = (job("audit-chain", [cost] * 3, **{name: [0.5] * 3}) for cost in (1.2, 1.0))
-    assert "| not reached: accepted: " in document.document(figures(kept))
-    assert "accepted" not in document.document(figures(reached))
+    kept_job, reached_job = (job("audit-chain", [cost] * 3, **{name: [0.5] * 3}) for cost in (1.2, 1.0))
+    assert "| not reached: accepted: " in document.document(figures(kept_job))
+    assert "accepted" not in document.document(figures(reached_job))
     assert {key[0] for key in goals.ARGUMENTS} <= {goal.id for goal in goals.GOALS}
 
 
@@ -99,10 +99,10 @@ def test_figures_are_read_as_they_are_written(tmp_path: Path) -> None:
     """The JSON file holds all of a run."""
     import orjson
 
-    one = figures(FAST)
+    figure = figures(FAST)
     path = tmp_path / "performance.json"
-    path.write_bytes(orjson.dumps(one.as_json()))
-    assert one == Figures.read(path)
+    path.write_bytes(orjson.dumps(figure.as_json()))
+    assert figure == Figures.read(path)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": "other/1"}', '{"schema": "weldproof-bench/1"}'])
@@ -114,12 +114,12 @@ def test_what_holds_no_figures_is_refused(text: str, tmp_path: Path) -> None:
         Figures.read(path)
 
 
-@pytest.mark.parametrize(("cost", "said"), [(300_000.0, "reached"), (300_001.0, "NOT REACHED")])
-def test_a_job_with_a_limit_is_held_to_it(capsys: pytest.CaptureFixture[str], cost: float, said: str) -> None:
+@pytest.mark.parametrize(("cost", "lines_expected"), [(300_000.0, "reached"), (300_001.0, "NOT REACHED")])
+def test_a_job_with_a_limit_is_held_to_it(capsys: pytest.CaptureFixture[str], cost: float, lines_expected: str) -> None:
     """A proof is verified within 0.3 s; the table says whether."""
     table.show(figures(job("zk-verify", [cost] * 3, bare=[cost] * 3)))
     line = next(one for one in capsys.readouterr().out.splitlines() if "at most" in one and "us" in one)
-    assert line.endswith(f"300000.0 us  {said}")
+    assert line.endswith(f"300000.0 us  {lines_expected}")
 
 
 def test_limits_are_counted_among_the_goals(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ _WAIT = "print('ready', flush=True); input()"
 _AS_A_FORK = f"import pathlib, sys; pathlib.Path('/proc/self/comm').write_text(sys.argv[1]); {_WAIT}"
 
 
-def _started(words: Sequence[str]) -> subprocess.Popen[str]:
+def _start_python(words: Sequence[str]) -> subprocess.Popen[str]:
     child = subprocess.Popen([sys.executable, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     child.stdout.readline()
@@ -27,10 +27,10 @@ def _started(words: Sequence[str]) -> subprocess.Popen[str]:
 def test_a_forked_service_is_found_by_its_name() -> None:
     """A fork has the command line of its parent and a name of its own."""
     name = process_name("reference.rail")
-    with _started(["-c", _AS_A_FORK, name]) as child, _started(["-c", _WAIT]) as other:
+    with _start_python(["-c", _AS_A_FORK, name]) as child, _start_python(["-c", _WAIT]) as other_child:
         assert child.pid == processor.service_pid(os.getpid(), "reference.rail")
-        for one in (child, other):
-            one.communicate("\n")
+        for process in (child, other_child):
+            process.communicate("\n")
 
 
 def test_a_service_that_was_started_anew_is_found_by_its_command(tmp_path: Path) -> None:
@@ -40,10 +40,10 @@ def test_a_service_that_was_started_anew_is_found_by_its_command(tmp_path: Path)
     before = Path.cwd()
     os.chdir(tmp_path)
     try:
-        with _started(["-m", "some_service"]) as child, _started(["-m", "some_service_more"]) as other:
+        with _start_python(["-m", "some_service"]) as child, _start_python(["-m", "some_service_more"]) as other_child:
             assert child.pid == processor.service_pid(os.getpid(), "some_service")
-            for one in (child, other):
-                one.communicate("\n")
+            for process in (child, other_child):
+                process.communicate("\n")
     finally:
         os.chdir(before)
 
@@ -56,7 +56,7 @@ def test_a_service_that_is_not_there_is_a_fault() -> None:
 
 def test_a_process_that_is_gone_has_no_time() -> None:
     """Its clock went with it."""
-    with _started(["-c", _WAIT]) as child:
+    with _start_python(["-c", _WAIT]) as child:
         child.communicate("\n")
     with pytest.raises(OSError, match=r"No such process|Invalid argument"):
         processor.process_seconds(child.pid)

@@ -38,7 +38,7 @@ def test_an_answer_without_a_length_is_a_fault() -> None:
         load.answer_end(b"HTTP/1.1 200 OK\r\n\r\nwhatever")
 
 
-async def serving(answer: bytes) -> asyncio.Server:
+async def serve_answer(answer: bytes) -> asyncio.Server:
     """Serve one answer, in two pieces, to each request."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -59,16 +59,16 @@ async def serving(answer: bytes) -> asyncio.Server:
 
 async def test_every_request_is_answered() -> None:
     """Fifty requests over eight connections are fifty answers."""
-    server = await serving(OK)
+    server = await serve_answer(OK)
     async with server:
-        asked = itertools.repeat(load.request("POST", "/", b"body"), 50)
+        requests = itertools.repeat(load.request("POST", "/", b"body"), 50)
         port = server.sockets[0].getsockname()[1]
-        assert await load.send_all(port, asked, 200, connections=8) == 50
+        assert await load.send_all(port, requests, 200, connections=8) == 50
 
 
 async def test_another_status_ends_the_load() -> None:
     """A server that refuses is not measured."""
-    server = await serving(OK.replace(b"200", b"503"))
+    server = await serve_answer(OK.replace(b"200", b"503"))
     async with server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(load.LoadFault, match="503"):

@@ -12,14 +12,14 @@ import pytest
 from tools.bench.reference import material
 
 
-@pytest.mark.parametrize("who", ["verifier", "cryptography"])
-def test_a_round_for_each_line(who: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("contender", ["verifier", "cryptography"])
+def test_a_round_for_each_line(contender: str, tmp_path: Path) -> None:
     """The first line says that it is ready, each later one what a receipt cost."""
-    given = tmp_path / "receipt.json"
-    given.write_text(json.dumps(material.verifier_material("receipt", 0)), "utf-8")
-    words = [sys.executable, "-m", "tools.bench.offline", who, "0.002", str(given)]
-    done = subprocess.run(words, input="\n\n", capture_output=True, text=True, check=True, timeout=600)
-    first, *costs = map(json.loads, done.stdout.splitlines())
+    receipt_file = tmp_path / "receipt.json"
+    receipt_file.write_text(json.dumps(material.verifier_material("receipt", 0)), "utf-8")
+    words = [sys.executable, "-m", "tools.bench.offline", contender, "0.002", str(receipt_file)]
+    result = subprocess.run(words, input="\n\n", capture_output=True, text=True, check=True, timeout=600)
+    first, *costs = map(json.loads, result.stdout.splitlines())
     assert first == {"ready": True}
     assert len(costs) == 2
     assert min(costs) > 0
@@ -27,8 +27,8 @@ def test_a_round_for_each_line(who: str, tmp_path: Path) -> None:
 
 def test_what_does_not_verify_is_not_measured(tmp_path: Path) -> None:
     """A receipt that the suite refuses ends the program."""
-    given = tmp_path / "receipt.json"
-    given.write_text(json.dumps({**material.verifier_material("receipt", 0), "jws": "e30.e30.AA"}), "utf-8")
-    words = [sys.executable, "-m", "tools.bench.offline", "verifier", "0.002", str(given)]
-    done = subprocess.run(words, input="\n", capture_output=True, text=True, check=False, timeout=600)
-    assert (done.stdout, done.returncode) == ("", 1)
+    receipt_file = tmp_path / "receipt.json"
+    receipt_file.write_text(json.dumps({**material.verifier_material("receipt", 0), "jws": "e30.e30.AA"}), "utf-8")
+    words = [sys.executable, "-m", "tools.bench.offline", "verifier", "0.002", str(receipt_file)]
+    result = subprocess.run(words, input="\n", capture_output=True, text=True, check=False, timeout=600)
+    assert (result.stdout, result.returncode) == ("", 1)

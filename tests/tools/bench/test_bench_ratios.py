@@ -27,14 +27,14 @@ def test_what_several_processes_measured_is_one_job() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "other_jobs",
     [[], [job("message", [1.0], libsodium=[1.0])], [job("receipt", [1.0], dalek=[1.0])], [job("receipt", [1.0])]],
     ids=["nothing", "another job", "another floor", "a floor less"],
 )
-def test_only_parts_of_one_job_are_joined(other: list[Job]) -> None:
+def test_only_parts_of_one_job_are_joined(other_jobs: list[Job]) -> None:
     """A part with a missing contender, or with other contenders, is refused."""
     with pytest.raises(ValueError, match="parts of one job"):
-        join_parts([*other, job("receipt", [1.0], libsodium=[1.0])] if other else [])
+        join_parts([*other_jobs, job("receipt", [1.0], libsodium=[1.0])] if other_jobs else [])
 
 
 def test_one_round_is_its_own_spread() -> None:
@@ -46,9 +46,9 @@ def test_twice_the_cost_is_a_slowdown() -> None:
     """It is named with both ratios, the percentage and what our side cost: a floor may have become faster."""
     before = [job("receipt", [10.0] * 3, libsodium=[9.0] * 3)]
     now = [job("receipt", [20.0] * 3, libsodium=[9.0] * 3)]
-    (found,) = slowdowns(before, now)
-    told = "receipt: weldproof is 0.45x of libsodium, recorded 0.90x: 50 % slower (20.0 us, recorded 10.0 us)"
-    assert found.sentence == told
+    (slowdown,) = slowdowns(before, now)
+    text = "receipt: weldproof is 0.45x of libsodium, recorded 0.90x: 50 % slower (20.0 us, recorded 10.0 us)"
+    assert slowdown.sentence == text
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_what_only_one_run_knows_is_not_compared() -> None:
 
 def test_a_job_is_read_as_it_is_told() -> None:
     """JSON and back is the same job."""
-    one = job("receipt", [1.0, 2.0], libsodium=[3.0, 4.0])
-    assert one == Job.read(one.as_json())
+    receipt_job = job("receipt", [1.0, 2.0], libsodium=[3.0, 4.0])
+    assert receipt_job == Job.read(receipt_job.as_json())
 
 
 @pytest.mark.parametrize(
-    "told",
+    "document",
     [
         {},
         {"job": "receipt", "contenders": []},
@@ -97,7 +97,7 @@ def test_a_job_is_read_as_it_is_told() -> None:
         {"job": "receipt", "contenders": [{"name": "weldproof", "role": "ours", "rounds": ["x"]}]},
     ],
 )
-def test_what_is_no_job_is_refused(told: dict[str, object]) -> None:
+def test_what_is_no_job_is_refused(document: dict[str, object]) -> None:
     """A contender that was not measured is no contender."""
     with pytest.raises(ValueError, match=r"measured|float"):
-        Job.read(told)
+        Job.read(document)

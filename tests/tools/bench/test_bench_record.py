@@ -28,8 +28,13 @@ def test_a_processor_has_one_record(tmp_path: Path) -> None:
     whole, further = tmp_path / "whole.json", tmp_path / "further.json"
     whole.write_bytes(orjson.dumps(figures(RECEIPT).as_json()))
     assert set(quick_records(whole, further)) == {"Some processor"}
-    for one in (of("Another"), of("A third"), of("Another", "2026-11-28"), of("Some processor", "2020-01-01")):
-        keep_quick(one, further)
+    for record_figures in (
+        of("Another"),
+        of("A third"),
+        of("Another", "2026-11-28"),
+        of("Some processor", "2020-01-01"),
+    ):
+        keep_quick(record_figures, further)
     assert quick_records(whole, further) == {
         "Another": of("Another", "2026-11-28"),
         "A third": of("A third"),
@@ -63,10 +68,10 @@ def test_each_processor_is_compared_with_itself(tmp_path: Path, monkeypatch: pyt
     assert (unknown.exit_code, "no record is of this processor (A new one)" in unknown.stdout) == (3, True)
     assert json.loads(CliRunner().invoke(command, [*quick, "--json"]).stdout)["recorded"] is None
     keep_quick(of("A new one"))
-    known = CliRunner().invoke(command, quick)
-    assert (known.exit_code, "recorded 100.00x" in known.stdout) == (1, True)
-    kept = CliRunner().invoke(command, ["--quick", "--record", "--rounds", "1"])
-    assert kept.exit_code == 0
+    first_result = CliRunner().invoke(command, quick)
+    assert (first_result.exit_code, "recorded 100.00x" in first_result.stdout) == (1, True)
+    second_result = CliRunner().invoke(command, ["--quick", "--record", "--rounds", "1"])
+    assert second_result.exit_code == 0
     assert {one.name for one in quick_records()["A new one"].jobs} == {
         "challenge",
         "receipt",

@@ -13,36 +13,41 @@ KILL = KillList("note-ignored", "the note is the token", "RAIL", ROWS[0], {ROWS[
 
 def test_every_row_that_a_mutant_breaks_has_one() -> None:
     """Its own mutant before one that it only sees, too."""
-    lists, found = load_kill_lists(), choose_mutants()
+    lists, chosen_mutants = load_kill_lists(), choose_mutants()
     own = {kill.caught_by for kill in lists}
-    assert found.keys() == own | {row for kill in lists for row in kill.also}
-    assert all(found[row].caught_by == row for row in own)
+    assert chosen_mutants.keys() == own | {row for kill in lists for row in kill.also}
+    assert all(chosen_mutants[row].caught_by == row for row in own)
 
 
 def test_jobs_of_one_stack_are_together() -> None:
     """So that its chains stay warm; a row that no mutant breaks is passed over."""
-    made = jobs(["RAIL-WELD-01", "AGENT-HTTP-01", "RAIL-WELD-02", "GW-DOC-01", "CP-HEALTH-01"], apart=False)
-    assert {row for one in made for row in one.rows} == {
+    job_list = jobs(["RAIL-WELD-01", "AGENT-HTTP-01", "RAIL-WELD-02", "GW-DOC-01", "CP-HEALTH-01"], apart=False)
+    assert {row for one in job_list for row in one.rows} == {
         "RAIL-WELD-01",
         "AGENT-HTTP-01",
         "RAIL-WELD-02",
         "CP-HEALTH-01",
     }
-    assert [one.surfaces for one in made] == [("agent",), ("control_plane",), ("rail",), ("rail",)]
+    assert [one.surfaces for one in job_list] == [("agent",), ("control_plane",), ("rail",), ("rail",)]
 
 
 def test_an_example_is_the_first_breach_with_an_exchange() -> None:
     """Rows that pass, breaches without an exchange, and rows of other jobs give none."""
     run = RunBuilder(ROWS)
-    run.judge(ROWS[0], Verdict.FAIL, found="nothing to show")
+    run.judge(ROWS[0], Verdict.FAIL, found_text="nothing to show")
     number = run.exchange("a_check")
     run.judge(ROWS[0], Verdict.PASS, exchange=number)
-    run.judge(ROWS[0], Verdict.FAIL, found="served", exchange=number, where={"lane": "algorand"})
-    run.judge(ROWS[0], Verdict.FAIL, found="served again", exchange=number)
+    run.judge(ROWS[0], Verdict.FAIL, found_text="served", exchange=number, where={"lane": "algorand"})
+    run.judge(ROWS[0], Verdict.FAIL, found_text="served again", exchange=number)
     run.judge(ROWS[1], Verdict.PASS, exchange=number)
-    run.judge(ROWS[2], Verdict.FAIL, found="served", exchange=number)
-    (one,) = examples(Job(KILL, ROWS[:2], ("rail",), apart=False), run.log.events)
-    assert (one.row, one.mutant, one.found, one.case) == (ROWS[0], "note-ignored", "served", "lane algorand")
-    (_, sent), (_, answered) = one.exchange
-    assert sent.startswith("POST /pay/v1/x\ncontent-type: application/json\nx-payment: $X_PAYMENT\n")
-    assert answered.startswith("200 OK\n")
+    run.judge(ROWS[2], Verdict.FAIL, found_text="served", exchange=number)
+    (example,) = examples(Job(KILL, ROWS[:2], ("rail",), apart=False), run.log.events)
+    assert (example.row, example.mutant, example.found, example.case) == (
+        ROWS[0],
+        "note-ignored",
+        "served",
+        "lane algorand",
+    )
+    (_, request), (_, response) = example.exchange
+    assert request.startswith("POST /pay/v1/x\ncontent-type: application/json\nx-payment: $X_PAYMENT\n")
+    assert response.startswith("200 OK\n")

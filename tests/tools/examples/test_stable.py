@@ -6,16 +6,16 @@ import pytest
 
 from tools.examples.stable import FIRST_SECOND, Stable
 
-STARTED = 1_795_421_471
+START_TIME = 1_795_421_471
 
 
 def stable() -> Stable:
     """Return the form of one row's example."""
-    return Stable("RAIL-PAY-08", STARTED)
+    return Stable("RAIL-PAY-08", START_TIME)
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "shown_text"),
     [
         ("http://localhost:39799/x", "http://localhost:$PORT/x"),
         ("did:web:localhost%3A39799", "did:web:localhost%3A$PORT"),
@@ -29,27 +29,27 @@ def stable() -> Stable:
         ('"amount":"50000"', '"amount":"50000"'),
     ],
 )
-def test_ports_and_moments_have_one_form(text: str, shown: str) -> None:
+def test_ports_and_moments_have_one_form(text: str, shown_text: str) -> None:
     """Moments of the run keep their distance from its beginning; others, as in a vector, stay."""
-    assert stable().text(text) == shown
+    assert stable().text(text) == shown_text
 
 
 def test_ids_keep_their_length_case_and_identity() -> None:
     """What is alike stays alike, what differs differs, and another recording gives the same."""
     first, second = "a" * 64, "0123456789ABCDEF" * 2
-    one, other = stable(), stable()
-    made = one.text(f"{first} {second} {first}")
-    assert made == other.text(f"{'b' * 64} {'9F' * 16} {'b' * 64}")
-    left, middle, right = made.split()
-    assert left == right != first
-    assert (len(left), len(middle), middle) == (64, 32, middle.upper())
+    first_form, second_form = stable(), stable()
+    text = first_form.text(f"{first} {second} {first}")
+    assert text == second_form.text(f"{'b' * 64} {'9F' * 16} {'b' * 64}")
+    left_part, middle, right = text.split()
+    assert left_part == right != first
+    assert (len(left_part), len(middle), middle) == (64, 32, middle.upper())
 
 
 def test_a_uuid_stays_a_uuid_of_its_version() -> None:
     """The digits that say version and variant stay, as do the hyphens."""
-    made = stable().text("evt_924e723e-368f-4a2e-a322-4e889810cf53").removeprefix("evt_")
-    assert made.count("-") == 4
-    assert (made[14], made[19]) == ("4", "a")
+    uuid_text = stable().text("evt_924e723e-368f-4a2e-a322-4e889810cf53").removeprefix("evt_")
+    assert uuid_text.count("-") == 4
+    assert (uuid_text[14], uuid_text[19]) == ("4", "a")
 
 
 def test_long_values_are_cut() -> None:

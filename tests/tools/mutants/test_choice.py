@@ -18,12 +18,12 @@ from tools.mutants.scratch import ROOT
 ENTRY = '[[mutant]]\nid = "a"\n[[mutant.edits]]\nfile = "f"\nfind = "1"\nput = "2"\n'
 
 
-def listed(*words: str) -> list[dict[str, str]]:
+def list_mutants(*words: str) -> list[dict[str, str]]:
     """Return what `--list --json` prints."""
     run = [sys.executable, "-m", "tools.mutants", *words, "--list", "--json"]
-    done = subprocess.run(run, cwd=ROOT, capture_output=True, check=True)
-    found: list[dict[str, str]] = orjson.loads(done.stdout)
-    return found
+    result = subprocess.run(run, cwd=ROOT, capture_output=True, check=True)
+    entries: list[dict[str, str]] = orjson.loads(result.stdout)
+    return entries
 
 
 @pytest.mark.parametrize(
@@ -37,16 +37,16 @@ def listed(*words: str) -> list[dict[str, str]]:
 )
 def test_every_kind_is_listed_in_the_same_way(kind: str, pattern: str, first: str) -> None:
     """A pattern chooses ids or places; each entry has its id, its place and what it breaks."""
-    found = listed(kind, pattern)
-    assert found
-    assert all(one["id"].startswith(first) and one["place"] and one["breaks"] for one in found)
-    assert {*found[0]} == {"id", "place", "breaks"}
+    entries = list_mutants(kind, pattern)
+    assert entries
+    assert all(one["id"].startswith(first) and one["place"] and one["breaks"] for one in entries)
+    assert {*entries[0]} == {"id", "place", "breaks"}
 
 
 def test_shards_are_all_mutants_once() -> None:
     """The parts of the list together are the whole list."""
-    whole = [one["id"] for one in listed("tests")]
-    parts = [one["id"] for part in (1, 2, 3) for one in listed("tests", "--shard", f"{part}/3")]
+    whole = [one["id"] for one in list_mutants("tests")]
+    parts = [one["id"] for part in (1, 2, 3) for one in list_mutants("tests", "--shard", f"{part}/3")]
     assert sorted(whole) == sorted(parts)
 
 
@@ -56,9 +56,9 @@ def test_a_choice_of_nothing_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="no mutant matches"):
         Choice(("z*",)).match(mutants)
     assert [one.id for one in Choice(("[ab]", "f*")).match(mutants)] == [one.id for one in mutants]
-    drawn = [one.id for one in Choice(sample=3, seed=4).draw(mutants)]
-    assert len(drawn) == 3
-    assert drawn == [one.id for one in Choice(sample=3, seed=4).draw(mutants)]
+    drawn_ids = [one.id for one in Choice(sample=3, seed=4).draw(mutants)]
+    assert len(drawn_ids) == 3
+    assert drawn_ids == [one.id for one in Choice(sample=3, seed=4).draw(mutants)]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_the_exit_code_follows_from_all_results(tmp_path: Path, capsys: pytest.C
     [path] = tmp_path.iterdir()
     assert path.read_bytes().count(b"\n") == 2
     assert path.read_bytes().endswith(b"}\n")
-    named, tested = kept.by_stack("named")["a", ""], kept.by_stack("tests")["a", ""]
-    assert named["rule"] == "b"
-    assert conclude([named], as_json=False) == 0
-    assert conclude([named, tested], as_json=False) == 1
-    assert conclude([named, tested, {**tested, "outcome": NO_VERDICT}], as_json=True) == 3
+    named_results, tests_results = kept.by_stack("named")["a", ""], kept.by_stack("tests")["a", ""]
+    assert named_results["rule"] == "b"
+    assert conclude([named_results], as_json=False) == 0
+    assert conclude([named_results, tests_results], as_json=False) == 1
+    assert conclude([named_results, tests_results, {**tests_results, "outcome": NO_VERDICT}], as_json=True) == 3
     assert "survived: a\n    no test fails" in capsys.readouterr().out

@@ -94,12 +94,12 @@ def test_a_run_reports_which_test_noticed_each(tmp_path: Path, monkeypatch: pyte
         mutant("'x'", "'y'", "test_trial.py::test_broken", file=file, name="broken"),
         mutant("PRICE = 5", "PRICE = 4", price, file=file, name="unfit"),
     ]
-    listed = [Mutant(one.id, one.place, one.breaks, one) for one in mutants]
+    listed_mutants = [Mutant(one.id, one.place, one.breaks, one) for one in mutants]
     in_tests.run_mutants(mutants, results, checkout)
-    kept = Results(tmp_path / "results").of(in_tests.KIND, listed)
-    assert [{**one, "wrong": [*one["wrong"]]} for one in results.of(in_tests.KIND, listed)] == kept
-    assert results.mutants_without_result(in_tests.KIND, listed) == []
-    assert [one["outcome"] for one in kept] == ["killed", "survived", "no-verdict", "no-verdict"]
-    assert kept[0]["killed_by"] == {price: "The price is three."}
-    assert [bool(one["wrong"]) for one in kept] == [False, True, True, True]
+    kept_results = Results(tmp_path / "results").of(in_tests.KIND, listed_mutants)
+    assert [{**one, "wrong": [*one["wrong"]]} for one in results.of(in_tests.KIND, listed_mutants)] == kept_results
+    assert results.mutants_without_result(in_tests.KIND, listed_mutants) == []
+    assert [one["outcome"] for one in kept_results] == ["killed", "survived", "no-verdict", "no-verdict"]
+    assert kept_results[0]["killed_by"] == {price: "The price is three."}
+    assert [bool(one["wrong"]) for one in kept_results] == [False, True, True, True]
     assert (checkout / file).read_text("utf-8").startswith("PRICE = 3\n")

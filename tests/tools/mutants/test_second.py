@@ -102,8 +102,8 @@ def test_the_rates_are_those_of_what_a_must_forbids(source: Path) -> None:
     assert "| of a MUST | 1 | 1 | 0 | 0 | 0 | 1 |" in text
     assert "| of a SHOULD, which can only warn | 1 | 0 | 1 | 0 | 0 | 0 |" in text
     assert "Of 1 that a MUST forbids, 1 fail a row (100 %)" in text
-    missed = page(server.title, load(source), {"a": []})
-    assert "| `a` | 1 | MUST |  |  |  | **missed** |" in missed
+    missed_page = page(server.title, load(source), {"a": []})
+    assert "| `a` | 1 | MUST |  |  |  | **missed** |" in missed_page
 
 
 def test_a_server_that_does_not_start_is_found(source: Path) -> None:

@@ -50,43 +50,43 @@ def checkout(tmp_path: Path) -> Iterator[Path]:
     mutants.cache_clear()
 
 
-def made(root: Path) -> dict[str, Mutant]:
+def make_mutants(root: Path) -> dict[str, Mutant]:
     mutants.cache_clear()
     return {one.id: one for one in mutants(root)}
 
 
 def test_each_rule_of_a_function_is_broken_by_its_operators(checkout: Path) -> None:
     """Comparisons, conditions, members, statuses and limits of the small module are all found."""
-    found = {(one.operator, one.after) for one in made(checkout).values()}
-    assert ("compare-boundary", "wanted.until >= now") in found
-    assert ("compare-always", "True") in found
-    assert ("and-dropped", "wanted.until > now") in found
-    assert {"equal-prefix", "equal-begins", "equal-case", "equal-trimmed"} <= {operator for operator, _ in found}
-    assert ("member-dropped", "{'price': wanted.price}") in found
-    assert ("member-null", "{'id': wanted.id, 'price': None}") in found
-    assert ("member-swapped", "{'id': wanted.price, 'price': wanted.id}") in found
-    assert ("refusal-dropped", "") in found
-    assert ("status", "410") in found
-    assert {("limit-tighter", "18"), ("limit-looser", "22")} <= found
+    changes = {(one.operator, one.after) for one in make_mutants(checkout).values()}
+    assert ("compare-boundary", "wanted.until >= now") in changes
+    assert ("compare-always", "True") in changes
+    assert ("and-dropped", "wanted.until > now") in changes
+    assert {"equal-prefix", "equal-begins", "equal-case", "equal-trimmed"} <= {operator for operator, _ in changes}
+    assert ("member-dropped", "{'price': wanted.price}") in changes
+    assert ("member-null", "{'id': wanted.id, 'price': None}") in changes
+    assert ("member-swapped", "{'id': wanted.price, 'price': wanted.id}") in changes
+    assert ("refusal-dropped", "") in changes
+    assert ("status", "410") in changes
+    assert {("limit-tighter", "18"), ("limit-looser", "22")} <= changes
 
 
 def test_ids_stay_when_lines_and_files_move_and_go_with_the_rule(checkout: Path) -> None:
     """A comment, a blank line and another folder change no id; another rule changes those of its place alone."""
-    before = made(checkout)
+    before = make_mutants(checkout)
     path = checkout / "reference" / "gateway" / "shop.py"
     (path.parent / "selling").mkdir()
     path = path.rename(path.parent / "selling" / "shop.py")
     path.write_text(f"# What is sold.\n\n\n{RULES}", "utf-8")
-    assert [*made(checkout)] == [*before]
+    assert [*make_mutants(checkout)] == [*before]
     path.write_text(RULES.replace("404", "403"), "utf-8")
-    gone = {before[one].operator for one in {*before} - {*made(checkout)}}
-    assert gone == {"status", "refusal-dropped"}
+    lost_operators = {before[one].operator for one in {*before} - {*make_mutants(checkout)}}
+    assert lost_operators == {"status", "refusal-dropped"}
 
 
 def test_each_mutant_is_one_change_of_a_module_that_compiles(checkout: Path) -> None:
     """The source with a mutant in it is never the source without it, and each is Python."""
     clean = ast.unparse(ast.parse(RULES))
-    sources = [one.source(checkout) for one in made(checkout).values()]
+    sources = [one.source(checkout) for one in make_mutants(checkout).values()]
     for source in sources:
         compile(source, "shop.py", "exec")
     assert clean not in sources
@@ -95,9 +95,9 @@ def test_each_mutant_is_one_change_of_a_module_that_compiles(checkout: Path) -> 
 
 def test_every_id_of_the_reference_is_its_own() -> None:
     """No two mutants of the whole reference have one id, and there are thousands."""
-    found = mutants()
-    assert len({one.id for one in found}) == len(found) > 10_000
-    assert mutants(packages=("store",)) == tuple(one for one in found if one.id.startswith("store/"))
+    all_mutants = mutants()
+    assert len({one.id for one in all_mutants}) == len(all_mutants) > 10_000
+    assert mutants(packages=("store",)) == tuple(one for one in all_mutants if one.id.startswith("store/"))
 
 
 def test_each_judged_survivor_is_a_mutant_of_today() -> None:
@@ -134,10 +134,10 @@ def test_packages_in_which_nothing_can_match_are_not_read(globs: tuple[str, ...]
 def test_the_listing_names_ids_and_places() -> None:
     """`weldproof selftest --generated --list --only …` prints the ids that match, and tries nothing."""
     words = [sys.executable, "-m", "conformance", "selftest", "--generated", "--list"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*words, "--only", "protocol/trial_limits:admit_link/*"], capture_output=True, text=True, check=True
     )
-    lines = done.stdout.splitlines()
+    lines = result.stdout.splitlines()
     assert lines
     assert all(line.startswith("protocol/trial_limits:admit_link/") for line in lines)
 
@@ -145,37 +145,39 @@ def test_the_listing_names_ids_and_places() -> None:
 @pytest.mark.slow
 def test_a_run_tells_what_is_killed_what_survives_and_what_nothing_reaches(tmp_path: Path) -> None:
     """What an edge host must not do is seen, how much of a QR code may be lost is left open, and no row is live."""
-    chosen = {
+    chosen_ids = {
         "gateway/request_guard:RequestGuard.__call__/refusal-dropped/298178dd": "killed",
         "gateway/qr:png/compare-never/b5eb33b4": "survived",
         "gateway/return_addresses:_is_private_host/compare-never/*": "unreached",
     }
-    run = [sys.executable, "-m", "tools.mutants", "generated", *chosen, "--folder", str(tmp_path), "--json"]
-    done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = {one["id"]: one for one in orjson.loads(done.stdout)}
-    assert {name: one["outcome"] for one in found.values() for name in chosen if fnmatchcase(one["id"], name)} == chosen
-    killed, survived = (
-        next(one for one in found.values() if one["outcome"] == word) for word in ("killed", "survived")
+    run = [sys.executable, "-m", "tools.mutants", "generated", *chosen_ids, "--folder", str(tmp_path), "--json"]
+    result = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    results_by_id = {one["id"]: one for one in orjson.loads(result.stdout)}
+    assert {
+        name: one["outcome"] for one in results_by_id.values() for name in chosen_ids if fnmatchcase(one["id"], name)
+    } == chosen_ids
+    killed_ids, survived_ids = (
+        next(one for one in results_by_id.values() if one["outcome"] == word) for word in ("killed", "survived")
     )
-    assert "GW-DOC-02" in killed["killed_by"]
-    assert survived["rows_run"]
+    assert "GW-DOC-02" in killed_ids["killed_by"]
+    assert survived_ids["rows_run"]
     again = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert orjson.loads(again.stdout) == orjson.loads(done.stdout)
+    assert orjson.loads(again.stdout) == orjson.loads(result.stdout)
 
 
 def test_the_test_that_holds_a_rule_is_named() -> None:
     """A rule of trials that is left out fails the test of trials, and no test of screening."""
     [mutant] = [one for one in mutants(packages=("protocol",)) if one.id == TRIAL_RULE]
     tests = "tests/reference/protocol"
-    killed_one, survived = (
+    killed_one, survived_one = (
         _result_of_tests(mutant, f"{tests}/test_trial_limits.py"),
         _result_of_tests(mutant, f"{tests}/test_screening.py"),
     )
     [test] = killed_one["killed_by"]
     assert test.startswith(f"{tests}/test_trial_limits.py::test_the_first_rule_that_does_not_hold_decides[")
-    assert (killed_one["wrong"], survived["outcome"]) == ((), "survived")
-    assert survived["wrong"]
+    assert (killed_one["wrong"], survived_one["outcome"]) == ((), "survived")
+    assert survived_one["wrong"]
     with pytest.raises(Unjudged, match="test_nowhere"):
         _result_of_tests(mutant, f"{tests}/test_nowhere.py")
 
@@ -191,25 +193,25 @@ def test_where_every_stack_is_tried_the_one_that_sees_most_comes_first() -> None
     trials = [Trial(name, reach.load(name), 1) for name in STACKS]
     [mutant] = [one for one in mutants(packages=("protocol",)) if one.id == TRIAL_RULE]
     assert [one.stack for one in command.turns(mutant, trials)] == ["gateway"]
-    shared = [one for one in mutants(packages=("web",)) if len(command.turns(one, trials)) > 2]
-    assert shared
-    for one in shared[:5]:
-        reached = [len(trial.reach.checks(one)) for trial in command.turns(one, trials)]
-        assert reached == sorted(reached, reverse=True)
-        assert reached[-1] > 0
+    shared_mutants = [one for one in mutants(packages=("web",)) if len(command.turns(one, trials)) > 2]
+    assert shared_mutants
+    for one in shared_mutants[:5]:
+        reach_counts = [len(trial.reach.checks(one)) for trial in command.turns(one, trials)]
+        assert reach_counts == sorted(reach_counts, reverse=True)
+        assert reach_counts[-1] > 0
 
 
 def test_the_stack_that_found_most_decides() -> None:
     """A mutant that one stack has caught is caught, and one that none has is as bad as it looked anywhere."""
-    caught, passed = mutants(packages=("store",))[:2]
+    caught_mutant, passed_mutant = mutants(packages=("store",))[:2]
     before = {
-        (caught.id, "agent"): result(caught.id, "survived"),
-        (caught.id, "rail"): result(caught.id, "killed"),
-        (passed.id, "agent"): result(passed.id, "survived"),
-        (passed.id, "control_plane"): result(passed.id, "warned"),
+        (caught_mutant.id, "agent"): result(caught_mutant.id, "survived"),
+        (caught_mutant.id, "rail"): result(caught_mutant.id, "killed"),
+        (passed_mutant.id, "agent"): result(passed_mutant.id, "survived"),
+        (passed_mutant.id, "control_plane"): result(passed_mutant.id, "warned"),
     }
-    assert [one["outcome"] for one in command._decisive([caught, passed], before)] == ["killed", "warned"]
-    assert [command._is_caught(one, before) for one in (caught, passed)] == [True, False]
+    assert [one["outcome"] for one in command._decisive([caught_mutant, passed_mutant], before)] == ["killed", "warned"]
+    assert [command._is_caught(one, before) for one in (caught_mutant, passed_mutant)] == [True, False]
 
 
 def test_what_a_row_failed_once_is_kept_and_goes_when_it_is_not_any_more(tmp_path: Path) -> None:
@@ -236,11 +238,11 @@ def result(name: str, outcome: str, *rows: str) -> dict[str, Any]:
 
 def test_each_stack_has_its_lines_recorded_and_most_of_what_was_killed_is_a_mutant_of_today() -> None:
     """Each stack says what it runs as its recording does; an entry whose rule has changed waits for `make record`."""
-    known = {one.id for one in mutants()}
+    known_ids = {one.id for one in mutants()}
     for name, kind in STACKS.items():
-        recorded = reach.load(name)
-        assert (recorded.surfaces, recorded.lanes) == (kind.surfaces, kind.lanes)
-        assert len({*killed_mutants.load(name)} & known) >= len(killed_mutants.load(name)) / 2
+        recorded_lines = reach.load(name)
+        assert (recorded_lines.surfaces, recorded_lines.lanes) == (kind.surfaces, kind.lanes)
+        assert len({*killed_mutants.load(name)} & known_ids) >= len(killed_mutants.load(name)) / 2
     assert {path.stem for path in killed_mutants.FOLDER.glob("*.json")} <= {*STACKS}
 
 
@@ -250,20 +252,20 @@ async def test_lines_are_noted_by_the_stack_and_by_what_checks_start(tmp_path: P
     folder.mkdir()
     (folder / "rules.py").write_text("def first():\n    return 1\n\n\ndef second():\n    return 2\n", "utf-8")
     notes = Notes(tmp_path)
-    async with _traced(folder) as running, _traced(folder) as started:
-        assert await _lines(notes, running) == {1, 5}
-        await _call(running, "first")
-        await _call(started, "second")
-        started.kill()
-        await started.wait()
-        assert await _lines(notes, running) == {2, 6}
-        assert await _lines(notes, running) == set()
-        await _call(running, "first")
-        assert await _lines(notes, running) == {2}
+    async with _trace(folder) as running_process, _trace(folder) as started_process:
+        assert await _lines(notes, running_process) == {1, 5}
+        await _call(running_process, "first")
+        await _call(started_process, "second")
+        started_process.kill()
+        await started_process.wait()
+        assert await _lines(notes, running_process) == {2, 6}
+        assert await _lines(notes, running_process) == set()
+        await _call(running_process, "first")
+        assert await _lines(notes, running_process) == {2}
 
 
 @asynccontextmanager
-async def _traced(folder: Path) -> AsyncIterator[Process]:
+async def _trace(folder: Path) -> AsyncIterator[Process]:
     """A process that notes the lines of a module while it calls the named functions."""
     code = (
         f"import sys; sys.path.insert(0, {str(folder)!r}); from tools.mutation.service.tracing import trace\n"

@@ -102,7 +102,7 @@ def test_an_authorization_has_its_faults(changes: dict[str, Any], faults: set[st
 )
 def test_a_solana_transfer_has_its_faults(amount: int, reference: bool, faults: set[str]) -> None:
     """The id is the SDK's, the payee's account is derived, and what differs from the entry is named."""
-    payer, payee, mint, named = Keypair(), Keypair().pubkey(), Keypair().pubkey(), Keypair().pubkey()
+    payer, payee, mint, other_key = Keypair(), Keypair().pubkey(), Keypair().pubkey(), Keypair().pubkey()
     source, dest = (get_associated_token_address(owner, mint) for owner in (payer.pubkey(), payee))
     terms = TransferCheckedParams(
         program_id=TOKEN_PROGRAM_ID,
@@ -116,12 +116,12 @@ def test_a_solana_transfer_has_its_faults(amount: int, reference: bool, faults: 
     instruction = transfer_checked(terms)
     if reference:
         instruction = type(instruction)(
-            instruction.program_id, bytes(instruction.data), [*instruction.accounts, _read_only(named)]
+            instruction.program_id, bytes(instruction.data), [*instruction.accounts, _read_only(other_key)]
         )
     signed_transaction = Transaction([payer], Message([instruction], payer.pubkey()), Hash.default())
     identity, read = solana.read(bytes(signed_transaction))
     assert identity == str(signed_transaction.signatures[0])
-    challenge_entry = entry("solana:x", str(mint), str(payee), svm_reference_pubkey=str(named))
+    challenge_entry = entry("solana:x", str(mint), str(payee), svm_reference_pubkey=str(other_key))
     assert solana.deviations(read, challenge_entry, {}) == faults
 
 
@@ -130,7 +130,7 @@ def _read_only(key: Pubkey) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("sent", "faults"),
+    ("raw", "faults"),
     [
         (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", set()),
         (b"GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", {"request line"}),
@@ -143,9 +143,9 @@ def _read_only(key: Pubkey) -> Any:
         (b"GET / HTTP/1.1\r\n\r\n", {"no host"}),
     ],
 )
-def test_a_request_has_its_faults(sent: bytes, faults: set[str]) -> None:
+def test_a_request_has_its_faults(raw: bytes, faults: set[str]) -> None:
     """RFC 9112's grammar, and no more."""
-    request = http1.read(sent)
+    request = http1.read(raw)
     assert request is not None
     assert request.faults == faults
 

@@ -26,7 +26,7 @@ def test_it_names_every_requirement_and_counts_every_mutant() -> None:
 def test_what_no_check_can_see_is_not_counted_as_unseen() -> None:
     """A row with a written reason why nothing shows it stands apart from the rows that catch no mutant."""
     unseen, apart = (next(line for line in build_page().splitlines() if line.startswith(start)) for start in _LISTS)
-    documented = [row.id for row in load() if row.documented and not explain(row).checks]
-    assert documented
-    assert [row for row in documented if f"[{row}]" in unseen] == []
-    assert [row for row in documented if f"[{row}]" not in apart] == []
+    documented_rows = [row.id for row in load() if row.documented and not explain(row).checks]
+    assert documented_rows
+    assert [row for row in documented_rows if f"[{row}]" in unseen] == []
+    assert [row for row in documented_rows if f"[{row}]" not in apart] == []

@@ -34,23 +34,29 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize("row", ["RAIL-WELD-02", "GW-LINK-14", "AGENT-VERIFY-01", "GW-DOC-01", "X-JSON-01"])
 def test_page_and_command_say_the_same(row: str) -> None:
     """Every paragraph, list entry and line of an exchange of the page is in what `explain` prints."""
-    (one,) = [found for found in every() if found.row.id == row]
-    printed = plain(CliRunner().invoke(command, [row], catch_exceptions=False).output)
-    told = [
-        one.row.sentence,
-        one.why or "",
-        one.level,
-        one.surface,
-        one.needs,
-        *(clause.says for clause in one.clauses),
+    (explanation,) = [found for found in every() if found.row.id == row]
+    printed_text = plain(CliRunner().invoke(command, [row], catch_exceptions=False).output)
+    page_parts = [
+        explanation.row.sentence,
+        explanation.why or "",
+        explanation.level,
+        explanation.surface,
+        explanation.needs,
+        *(clause.says for clause in explanation.clauses),
     ]
-    told += [check.sentence for check in one.checks] + [check.fix for check in one.checks]
-    told += [text for kill in one.catching_mutants for text in (kill.mutant, kill.rule, *kill.diff.splitlines())]
-    told += [text for kill, reason in one.further_mutants for text in (kill.mutant, kill.rule, reason)]
-    told += [] if one.example is None else [one.example.expected, *(text for _, text in one.example.exchange)]
-    page = plain(pages([one])[f"requirements/{row}.md"])
-    for text in told:
-        assert plain(text) in printed, text
+    page_parts += [check.sentence for check in explanation.checks] + [check.fix for check in explanation.checks]
+    page_parts += [
+        text for kill in explanation.catching_mutants for text in (kill.mutant, kill.rule, *kill.diff.splitlines())
+    ]
+    page_parts += [text for kill, reason in explanation.further_mutants for text in (kill.mutant, kill.rule, reason)]
+    page_parts += (
+        []
+        if explanation.example is None
+        else [explanation.example.expected, *(text for _, text in explanation.example.exchange)]
+    )
+    page = plain(pages([explanation])[f"requirements/{row}.md"])
+    for text in page_parts:
+        assert plain(text) in printed_text, text
         assert plain(text) in page, text
 
 
@@ -65,31 +71,31 @@ def test_every_row_has_a_reason_and_every_reason_a_row() -> None:
 
 def test_every_example_is_of_a_mutant_that_the_row_catches() -> None:
     """Its row and mutant stand together in a kill list, and the file holds the examples as the tool writes them."""
-    catching = {(row, kill.mutant) for kill in load_kill_lists() for row in (kill.caught_by, *kill.also)}
-    assert {(one.row, one.mutant) for one in examples().values()} <= catching
+    catching_pairs = {(row, kill.mutant) for kill in load_kill_lists() for row in (kill.caught_by, *kill.also)}
+    assert {(one.row, one.mutant) for one in examples().values()} <= catching_pairs
     assert (ROOT / "conformance/recorded/examples.json").read_bytes() == encode(examples().values())
 
 
 def test_no_example_shows_a_secret_or_a_place_of_a_machine() -> None:
     """Ports have a name, and no text has a private key, a folder of a run or an address beyond this machine."""
-    for one in examples().values():
-        text = "\n".join(text for _, text in one.exchange)
-        assert not re.search(r"localhost:\d|127\.0\.0\.1:\d|/tmp/|/root/|BEGIN [A-Z ]*PRIVATE", text), one.row
+    for example in examples().values():
+        text = "\n".join(text for _, text in example.exchange)
+        assert not re.search(r"localhost:\d|127\.0\.0\.1:\d|/tmp/|/root/|BEGIN [A-Z ]*PRIVATE", text), example.row
 
 
 def test_a_page_shows_its_example_and_no_more_than_there_is() -> None:
     """A row without a recording says nothing of a breach on the wire."""
-    (one,) = [found for found in every() if found.row.id == "GW-DOC-01"]
-    assert "on the wire\n" not in pages([one])["requirements/GW-DOC-01.md"]
+    (explanation,) = [found for found in every() if found.row.id == "GW-DOC-01"]
+    assert "on the wire\n" not in pages([explanation])["requirements/GW-DOC-01.md"]
     example = Example(
         "GW-DOC-01", "note-ignored", "c", "fail", "this", "that", (("sent", "GET /x"), ("answered", "200"))
     )
-    made = Explanation(one.row, one.why, (), (), (), (), example, (), ())
-    assert "~~~~text\nGET /x\n~~~~" in pages([made])["requirements/GW-DOC-01.md"]
+    page_explanation = Explanation(explanation.row, explanation.why, (), (), (), (), example, (), ())
+    assert "~~~~text\nGET /x\n~~~~" in pages([page_explanation])["requirements/GW-DOC-01.md"]
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "shown_text"),
     [
         ("X-<Service>-Signature", r"X-\<Service>-Signature"),
         ("`a_b` and evt_ followed", r"`a_b` and evt\_ followed"),
@@ -97,6 +103,6 @@ def test_a_page_shows_its_example_and_no_more_than_there_is() -> None:
         ("a | b * c", r"a \| b \* c"),
     ],
 )
-def test_texts_are_shown_letter_by_letter(text: str, shown: str) -> None:
+def test_texts_are_shown_letter_by_letter(text: str, shown_text: str) -> None:
     """What Markdown would read as a mark is escaped, outside of code."""
-    assert prose(text) == shown
+    assert prose(text) == shown_text

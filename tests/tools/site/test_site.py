@@ -12,11 +12,13 @@ from tools.site.moving import find_links, link_explanations, move_links, project
 from tools.site.proof import PAGE
 
 ROOT = Path(__file__).parents[3]
-THERE = frozenset({"docs/a.md", "docs/deep/b.md", "CONTRIBUTING.md", "examples/ci/README.md", "examples/addon.mjs"})
+KNOWN_PAGES = frozenset(
+    {"docs/a.md", "docs/deep/b.md", "CONTRIBUTING.md", "examples/ci/README.md", "examples/addon.mjs"}
+)
 
 
 @pytest.mark.parametrize(
-    ("path", "link", "shown"),
+    ("path", "link", "shown_link"),
     [
         ("docs/a.md", "[b](deep/b.md#x)", "[b](deep/b.md#x)"),
         ("docs/a.md", "[c](../CONTRIBUTING.md#a-lane)", "[c](project/CONTRIBUTING.md#a-lane)"),
@@ -27,10 +29,10 @@ THERE = frozenset({"docs/a.md", "docs/deep/b.md", "CONTRIBUTING.md", "examples/c
         ("docs/a.md", "`[b](gone.md)`", "`[b](gone.md)`"),
     ],
 )
-def test_links_hold_on_the_site(path: str, link: str, shown: str | None) -> None:
+def test_links_hold_on_the_site(path: str, link: str, shown_link: str | None) -> None:
     """A link to a page that is brought along leads there, and one to what is not on the site is its text."""
-    expected = "gone and [out](https://example.org/x) [here](#x)" if shown is None else shown
-    assert move_links(link, path, THERE) == expected
+    expected_text = "gone and [out](https://example.org/x) [here](#x)" if shown_link is None else shown_link
+    assert move_links(link, path, KNOWN_PAGES) == expected_text
 
 
 def test_code_is_left_alone() -> None:
@@ -40,7 +42,7 @@ def test_code_is_left_alone() -> None:
     assert move_links(text, "docs/a.md", frozenset()) == text.replace("[c](../z.md)", "c")
 
 
-@pytest.mark.parametrize("path", sorted(THERE))
+@pytest.mark.parametrize("path", sorted(KNOWN_PAGES))
 def test_places_lead_back(path: str) -> None:
     """Where a file stands on the site tells which file it is."""
     assert project_path(site_path(path)) == path
@@ -50,14 +52,14 @@ def test_commands_that_explain_lead_to_the_page() -> None:
     """If the page exists; the text of a link, a block of code and another command stay as they are."""
     pages = frozenset({"docs/requirements/A-1.md"})
     text = "See `weldproof explain A-1`, `weldproof explain A-9`.\n```sh\n`weldproof explain A-1`\n```\n"
-    shown = text.replace("`weldproof explain A-1`", "[`weldproof explain A-1`](../requirements/A-1.md)", 1)
-    assert link_explanations(text, "docs/deep/b.md", pages) == shown
+    expected_text = text.replace("`weldproof explain A-1`", "[`weldproof explain A-1`](../requirements/A-1.md)", 1)
+    assert link_explanations(text, "docs/deep/b.md", pages) == expected_text
 
 
 def test_every_page_is_in_the_navigation() -> None:
     """But for decisions, which a table lists; the navigation also has three pages that are made with the site."""
-    named = set(re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
+    pages_named = set(re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
-    listed = {page for page in pages if not re.match(r"decisions/(?!README)", page)}
-    beside = {site_path(project_path(one)) for one in named if one.startswith("project/")}
-    assert named - beside == listed | {"requirements/index.md", PAGE, sentences.PAGE}
+    pages_listed = {page for page in pages if not re.match(r"decisions/(?!README)", page)}
+    beside = {site_path(project_path(one)) for one in pages_named if one.startswith("project/")}
+    assert pages_named - beside == pages_listed | {"requirements/index.md", PAGE, sentences.PAGE}

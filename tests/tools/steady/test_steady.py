@@ -47,10 +47,10 @@ while True:
 def steady(folder: Path, *options: str, broken: int = 0) -> tuple[int, list[dict[str, Any]]]:
     """Run the tool over the stand-in, and return its exit code and its runs."""
     words = [sys.executable, "-c", SCRIPT, str(broken)]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "tools.steady", "--folder", str(folder), *options, "--", *words], cwd=ROOT, check=False
     )
-    return done.returncode, [orjson.loads(line) for line in (folder / "runs.ndjson").read_bytes().splitlines()]
+    return result.returncode, [orjson.loads(line) for line in (folder / "runs.ndjson").read_bytes().splitlines()]
 
 
 def test_runs_take_turns_and_each_has_a_seed_of_its_own(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ def test_what_differs_is_told_and_kept(tmp_path: Path) -> None:
     assert runs[0]["different"] == {}
     assert runs[1]["different"] == {"RAIL-WELD-02": "inconclusive: None"}
     assert runs[1]["exit_code"] == 3
-    kept = tmp_path / "002-workers-8-2"
-    assert (kept / "report.json").exists()
-    assert (kept / "output.txt").read_text("utf-8") == "workers 8\n"
+    kept_folder = tmp_path / "002-workers-8-2"
+    assert (kept_folder / "report.json").exists()
+    assert (kept_folder / "output.txt").read_text("utf-8") == "workers 8\n"
 
 
 def test_a_run_without_a_report_differs(tmp_path: Path) -> None:
@@ -88,15 +88,15 @@ def test_an_interrupted_series_ends_its_run(tmp_path: Path, number: signal.Signa
     words = [sys.executable, "-m", "tools.steady", "--runs", "1", "--condition", "busy", "--folder", str(tmp_path)]
     command = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
     series = subprocess.Popen([*words, "--", *command], cwd=ROOT, start_new_session=True)
-    while len(started := family(series.pid)) < 1 + 1 + 4:  # the series, its run, four loops
+    while len(started_pids := family(series.pid)) < 1 + 1 + 4:  # the series, its run, four loops
         assert series.poll() is None
         time.sleep(0.02)
     series.send_signal(number)
     assert series.wait() == 130
     # A loop whose start the signal met is ended by its pipe alone, which closes when the series is gone.
     deadline = time.monotonic() + 60
-    while left := [pid for pid in started if family(pid)]:
-        assert time.monotonic() < deadline, left
+    while remaining_pids := [pid for pid in started_pids if family(pid)]:
+        assert time.monotonic() < deadline, remaining_pids
         time.sleep(0.02)
 
 
@@ -130,15 +130,15 @@ def test_busy_loops_end_with_their_series() -> None:
     assert series.stdout is not None
     try:
         series.stdout.readline()
-        started = family(series.pid)
-        assert len(started) == 4
+        started_pids = family(series.pid)
+        assert len(started_pids) == 4
         series.kill()  # it can clean up nothing
         series.wait()
-        loops = [pid for pid in started[1:] if b"sleep" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        loops = [pid for pid in started_pids[1:] if b"sleep" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
         while any(family(pid) for pid in loops):
             time.sleep(0.02)
     finally:
-        for pid in started[1:]:
+        for pid in started_pids[1:]:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.kill()

@@ -18,6 +18,8 @@ _KEY_BYTES: Final = 32
 _ADDRESSES: Final = ("snd", "rcv", "close", "arcv", "asnd", "aclose", "rekey")
 _WAYS: Final = ("sig", "msig", "lsig")
 _COMMON: Final = {"type", "snd", "fee", "fv", "lv", "gen", "gh", "note", "grp", "lx", "rekey"}
+# The fields that each type of transaction may have besides the common ones. A node refuses a transaction with a field
+# of another type.
 _KINDS: Final = {
     "pay": {"rcv", "amt", "close"},
     "axfer": {"xaid", "aamt", "asnd", "arcv", "aclose"},

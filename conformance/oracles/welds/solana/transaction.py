@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from conformance.oracles.welds.refusal import demand_valid, invalid_transaction
 from conformance.oracles.welds.solana.accounts import text_of
 
+# The smallest packet that IPv6 guarantees (1280 bytes), without the headers of IPv6 and UDP.
 _MOST_BYTES: Final = 1232
 _KEY: Final = 32
 _SIGNATURE: Final = 64
@@ -50,6 +51,7 @@ class SignedTransaction:
         signatures = cursor.read_list(lambda: cursor.take(_SIGNATURE))
         message = _Message.read(cursor.remaining_bytes())
         demand_valid(len(signatures) == message.signing, "it has not as many signatures as signers")
+        # The signers are the first keys of the message, in the order of the signatures.
         for key, signature in zip(message.keys, signatures, strict=False):
             demand_valid(_holds(key, signature, cursor.remaining_bytes()), "a signature does not hold")
         counts = tuple(len(part) for part in loaded_addresses)
@@ -95,8 +97,11 @@ class _Message:
         demand_valid(
             fixed_signing < signing and signing + readonly_unsigned <= len(keys), "its header does not fit its keys"
         )
+        # The recent blockhash. A transaction in a block had a current one, so its age is not judged here.
         cursor.take(_KEY)
         instructions = tuple(cursor.read_list(cursor.instruction))
+        # Place 0 is the fee payer, which cannot be a program. A program must also be a key of the message itself, never
+        # one that an address table adds.
         is_program_known = all(0 < one.program < len(keys) for one in instructions)
         demand_valid(is_program_known, "an instruction calls a program that is not there")
         lookups = cursor.read_list(cursor.lookup) if is_versioned else []
@@ -129,6 +134,8 @@ class _Cursor:
             byte = self.byte()
             length |= (byte & 0x7F) << 7 * place
             if byte < 0x80:
+                # A last byte of zero adds nothing. Validators refuse such an alias, since it gives one transaction two
+                # forms.
                 demand_valid(byte != 0 or place == 0, "a length is not in its shortest form")
                 return length
         raise invalid_transaction("a length has no end")

@@ -16,7 +16,7 @@ class Chain:
 
     def __init__(self, rejected: int) -> None:
         self.left = rejected
-        self.signed: list[int] = []
+        self.sign_authorization: list[int] = []
 
     async def block_time(self) -> int:
         """Return the time of the newest block."""
@@ -24,7 +24,7 @@ class Chain:
 
     async def sign(self, *, valid_before: int) -> int:
         """Return an authorization, which is its end here."""
-        self.signed.append(valid_before)
+        self.sign_authorization.append(valid_before)
         return valid_before
 
     async def use(self, authorization: int, *, sender: object) -> None:
@@ -40,7 +40,7 @@ async def test_another_authorization_is_signed_with_a_longer_window() -> None:
     chain: Any = Chain(1)
     authorization: Any = await _use_in_time(chain, chain, chain)
     assert authorization == (1_020, 20)
-    assert chain.signed == [1_006, 1_020]
+    assert chain.sign_authorization == [1_006, 1_020]
 
 
 async def test_a_contract_that_rejects_all_decides_nothing() -> None:

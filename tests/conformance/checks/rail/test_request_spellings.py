@@ -15,7 +15,7 @@ from conformance.discovery.path_spellings import call_spellings, path_spellings
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail import scripted_rail
 from tests.conformance.checks.rail.scripted_rail import BASE, PROFILE, Rail, run_check
-from tests.conformance.wrong_targets import Serve, dropping_half_closed, standing
+from tests.conformance.wrong_targets import Serve, dropping_half_closed, serve_connections
 
 CHECK, ROW = "no_spelling_of_a_paid_call_is_free", "RAIL-402-01"
 # One operation, since each gets all spellings.
@@ -76,7 +76,7 @@ def serve_read_path(
 
 async def verdict(answer: Callable[[SentRequest], GivenAnswer | None], profile: str = NO_DEFAULTS) -> Verdict:
     """Return the verdict of the row on a rail."""
-    with standing(serve_answers(answer)) as place:
+    with serve_connections(serve_answers(answer)) as place:
         return (await run_check(CHECK, Rail(), profile.replace(BASE, f"http://{place}")))[ROW]
 
 
@@ -172,7 +172,7 @@ async def test_an_answer_without_a_body_is_no_result_where_the_whole_body_is() -
 
 async def test_a_proxy_that_drops_half_closed_connections_hides_nothing() -> None:
     """A proxy such as nginx ends a call whose client closed its writing side, so the suite leaves that side open."""
-    with standing(dropping_half_closed(serve_answers(serve_read_path(LENIENT["drops parameters"])))) as place:
+    with serve_connections(dropping_half_closed(serve_answers(serve_read_path(LENIENT["drops parameters"])))) as place:
         verdicts = await run_check(CHECK, Rail(), NO_DEFAULTS.replace(BASE, f"http://{place}"))
     assert verdicts[ROW] is Verdict.FAIL
 
@@ -184,7 +184,7 @@ async def test_a_rail_that_closes_the_connection_breaks_nothing() -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.close()
 
-    with standing(serve) as place:
+    with serve_connections(serve) as place:
         results = await run_check(CHECK, Rail(), NO_DEFAULTS.replace(BASE, f"http://{place}"))
     assert results[ROW] is Verdict.INCONCLUSIVE
 

@@ -58,19 +58,19 @@ def by_the_reference(kind: str, text: str, now: int) -> str | None:
 
 def change_member(rng: random.Random, members: dict[str, Any]) -> dict[str, Any]:
     """Return members of which one or two were changed, taken out, or added."""
-    found = dict(members)
+    changed_members = dict(members)
     for _ in range(rng.choice((1, 1, 2))):
-        name = rng.choice([*found, *EXTRA]) if found else "x"
+        name = rng.choice([*changed_members, *EXTRA]) if changed_members else "x"
         if rng.random() < 0.2:
-            found.pop(name, None)
+            changed_members.pop(name, None)
         else:
-            found[name] = rng.choice(VALUES)
-    return found
+            changed_members[name] = rng.choice(VALUES)
+    return changed_members
 
 
-def text_of(rng: random.Random, made: dict[str, Any]) -> str:
+def text_of(rng: random.Random, envelope_members: dict[str, Any]) -> str:
     """Return an envelope's text, which is changed itself in one of five."""
-    data = json.dumps(made, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
+    data = json.dumps(envelope_members, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
     text = encode_base64url(data)
     if rng.random() < 0.2:
         at = rng.randrange(len(text))
@@ -85,24 +85,28 @@ def compare(rng: random.Random, rounds: int) -> Counter[str | None]:
         "token": [making.members(making.token())],
         "receipt": [json.loads(json.dumps({**making.members(making.certificate()), "payload": receipts.proven()}))],
     }
-    seen: Counter[str | None] = Counter()
+    outcomes: Counter[str | None] = Counter()
     for _ in range(rounds):
         kind = rng.choice(sorted(usual))
-        made = rng.choice(usual[kind])
+        original = rng.choice(usual[kind])
         part = rng.random()
-        made = {**made, "payload": change_member(rng, made["payload"])} if part < 0.7 else change_member(rng, made)
-        text, now = text_of(rng, made), making.NOW + rng.choice((0, 10**8))
-        found = by_the_suite(kind, text, now)
-        assert by_the_reference(kind, text, now) == found.reason, (kind, text, now)
-        seen[found.reason] += 1
-    return seen
+        original = (
+            {**original, "payload": change_member(rng, original["payload"])}
+            if part < 0.7
+            else change_member(rng, original)
+        )
+        text, now = text_of(rng, original), making.NOW + rng.choice((0, 10**8))
+        judgement = by_the_suite(kind, text, now)
+        assert by_the_reference(kind, text, now) == judgement.reason, (kind, text, now)
+        outcomes[judgement.reason] += 1
+    return outcomes
 
 
 def test_changed_envelopes_are_judged_alike() -> None:
     """Two thousand of them: the same reason, and more than one of them often."""
-    seen = compare(random.Random(8), 2000)
-    assert {"envelope_decode", "envelope_shape", "unsupported_alg", "kid_mismatch", "sig_invalid"} <= set(seen)
-    assert {"no_public_key", "wrong_issuer", "timestamp_parse"} <= set(seen)
+    outcomes = compare(random.Random(8), 2000)
+    assert {"envelope_decode", "envelope_shape", "unsupported_alg", "kid_mismatch", "sig_invalid"} <= set(outcomes)
+    assert {"no_public_key", "wrong_issuer", "timestamp_parse"} <= set(outcomes)
 
 
 def test_a_suite_that_takes_too_much_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,14 +121,14 @@ def test_a_suite_that_takes_too_much_is_noticed(monkeypatch: pytest.MonkeyPatch)
 def test_instants_are_read_alike(text: str) -> None:
     """The same second, or none for both."""
     try:
-        told: int | None = unix_of(text)
+        reference_time: int | None = unix_of(text)
     except ValueError:
-        told = None
+        reference_time = None
     try:
-        found: int | None = envelope.unix_of(text)
+        oracle_time: int | None = envelope.unix_of(text)
     except ValueError:
-        found = None
-    assert told == found
+        oracle_time = None
+    assert reference_time == oracle_time
 
 
 def test_a_trust_set_is_read_alike() -> None:

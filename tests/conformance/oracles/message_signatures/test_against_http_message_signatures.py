@@ -132,10 +132,10 @@ def list_components(names: list[str]) -> list[Component]:
 def theirs_signed(message: Message, names: list[str], key: SigningKey, algorithm: Any) -> Message | None:
     """Return the message with the library's signature; None where it refuses to sign."""
     signer = HTTPMessageSigner(signature_algorithm=algorithm, key_resolver=resolver(key))
-    given = Theirs(message)
+    their_message = Theirs(message)
     try:
         signer.sign(
-            given,
+            their_message,
             key_id="k",
             created=dt.datetime.fromtimestamp(NOW, dt.UTC),
             label="sig",
@@ -144,7 +144,7 @@ def theirs_signed(message: Message, names: list[str], key: SigningKey, algorithm
         )
     except Exception:  # noqa: BLE001 - whatever it refuses with
         return None
-    return replace(message, headers=tuple(given.headers.items()))
+    return replace(message, headers=tuple(their_message.headers.items()))
 
 
 def ours_signed(message: Message, names: list[str], key: SigningKey) -> Message | None:
@@ -163,10 +163,10 @@ def test_both_sign_the_same_messages_and_verify_each_other(
     key, algorithm = case
     ours, theirs = ours_signed(message, names, key), theirs_signed(message, names, key, algorithm)
     assert (ours is None) is (theirs is None)
-    for signed in filter(None, (ours, theirs)):
-        assert our_verdict(signed, key) is True
-        assert their_verdict(signed, key, algorithm) is True
-        broken = replace(signed, body=signed.body + b"x")
+    for signed_message in filter(None, (ours, theirs)):
+        assert our_verdict(signed_message, key) is True
+        assert their_verdict(signed_message, key, algorithm) is True
+        broken = replace(signed_message, body=signed_message.body + b"x")
         assert our_verdict(broken, key) is False
         assert their_verdict(broken, key, algorithm) is False
 
@@ -191,22 +191,22 @@ CHANGES: list[Any] = [
 @given(messages(), COVERS, st.sampled_from(CHANGES))
 def test_both_say_the_same_of_changed_messages(message: Message, names: list[str], change: Any) -> None:
     """A change that is covered breaks both, one that is not breaks neither."""
-    signed = ours_signed(message, names, ED25519)
-    if signed is not None:
-        changed = change(signed)
-        assert our_verdict(changed, ED25519) is their_verdict(changed, ED25519, algorithms.ED25519)
+    signed_message = ours_signed(message, names, ED25519)
+    if signed_message is not None:
+        changed_message = change(signed_message)
+        assert our_verdict(changed_message, ED25519) is their_verdict(changed_message, ED25519, algorithms.ED25519)
 
 
 def test_the_comparison_finds_a_wrong_judge() -> None:
     """The control: a judge of another key, or one that ignores the digest, differs from the library at once."""
     message = Message("GET", "example.org", headers=(("Content-Digest", digest_value(b"")),))
-    signed = ours_signed(message, ["@method"], ED25519)
-    assert signed is not None
-    assert their_verdict(signed, ED25519, algorithms.ED25519) is True
-    assert our_verdict(signed, keys.read_private(bytes(32))) is False
-    loose = judge(replace(signed, headers=signed.headers[1:]), ED25519.public, Policy(), now=NOW)
+    signed_message = ours_signed(message, ["@method"], ED25519)
+    assert signed_message is not None
+    assert their_verdict(signed_message, ED25519, algorithms.ED25519) is True
+    assert our_verdict(signed_message, keys.read_private(bytes(32))) is False
+    loose = judge(replace(signed_message, headers=signed_message.headers[1:]), ED25519.public, Policy(), now=NOW)
     assert (loose.is_valid, [str(code) for code in loose.codes]) == (False, ["missing_component"])
     with pytest.raises(InvalidSignature):
         Verifier(signature_algorithm=algorithms.ED25519, key_resolver=resolver(ED25519)).verify(
-            Theirs(replace(signed, method="PUT")), max_age=None
+            Theirs(replace(signed_message, method="PUT")), max_age=None
         )

@@ -39,10 +39,12 @@ def sign_message(message: Message = PLAIN) -> Message:
 
 def with_base(change: Callable[[str], str], parameters: str = f";created={NOW}") -> Message:
     """Sign a text made from the true base by a careless signer."""
-    covered = headers.read_coverage("s", structured.read_dictionary(f's=("@method" "@path" "@query"){parameters}')["s"])
-    base = signature_base(PLAIN, covered).text
+    coverage = headers.read_coverage(
+        "s", structured.read_dictionary(f's=("@method" "@path" "@query"){parameters}')["s"]
+    )
+    base = signature_base(PLAIN, coverage).text
     assert base is not None
-    return signing.attach(PLAIN, "s", str(covered), KEY.sign("ed25519", change(base).encode()))
+    return signing.attach(PLAIN, "s", str(coverage), KEY.sign("ed25519", change(base).encode()))
 
 
 def test_a_message_that_holds_has_no_notes() -> None:
@@ -68,8 +70,8 @@ def test_what_changed_on_the_way_is_found(change: dict[str, object], clue: str) 
     message = sign_message()
     extra = change.pop("headers", ())
     assert isinstance(extra, tuple)
-    changed = replace(message, headers=(*message.headers, *extra), **change)  # type: ignore[arg-type]
-    assert clue in notes(changed)
+    changed_message = replace(message, headers=(*message.headers, *extra), **change)  # type: ignore[arg-type]
+    assert clue in notes(changed_message)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +100,10 @@ def test_what_a_careless_signer_signed_is_found(change: Callable[[str], str], cl
 
 def test_the_key_that_keyid_spells_out_is_named() -> None:
     """It signed, and it is not the expected one."""
-    other = keys.read_private(bytes(32))
-    raw = other.public.material
+    other_key = keys.read_private(bytes(32))
+    raw = other_key.public.material
     assert isinstance(raw, bytes)
-    message = signing.sign(PLAIN, other, COVER, {"keyid": keys.did_key(raw)}).message
+    message = signing.sign(PLAIN, other_key, COVER, {"keyid": keys.did_key(raw)}).message
     assert "the key that keyid spells out did sign" in notes(message)
 
 
@@ -115,12 +117,12 @@ def test_an_rsa_key_used_with_its_other_algorithm_is_found() -> None:
 def test_a_signature_of_the_wrong_size_is_named() -> None:
     """DER for ECDSA, say."""
     key = SigningKey(("ecdsa-p256-sha256",), ec.derive_private_key(7, ec.SECP256R1()))
-    made = signing.sign(PLAIN, key, COVER, {})
-    half = len(made.signature) // 2
+    signed_message = signing.sign(PLAIN, key, COVER, {})
+    half = len(signed_message.signature) // 2
     der = encode_dss_signature(
-        *(int.from_bytes(part, "big") for part in (made.signature[:half], made.signature[half:]))
+        *(int.from_bytes(part, "big") for part in (signed_message.signature[:half], signed_message.signature[half:]))
     )
-    message = signing.attach(PLAIN, "s", str(made.coverage), der)
+    message = signing.attach(PLAIN, "s", str(signed_message.coverage), der)
     assert "has 64 bytes" in notes(message, key)
 
 
@@ -137,9 +139,9 @@ def test_a_missing_digest_is_spelt_out() -> None:
 
 def test_a_parameter_covered_by_name_is_named_as_no_component() -> None:
     """P-AG-07: accepted, and said to be no standard."""
-    covered = '("@method" "created");created=5'
-    base = f'"@method": GET\n"created": 5\n"@signature-params": {covered}'
-    message = signing.attach(PLAIN, "s", covered, KEY.sign("ed25519", base.encode()))
+    covered_text = '("@method" "created");created=5'
+    base = f'"@method": GET\n"created": 5\n"@signature-params": {covered_text}'
+    message = signing.attach(PLAIN, "s", covered_text, KEY.sign("ed25519", base.encode()))
     assert judge(message, KEY.public, Policy(), now=NOW).is_valid is True
     assert "no component of RFC 9421" in notes(message)
     strict = judge(message, KEY.public, Policy(parameters_as_components=False), now=NOW)
@@ -150,7 +152,7 @@ def test_every_vector_that_is_refused_has_a_note_and_no_other_has() -> None:
     """Whatever is wrong, the note names something to do; a standard message that holds needs nothing."""
     for vector in message_signatures():
         judgement = judge_vector(vector.message, vector.key, vector.policy)
-        found = fix_notes(message_of(vector.message), key_of(vector.key), judgement)
+        notes = fix_notes(message_of(vector.message), key_of(vector.key), judgement)
         compatible = "P-AG-07" in vector.pins and "a-field" not in vector.id
-        assert bool(found) is (not vector.expected.valid or compatible), vector.id
-        assert all(len(note) > 20 for note in found), vector.id
+        assert bool(notes) is (not vector.expected.valid or compatible), vector.id
+        assert all(len(note) > 20 for note in notes), vector.id

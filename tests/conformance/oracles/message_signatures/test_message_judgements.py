@@ -18,7 +18,7 @@ from conformance.oracles.message_signatures.message import Message
 
 NOW = 1_700_000_000
 KEY = SigningKey(("ed25519",), Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
-OTHER = SigningKey(("ed25519",), Ed25519PrivateKey.from_private_bytes(bytes(32)))
+OTHER_KEY = SigningKey(("ed25519",), Ed25519PrivateKey.from_private_bytes(bytes(32)))
 PLAIN = Message(
     method="POST", authority="example.org", target="/a?b", headers=(("Content-Type", "text/plain"),), body=b"hello"
 )
@@ -36,9 +36,9 @@ def verdict(message: Message, key: VerifyingKey | None = KEY.public, now: int = 
 
 def test_a_signed_message_holds_with_every_step_told() -> None:
     """Signature, digest and times pass; what is not there is skipped."""
-    found = verdict(sign_message(expires=NOW + 60))
-    assert (found.is_valid, found.faults, found.algorithm) == (True, (), "ed25519")
-    assert found.outcomes == {"signature": "pass", "content_digest": "pass", "created": "pass", "expires": "pass"}
+    judgement = verdict(sign_message(expires=NOW + 60))
+    assert (judgement.is_valid, judgement.faults, judgement.algorithm) == (True, (), "ed25519")
+    assert judgement.outcomes == {"signature": "pass", "content_digest": "pass", "created": "pass", "expires": "pass"}
     bare = verdict(sign_message(replace(PLAIN, body=b""), "@method"))
     assert bare.is_valid is True
     assert bare.outcomes["content_digest"] == bare.outcomes["expires"] == "skipped"
@@ -46,9 +46,9 @@ def test_a_signed_message_holds_with_every_step_told() -> None:
 
 def test_without_a_key_nothing_is_verified_and_everything_else_is_told() -> None:
     """There is no verdict, whatever the result."""
-    found = verdict(sign_message(), None)
-    assert (found.is_valid, found.faults, found.outcomes["signature"]) == (None, (), "skipped")
-    assert found.base is not None
+    judgement = verdict(sign_message(), None)
+    assert (judgement.is_valid, judgement.faults, judgement.outcomes["signature"]) == (None, (), "skipped")
+    assert judgement.base is not None
     late = verdict(sign_message(expires=NOW - 100), None)
     assert (late.is_valid, late.codes) == (None, (Code.EXPIRED,))
     assert verdict(PLAIN, None).is_valid is None
@@ -58,8 +58,8 @@ def test_faults_of_the_headers_stop_the_work_and_later_ones_are_collected() -> N
     """Specification 6.3: parsing first and alone; then coverage, parameters, key, digest, equation in their order."""
     message = sign_message(PLAIN, "@method", "content-digest", created=NOW + 100, tag="a", expires=NOW - 100)
     worst = replace(message, body=b"other", method="PUT")
-    found = verdict(worst, required_components=(Component("@path"),), tag="b", algorithms=("hmac-sha256",))
-    assert found.codes == (
+    judgement = verdict(worst, required_components=(Component("@path"),), tag="b", algorithms=("hmac-sha256",))
+    assert judgement.codes == (
         Code.REQUIRED_COMPONENT_MISSING,
         Code.ALG_NOT_ALLOWED,
         Code.TAG_MISMATCH,
@@ -68,7 +68,7 @@ def test_faults_of_the_headers_stop_the_work_and_later_ones_are_collected() -> N
         Code.CONTENT_DIGEST_MISMATCH,
         Code.SIGNATURE_MISMATCH,
     )
-    steps = [code.step for code in found.codes]
+    steps = [code.step for code in judgement.codes]
     assert steps == sorted(steps, key=list(Step).index)
     broken = replace(worst, headers=tuple(pair for pair in worst.headers if pair[0] != "Signature"))
     assert verdict(broken, tag="b").codes == (Code.MISSING_SIGNATURE,)
@@ -84,23 +84,23 @@ def test_every_code_has_a_step() -> None:
 def test_another_key_or_another_message_does_not_verify() -> None:
     """The equation holds for the key that signed and for what was signed."""
     message = sign_message()
-    assert verdict(message, OTHER.public).codes == (Code.SIGNATURE_MISMATCH,)
-    for changed in (
+    assert verdict(message, OTHER_KEY.public).codes == (Code.SIGNATURE_MISMATCH,)
+    for changed_message in (
         replace(message, method="PUT"),
         replace(message, target="/a?c"),
         replace(message, authority="b.org"),
     ):
-        assert verdict(changed).codes == (Code.SIGNATURE_MISMATCH,)
+        assert verdict(changed_message).codes == (Code.SIGNATURE_MISMATCH,)
     assert verdict(replace(message, headers=(*message.headers, ("Via", "x")))).is_valid is True
 
 
 @pytest.mark.parametrize(
-    ("created", "now", "code"),
+    ("created_time", "now", "code"),
     [(NOW + 60, NOW, None), (NOW + 61, NOW, Code.CREATED_IN_FUTURE), (NOW - 10**9, NOW, None)],
 )
-def test_created_may_be_a_minute_ahead(created: int, now: int, code: Code | None) -> None:
+def test_created_may_be_a_minute_ahead(created_time: int, now: int, code: Code | None) -> None:
     """P-AG-05."""
-    assert verdict(sign_message(created=created), now=now).codes == (() if code is None else (code,))
+    assert verdict(sign_message(created=created_time), now=now).codes == (() if code is None else (code,))
 
 
 @pytest.mark.parametrize(("late", "code"), [(60, None), (61, Code.EXPIRED)])
@@ -143,9 +143,11 @@ def test_a_signature_over_nothing_is_refused_unless_allowed() -> None:
 def test_an_unsound_key_is_refused_before_the_equation() -> None:
     """Under the identity one signature fits every message."""
     identity = (1).to_bytes(32, "little")
-    forged = signing.attach(signing.with_digest(PLAIN), "s", '("@method" "content-digest")', identity + bytes(32))
-    found = verdict(forged, VerifyingKey(("ed25519",), identity))
-    assert (found.codes, found.outcomes["signature"]) == ((Code.KEY_REJECTED,), "skipped")
+    forged_message = signing.attach(
+        signing.with_digest(PLAIN), "s", '("@method" "content-digest")', identity + bytes(32)
+    )
+    judgement = verdict(forged_message, VerifyingKey(("ed25519",), identity))
+    assert (judgement.codes, judgement.outcomes["signature"]) == ((Code.KEY_REJECTED,), "skipped")
 
 
 @pytest.mark.parametrize(
@@ -179,30 +181,35 @@ def test_content_needs_a_covered_digest_unless_the_caller_says_otherwise() -> No
     bare = signing.sign(PLAIN, KEY, [Component("@method")], {}).message
     assert verdict(bare).codes == (Code.CONTENT_DIGEST_MISSING,)
     assert verdict(bare, require_digest=False).is_valid is True
-    uncovered = sign_message(PLAIN, "@method")
-    assert verdict(uncovered).codes == (Code.CONTENT_DIGEST_NOT_COVERED,)
-    assert verdict(uncovered, require_digest=False).is_valid is True
-    wrong = replace(uncovered, body=b"other")
+    uncovered_message = sign_message(PLAIN, "@method")
+    assert verdict(uncovered_message).codes == (Code.CONTENT_DIGEST_NOT_COVERED,)
+    assert verdict(uncovered_message, require_digest=False).is_valid is True
+    wrong = replace(uncovered_message, body=b"other")
     assert verdict(wrong, require_digest=False).codes == (Code.CONTENT_DIGEST_MISMATCH,)
     assert verdict(wrong).codes == (Code.CONTENT_DIGEST_MISMATCH, Code.CONTENT_DIGEST_NOT_COVERED)
 
 
 def test_the_digest_report_computes_even_where_there_is_none() -> None:
     """sha-256 of the content, in base64."""
-    found = verdict(signing.sign(PLAIN, KEY, [Component("@method")], {}).message).digest
-    assert found is not None
-    assert (found.is_present, found.is_covered, found.field_digest, found.match) == (False, False, None, None)
-    assert found.content_digest == "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="
+    digest_report = verdict(signing.sign(PLAIN, KEY, [Component("@method")], {}).message).digest
+    assert digest_report is not None
+    assert (digest_report.is_present, digest_report.is_covered, digest_report.field_digest, digest_report.match) == (
+        False,
+        False,
+        None,
+        None,
+    )
+    assert digest_report.content_digest == "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="
 
 
 def test_one_of_several_signatures_is_chosen_by_its_label() -> None:
     """Without a label several are a fault; a label that is not there is one too."""
     once = signing.with_digest(PLAIN)
     components = signing.default_components(once)
-    two = signing.sign(signing.sign(once, KEY, components, {}, label="a").message, OTHER, components, {}, label="b")
+    two = signing.sign(signing.sign(once, KEY, components, {}, label="a").message, OTHER_KEY, components, {}, label="b")
     assert verdict(two.message).codes == (Code.MULTIPLE_LABELS,)
     assert verdict(two.message, label="a").is_valid is True
-    assert verdict(two.message, OTHER.public, label="b").is_valid is True
+    assert verdict(two.message, OTHER_KEY.public, label="b").is_valid is True
     assert verdict(two.message, label="b").codes == (Code.SIGNATURE_MISMATCH,)
     assert verdict(two.message, label="c").codes == (Code.LABEL_MISMATCH,)
 

@@ -123,16 +123,16 @@ def test_what_is_no_key_is_refused_in_a_sentence(text: bytes) -> None:
 
 def test_keys_that_rfc_9421_does_not_use_are_refused() -> None:
     """DSA and other curves have no algorithm; an encrypted PEM says so."""
-    others: list[Any] = [dsa.generate_private_key(2048), ec.derive_private_key(5, ec.SECP521R1())]
-    for key in others:
+    unused_keys: list[Any] = [dsa.generate_private_key(2048), ec.derive_private_key(5, ec.SECP521R1())]
+    for key in unused_keys:
         for read, text in ((keys.read_public, public_pem(key)), (keys.read_private, private_pem(key))):
             with pytest.raises(KeyFault, match="Ed25519, RSA, P-256 and P-384"):
                 read(text)
-    locked = ED25519.private_bytes(
+    locked_key = ED25519.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"x")
     )
     with pytest.raises(KeyFault, match=r"encrypted|password"):
-        keys.read_private(locked)
+        keys.read_private(locked_key)
 
 
 def test_a_secret_is_base64_and_not_empty() -> None:
@@ -177,18 +177,24 @@ def test_ecdsa_signatures_are_r_and_s_of_fixed_size_and_the_same_each_time() -> 
     """RFC 9421 3.3.4 and 3.3.5; RFC 6979 makes them repeatable."""
     for name, size in (("P-256", 64), ("P-384", 96)):
         signing = keys.read_private(private_pem(CURVES[name]))
-        one, two = (signing.sign(signing.algorithms[0], BASE) for _ in range(2))
-        assert (len(one), one) == (size, two)
-        for wrong in (one[:-1], one + b"\x00", bytes(size), b"", one[size // 2 :] + one[: size // 2]):
+        first_signature, two = (signing.sign(signing.algorithms[0], BASE) for _ in range(2))
+        assert (len(first_signature), first_signature) == (size, two)
+        for wrong in (
+            first_signature[:-1],
+            first_signature + b"\x00",
+            bytes(size),
+            b"",
+            first_signature[size // 2 :] + first_signature[: size // 2],
+        ):
             assert not signing.public.verify(signing.algorithms[0], wrong, BASE)
 
 
 def test_a_fresh_key_is_fresh() -> None:
     """Two calls, two keys, each sound."""
-    one, two = keys.generate(), keys.generate()
-    assert one.public.material != two.public.material
-    assert one.public.rejection is None
-    assert isinstance(one, SigningKey)
+    first_key, two = keys.generate(), keys.generate()
+    assert first_key.public.material != two.public.material
+    assert first_key.public.rejection is None
+    assert isinstance(first_key, SigningKey)
 
 
 def test_a_jwk_shared_secret_is_the_key_of_both_sides() -> None:

@@ -19,8 +19,8 @@ REQUEST = b"POST /a?b=c HTTP/1.1\r\nHost: Example.org:8443\r\nX-A:  1 \r\nX-A: 2
 def test_a_request_is_read_with_nothing_normalised() -> None:
     """Method, target, host, lines in order, folds kept, content as it is; a missing chunked coding has no trailers."""
     headers = (("Host", "Example.org:8443"), ("X-A", "1"), ("X-A", "2"), ("X-F", "one\r\n  two"))
-    expected = Message("POST", "Example.org:8443", "https", "/a?b=c", headers, (), b"body\n")
-    assert expected == wire.read(REQUEST).message
+    expected_message = Message("POST", "Example.org:8443", "https", "/a?b=c", headers, (), b"body\n")
+    assert expected_message == wire.read(REQUEST).message
     assert wire.read(REQUEST, scheme="http", authority="proxy.example").message.authority == "proxy.example"
 
 
@@ -34,8 +34,8 @@ def test_a_response_is_read_with_its_request() -> None:
     """The status line, with or without a phrase."""
     request = wire.read(REQUEST).message
     for line in (b"HTTP/1.1 503 Service Unavailable", b"HTTP/1.1 503", b"HTTP/2 503 "):
-        found = wire.read(line + b"\nA: b\n\nx", request=request).message
-        assert (found.status, found.headers, found.body, found.request) == (503, (("A", "b"),), b"x", request)
+        message = wire.read(line + b"\nA: b\n\nx", request=request).message
+        assert (message.status, message.headers, message.body, message.request) == (503, (("A", "b"),), b"x", request)
 
 
 @pytest.mark.parametrize(
@@ -49,18 +49,18 @@ def test_a_response_is_read_with_its_request() -> None:
 )
 def test_other_forms_of_the_target(line: bytes, authority: str, scheme: str, target: str) -> None:
     """The absolute form names authority and scheme itself (RFC 9112 3.2)."""
-    found = wire.read(line + b"\nHost: other.example\n\n").message
-    assert (authority, scheme, target) == (found.authority, found.scheme, found.target)
-    assert line.split()[1].decode() == found.request_target
+    message = wire.read(line + b"\nHost: other.example\n\n").message
+    assert (authority, scheme, target) == (message.authority, message.scheme, message.target)
+    assert line.split()[1].decode() == message.request_target
 
 
 def test_content_length_cuts_what_an_editor_added_and_says_so() -> None:
     """A line end after the content is no content; less than promised or another message is a fault."""
     head = b"GET / HTTP/1.1\nHost: h\nContent-Length: 4\n\n"
     exact = wire.read(head + b"body")
-    added = wire.read(head + b"body\r\n")
-    assert (exact.message, exact.remarks) == (added.message, ())
-    assert added.remarks == ("left out 2 bytes of line ends after the content",)
+    reading = wire.read(head + b"body\r\n")
+    assert (exact.message, exact.remarks) == (reading.message, ())
+    assert reading.remarks == ("left out 2 bytes of line ends after the content",)
     for content in (b"bod", b"body more"):
         with pytest.raises(NotHttp, match="Content-Length says 4"):
             wire.read(head + content)
@@ -72,10 +72,10 @@ def test_chunked_content_is_put_together_and_its_trailers_read() -> None:
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Expires\r\n\r\n"
         b"4\r\nHTTP\r\n7;x=y\r\nMessage\r\na\r\nSignatures\r\n0\r\nExpires: Wed, 9 Nov 2022 07:28:00 GMT\r\n\r\n"
     )
-    found = wire.read(raw).message
-    assert found.body == b"HTTPMessageSignatures"
-    assert found.trailers == (("Expires", "Wed, 9 Nov 2022 07:28:00 GMT"),)
-    assert found == wire.read(raw.replace(b"\r\n", b"\n")).message
+    message = wire.read(raw).message
+    assert message.body == b"HTTPMessageSignatures"
+    assert message.trailers == (("Expires", "Wed, 9 Nov 2022 07:28:00 GMT"),)
+    assert message == wire.read(raw.replace(b"\r\n", b"\n")).message
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,19 @@ def test_what_is_written_reads_back(headers: Any, trailers: Any, body: bytes, st
     """Any request or response, with trailers or without, survives the wire, and the members of an agent's request."""
     where: Any = {"method": "GET", "authority": "h.example", "target": "/p"} if status is None else {}
     message = Message(**where, headers=(("Host", "h.example"), *headers), trailers=trailers, body=body, status=status)
-    found = wire.read(wire.write(message)).message
-    kept = tuple(pair for pair in found.headers if pair[0] != "Transfer-Encoding")
-    assert (message.headers, message.trailers, message.body) == (kept, found.trailers, found.body)
-    told = verify_request.message_of(verify_request.members_of(message))
-    assert message.field_lines("host") == told.field_lines("host")
-    assert {name.lower() for name, _ in headers} <= {name.lower() for name, _ in told.headers}
+    message_read = wire.read(wire.write(message)).message
+    kept_headers = tuple(pair for pair in message_read.headers if pair[0] != "Transfer-Encoding")
+    assert (message.headers, message.trailers, message.body) == (kept_headers, message_read.trailers, message_read.body)
+    message_told = verify_request.message_of(verify_request.members_of(message))
+    assert message.field_lines("host") == message_told.field_lines("host")
+    assert {name.lower() for name, _ in headers} <= {name.lower() for name, _ in message_told.headers}
     for name, _ in headers:
-        assert message.field_lines(name.lower()) == told.field_lines(name.lower())
-    assert (message.body, message.status, message.target) == (told.body, told.status, told.target)
+        assert message.field_lines(name.lower()) == message_told.field_lines(name.lower())
+    assert (message.body, message.status, message.target) == (
+        message_told.body,
+        message_told.status,
+        message_told.target,
+    )
 
 
 def test_a_host_is_written_where_a_request_has_none() -> None:

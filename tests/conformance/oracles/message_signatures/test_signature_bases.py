@@ -37,14 +37,14 @@ def value(identifier: str, message: Message) -> str:
 
 
 def refusal(identifier: str, message: Message) -> Code:
-    with pytest.raises(Refusal) as found:
+    with pytest.raises(Refusal) as error:
         value(identifier, message)
-    assert found.value.fault.component == identifier
-    return found.value.fault.code
+    assert error.value.fault.component == identifier
+    return error.value.fault.code
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "expected_value"),
     [
         ("@method", "POST"),
         ("@target-uri", "https://www.example.com/path?param=value&foo=bar&baz=bat%2Dman"),
@@ -56,13 +56,13 @@ def refusal(identifier: str, message: Message) -> Code:
         ('"@query-param";name="baz"', "bat-man"),
     ],
 )
-def test_derived_components_of_the_rfc(name: str, expected: str) -> None:
+def test_derived_components_of_the_rfc(name: str, expected_value: str) -> None:
     """RFC 9421 2.2.1 to 2.2.8."""
-    assert expected == value(name, REQUEST)
+    assert expected_value == value(name, REQUEST)
 
 
 @pytest.mark.parametrize(
-    ("identifier", "expected"),
+    ("identifier", "expected_value"),
     [
         ("host", "www.example.com"),
         ("x-ows-header", "Leading and trailing whitespace."),
@@ -77,13 +77,13 @@ def test_derived_components_of_the_rfc(name: str, expected: str) -> None:
         ('"example-header";bs', ":dmFsdWUsIHdpdGgsIGxvdHM=:, :b2YsIGNvbW1hcw==:"),
     ],
 )
-def test_field_components_of_the_rfc(identifier: str, expected: str) -> None:
+def test_field_components_of_the_rfc(identifier: str, expected_value: str) -> None:
     """RFC 9421 2.1 to 2.1.3."""
-    assert expected == value(identifier, FIELDS)
+    assert expected_value == value(identifier, FIELDS)
 
 
 @pytest.mark.parametrize(
-    ("target", "name", "expected"),
+    ("target", "name", "expected_value"),
     [
         ("/parameters?var=this%20is%20a%20big%0Amultiline%20value", "var", "this%20is%20a%20big%0Amultiline%20value"),
         ("/parameters?bar=with+plus+whitespace", "bar", "with%20plus%20whitespace"),
@@ -96,13 +96,13 @@ def test_field_components_of_the_rfc(identifier: str, expected: str) -> None:
         ("/path?;a=1;b", "%3Ba", "1%3Bb"),
     ],
 )
-def test_query_parameters_are_decoded_and_encoded_again(target: str, name: str, expected: str) -> None:
+def test_query_parameters_are_decoded_and_encoded_again(target: str, name: str, expected_value: str) -> None:
     """RFC 9421 2.2.8: the form's percent-encode set, a space as %20."""
-    assert expected == value(f'"@query-param";name="{name}"', replace(REQUEST, target=target))
+    assert expected_value == value(f'"@query-param";name="{name}"', replace(REQUEST, target=target))
 
 
 @pytest.mark.parametrize(
-    ("authority", "scheme", "expected"),
+    ("authority", "scheme", "expected_authority"),
     [
         ("EXAMPLE.com:443", "https", "example.com"),
         ("example.com:443", "http", "example.com:443"),
@@ -113,13 +113,13 @@ def test_query_parameters_are_decoded_and_encoded_again(target: str, name: str, 
         ("[2001:DB8::1]:443", "https", "[2001:db8::1]"),
     ],
 )
-def test_authorities_are_normalised(authority: str, scheme: str, expected: str) -> None:
+def test_authorities_are_normalised(authority: str, scheme: str, expected_authority: str) -> None:
     """RFC 9110 4.2.3: lower case, no default port."""
-    assert expected == value("@authority", replace(REQUEST, authority=authority, scheme=scheme))
+    assert expected_authority == value("@authority", replace(REQUEST, authority=authority, scheme=scheme))
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("line", "expected_parts"),
     [
         (
             "GET https://www.example.com/p?a=b",
@@ -134,12 +134,14 @@ def test_authorities_are_normalised(authority: str, scheme: str, expected: str) 
         ("GET /a%2Fb/./c", ("/a%2Fb/./c", "/a%2Fb/./c", "?", "https://www.example.com/a%2Fb/./c")),
     ],
 )
-def test_forms_of_the_request_target(line: str, expected: tuple[str, str, str, str]) -> None:
+def test_forms_of_the_request_target(line: str, expected_parts: tuple[str, str, str, str]) -> None:
     """RFC 9421 2.2.5: the target as sent; path and query are taken out of it, undecoded."""
     message = wire.read(f"{line} HTTP/1.1\nHost: www.example.com\n\n".encode()).message
     again = wire.read(wire.write(message), scheme=message.scheme).message
-    for one in (message, again):
-        assert expected == tuple(value(name, one) for name in ("@request-target", "@path", "@query", "@target-uri"))
+    for message_form in (message, again):
+        assert expected_parts == tuple(
+            value(name, message_form) for name in ("@request-target", "@path", "@query", "@target-uri")
+        )
 
 
 def test_an_empty_target_is_a_slash() -> None:
@@ -154,8 +156,8 @@ def test_a_response_speaks_of_its_request_by_req_only() -> None:
     assert value("@status", RESPONSE) == "503"
     assert value('"@method";req', RESPONSE) == "POST"
     assert value('"@query-param";name="foo";req', RESPONSE) == "bar"
-    asking = replace(RESPONSE, request=replace(REQUEST, headers=(("Signature", "a=:AQ==:"),)))
-    assert value('"signature";req;key="a"', asking) == ":AQ==:"
+    asking_response = replace(RESPONSE, request=replace(REQUEST, headers=(("Signature", "a=:AQ==:"),)))
+    assert value('"signature";req;key="a"', asking_response) == ":AQ==:"
     assert refusal('"@method"', RESPONSE) is Code.UNSUPPORTED_COMPONENT
     assert refusal('"@query-param";name="foo"', RESPONSE) is Code.UNSUPPORTED_COMPONENT
     assert refusal('"@method";req', REQUEST) is Code.UNSUPPORTED_COMPONENT
@@ -217,45 +219,48 @@ def test_a_repeated_query_parameter_is_not_covered() -> None:
 
 
 def base(message: Message, components: str, *, compatible: bool = False, **parameters: int | str) -> Base:
-    covered = Coverage(tuple(Component(name) for name in components.split()), tuple(parameters.items()))
-    return signature_base(message, covered, parameters_as_components=compatible)
+    coverage = Coverage(tuple(Component(name) for name in components.split()), tuple(parameters.items()))
+    return signature_base(message, coverage, parameters_as_components=compatible)
 
 
 def test_a_base_is_the_components_in_order_and_the_parameters_last() -> None:
     """RFC 9421 2.5, without a line feed at the end; an empty value leaves a space before the end of its line."""
-    found = base(FIELDS, "cache-control x-empty-header @method", created=1, keyid='a"b')
+    signature_base = base(FIELDS, "cache-control x-empty-header @method", created=1, keyid='a"b')
     lines = [
         '"cache-control": max-age=60, must-revalidate',
         '"x-empty-header": ',
         '"@method": GET',
         r'"@signature-params": ("cache-control" "x-empty-header" "@method");created=1;keyid="a\"b"',
     ]
-    assert "\n".join(lines) == found.text
+    assert "\n".join(lines) == signature_base.text
 
 
 def test_a_base_with_a_fault_is_none_and_names_each() -> None:
     """All components are looked at; what could be made is kept for people."""
-    found = base(FIELDS, "@method x-none @method @nothing")
-    assert found.text is None
-    expected = [Code.DUPLICATE_COMPONENT, Code.MISSING_COMPONENT, Code.UNSUPPORTED_COMPONENT]
-    assert expected == [fault.code for fault in found.faults]
-    assert [line.identifier for line in found.lines] == ['"@method"', '"@signature-params"']
+    signature_base = base(FIELDS, "@method x-none @method @nothing")
+    assert signature_base.text is None
+    expected_codes = [Code.DUPLICATE_COMPONENT, Code.MISSING_COMPONENT, Code.UNSUPPORTED_COMPONENT]
+    assert expected_codes == [fault.code for fault in signature_base.faults]
+    assert [line.identifier for line in signature_base.lines] == ['"@method"', '"@signature-params"']
 
 
 def test_parameters_covered_by_name_are_taken_only_where_they_are_wanted() -> None:
     """P-AG-07: the parameter stands for the component, unless a field has the name; RFC 9421 alone refuses it."""
     assert base(FIELDS, "created", created=5).faults[0].code is Code.MISSING_COMPONENT
-    found = base(FIELDS, "created expires", compatible=True, created=5, expires=6)
-    assert (found.text or "").startswith('"created": 5\n"expires": 6\n')
-    assert found.substituted_names == ("created", "expires")
+    signature_base = base(FIELDS, "created expires", compatible=True, created=5, expires=6)
+    assert (signature_base.text or "").startswith('"created": 5\n"expires": 6\n')
+    assert signature_base.substituted_names == ("created", "expires")
     assert base(FIELDS, "created", compatible=True, expires=6).faults[0].code is Code.MISSING_COMPONENT
     field = replace(FIELDS, headers=(("Created", "yesterday"),))
-    found = base(field, "created", compatible=True, created=5)
-    assert ((found.text or "").partition("\n")[0], found.substituted_names) == ('"created": yesterday', ())
+    signature_base = base(field, "created", compatible=True, created=5)
+    assert ((signature_base.text or "").partition("\n")[0], signature_base.substituted_names) == (
+        '"created": yesterday',
+        (),
+    )
 
 
 def test_identity_ignores_the_order_of_parameters() -> None:
     """RFC 9421 2: the same parameters in another order are the same component."""
-    one, two = (read_component(f'"a";{text}') for text in ('key="x";sf', 'sf;key="x"'))
-    assert one.identity == two.identity
-    assert str(one) != str(two)
+    first_component, two = (read_component(f'"a";{text}') for text in ('key="x";sf', 'sf;key="x"'))
+    assert first_component.identity == two.identity
+    assert str(first_component) != str(two)

@@ -21,17 +21,17 @@ LETTERS = st.text("abc01 \t,;=()\"\\:?@%*._-+/AZ'é", max_size=24)
 def test_a_dictionary_is_read_with_its_order_its_types_and_its_parameters() -> None:
     """Every type of RFC 8941 is there, and written again strictly."""
     text = ' a=1,  b=2.50;x;y="q\\"";z=:AQI=:,\tc=(a "s"  ?0;p=-1.0);w=*t:/x , d, e=?1;f=?0'
-    expected = {
+    expected_members = {
         "a": Item(1),
         "b": Item(Decimal("2.50"), (("x", True), ("y", 'q"'), ("z", b"\x01\x02"))),
         "c": InnerList((Item(Token("a")), Item("s"), Item(False, (("p", Decimal("-1.0")),))), (("w", Token("*t:/x")),)),
         "d": Item(True),
         "e": Item(True, (("f", False),)),
     }
-    found = structured.read_dictionary(text)
-    assert expected == found
+    members = structured.read_dictionary(text)
+    assert expected_members == members
     strict = 'a=1, b=2.5;x;y="q\\"";z=:AQI=:, c=(a "s" ?0;p=-1.0);w=*t:/x, d, e;f=?0'
-    assert strict == structured.write_dictionary(found)
+    assert strict == structured.write_dictionary(members)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_what_has_no_text_cannot_be_written() -> None:
 
 
 def _plain_sfv(text: str) -> Any:
-    found = Dictionary()
-    found.parse(text.encode("latin-1", "replace"))
-    return str(found) if len(found) else ""
+    members = Dictionary()
+    members.parse(text.encode("latin-1", "replace"))
+    return str(members) if len(members) else ""
 
 
 @settings(max_examples=300, deadline=None)
@@ -134,8 +134,8 @@ def test_http_sfv_reads_the_same_but_for_what_is_named_here(text: str) -> None:
         theirs = _plain_sfv(text)
     except (ValueError, UnicodeError):
         theirs = None
-    known = any(mark in text for mark in ("@", "%", ".", ":")) or not text.isascii() or not text.strip(" ")
-    assert known or ours == theirs
+    is_known = any(mark in text for mark in ("@", "%", ".", ":")) or not text.isascii() or not text.strip(" ")
+    assert is_known or ours == theirs
 
 
 @settings(max_examples=300, deadline=None)
@@ -150,12 +150,12 @@ def test_http_sf_reads_the_same_but_for_what_is_new_in_rfc_9651(text: str) -> No
     except Malformed:
         ours = None
     try:
-        parsed = http_sf.parse(text.encode("utf-8"), tltype="dictionary")
-        theirs = http_sf.ser(parsed) if parsed else ""
+        parsed_field = http_sf.parse(text.encode("utf-8"), tltype="dictionary")
+        theirs = http_sf.ser(parsed_field) if parsed_field else ""
     except (ValueError, KeyError):
         theirs = None
-    known = any(mark in text for mark in ("@", "%", ":"))
-    assert known or ours == theirs
+    is_known = any(mark in text for mark in ("@", "%", ":"))
+    assert is_known or ours == theirs
 
 
 def test_both_comparisons_can_fail() -> None:
@@ -187,11 +187,11 @@ MEMBERS = ITEMS | st.builds(InnerList, st.lists(ITEMS, max_size=3).map(tuple), P
 def test_what_is_written_reads_back(members: dict[str, structured.Member]) -> None:
     """Any dictionary survives being written and read; types stay apart."""
     text = structured.write_dictionary(members)
-    found = structured.read_dictionary(text, unique=True, canonical=members)
-    assert members == found
-    assert text == structured.write_dictionary(found)
+    members_read = structured.read_dictionary(text, unique=True, canonical=members)
+    assert members == members_read
+    assert text == structured.write_dictionary(members_read)
     assert [type(one.value) for one in members.values() if isinstance(one, Item)] == [
-        type(one.value) for one in found.values() if isinstance(one, Item)
+        type(item.value) for item in members_read.values() if isinstance(item, Item)
     ]
 
 

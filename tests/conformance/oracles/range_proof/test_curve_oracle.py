@@ -22,16 +22,16 @@ def test_multiples_are_those_of_libsodium() -> None:
     """Of the base point and of others, and their sums."""
     rng = random.Random(1)
     for _ in range(20):
-        one, other = rng.randrange(1, curve.L), rng.randrange(1, curve.L)
-        theirs = bindings.crypto_scalarmult_ed25519_base_noclamp(one.to_bytes(32, "little"))
-        ours = curve.multiply(one, curve.BASE)
+        first_scalar, second_scalar = rng.randrange(1, curve.L), rng.randrange(1, curve.L)
+        theirs = bindings.crypto_scalarmult_ed25519_base_noclamp(first_scalar.to_bytes(32, "little"))
+        ours = curve.multiply(first_scalar, curve.BASE)
         assert curve.encode(ours) == theirs
-        further = bindings.crypto_scalarmult_ed25519_noclamp(other.to_bytes(32, "little"), theirs)
-        assert curve.encode(curve.multiply(other, ours)) == further
-        assert curve.encode(curve.combine([other, 1], [ours, curve.BASE])) == bindings.crypto_core_ed25519_add(
+        further = bindings.crypto_scalarmult_ed25519_noclamp(second_scalar.to_bytes(32, "little"), theirs)
+        assert curve.encode(curve.multiply(second_scalar, ours)) == further
+        assert curve.encode(curve.combine([second_scalar, 1], [ours, curve.BASE])) == bindings.crypto_core_ed25519_add(
             further, curve.encode(curve.BASE)
         )
-        assert curve.is_same(curve.decode(further), curve.multiply(other, ours))
+        assert curve.is_same(curve.decode(further), curve.multiply(second_scalar, ours))
 
 
 @pytest.mark.parametrize(("order", "text"), SMALL)

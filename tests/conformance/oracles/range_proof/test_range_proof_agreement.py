@@ -38,21 +38,23 @@ def _bit(rng: random.Random, proof: bytes) -> bytes:
 
 
 def _swap(rng: random.Random, proof: bytes) -> bytes:
-    one, other = rng.sample(sorted(POINTS) if rng.random() < 0.7 else LAYOUT, 2)
-    return place_element(place_element(proof, one, element_of(proof, other)), other, element_of(proof, one))
+    first_name, second_name = rng.sample(sorted(POINTS) if rng.random() < 0.7 else LAYOUT, 2)
+    return place_element(
+        place_element(proof, first_name, element_of(proof, second_name)), second_name, element_of(proof, first_name)
+    )
 
 
 def _other_proof(rng: random.Random, point: bytes) -> bytes:
     """Return another element, one outside of the subgroup, one of small order, one that is not canonical, or noise."""
-    here = curve.decode(point)
-    others = [
-        curve.encode(curve.add(here, curve.BASE)),
-        curve.encode(curve.add(here, curve.multiply(rng.randrange(1, 8), SMALL[0]))),
+    point_here = curve.decode(point)
+    other_points = [
+        curve.encode(curve.add(point_here, curve.BASE)),
+        curve.encode(curve.add(point_here, curve.multiply(rng.randrange(1, 8), SMALL[0]))),
         curve.encode(curve.multiply(rng.randrange(8), SMALL[0])),
         (curve.P + rng.randrange(19)).to_bytes(32, "little"),
         rng.randbytes(32),
     ]
-    return rng.choice(others)
+    return rng.choice(other_points)
 
 
 def _point(rng: random.Random, proof: bytes) -> bytes:
@@ -62,9 +64,16 @@ def _point(rng: random.Random, proof: bytes) -> bytes:
 
 def _scalar(rng: random.Random, proof: bytes) -> bytes:
     name = rng.choice([one for one in LAYOUT if one not in POINTS])
-    here = int.from_bytes(element_of(proof, name), "little")
-    others = [here + curve.L, (here + 1) % curve.L, -here % curve.L, 0, curve.L, rng.randrange(2**256)]
-    return place_element(proof, name, rng.choice(others).to_bytes(32, "little"))
+    scalar_here = int.from_bytes(element_of(proof, name), "little")
+    other_scalars = [
+        scalar_here + curve.L,
+        (scalar_here + 1) % curve.L,
+        -scalar_here % curve.L,
+        0,
+        curve.L,
+        rng.randrange(2**256),
+    ]
+    return place_element(proof, name, rng.choice(other_scalars).to_bytes(32, "little"))
 
 
 def _length(rng: random.Random, proof: bytes) -> bytes:
@@ -75,8 +84,8 @@ ALTERATIONS: list[Alteration] = [_bit, _swap, _point, _scalar, _length]
 
 
 def _commitment(rng: random.Random, payload: dict[str, Any]) -> dict[str, Any]:
-    other = _other_proof(rng, base64.b64decode(payload["commitment_b64"]))
-    return {**payload, "commitment_b64": base64.b64encode(other).decode()}
+    other_point = _other_proof(rng, base64.b64decode(payload["commitment_b64"]))
+    return {**payload, "commitment_b64": base64.b64encode(other_point).decode()}
 
 
 def _threshold(rng: random.Random, payload: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +111,7 @@ def compare(rng: random.Random, proofs: int, alterations: int) -> Counter[str]:
 
     An alteration that changed nothing, such as a swap of equal elements, is under the empty name.
     """
-    seen: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     for number in range(proofs):
         score = rng.randint(0, 1000)
         threshold = rng.choice([0, score, rng.randint(0, score)])
@@ -110,20 +119,20 @@ def compare(rng: random.Random, proofs: int, alterations: int) -> Counter[str]:
         assert (refusal_of(payload, proof), find_refusal(payload, proof)) == (None, None), (score, threshold)
         share = alterations * (number + 1) // proofs - alterations * number // proofs
         for _ in range(share):
-            statement, changed = alter_proof(rng, payload, proof)
-            mine, theirs = refusal_of(statement, changed), find_refusal(statement, changed)
-            said = None if theirs is None else theirs.partition(" ")[0]
-            assert (None if mine is None else mine.value) == said, (statement, changed.hex())
-            assert (said is None) == ((statement, changed) == (payload, proof))
-            seen[said or ""] += 1
-    return seen
+            statement, altered_proof = alter_proof(rng, payload, proof)
+            mine, theirs = refusal_of(statement, altered_proof), find_refusal(statement, altered_proof)
+            first_word = None if theirs is None else theirs.partition(" ")[0]
+            assert (None if mine is None else mine.value) == first_word, (statement, altered_proof.hex())
+            assert (first_word is None) == ((statement, altered_proof) == (payload, proof))
+            outcomes[first_word or ""] += 1
+    return outcomes
 
 
 def by_the_suite(score: int, threshold: int, rng: random.Random) -> tuple[dict[str, Any], bytes]:
     """Return a payload and a proof that the suite made."""
-    held = secret(score, rng)
-    payload = {**PAYMENT, "commitment_b64": commitment_text(held), "threshold_milliunits": threshold}
-    return payload, proof_of(payload, held, rng)
+    held_secret = secret(score, rng)
+    payload = {**PAYMENT, "commitment_b64": commitment_text(held_secret), "threshold_milliunits": threshold}
+    return payload, proof_of(payload, held_secret, rng)
 
 
 def test_a_rotating_part_is_judged_alike() -> None:
@@ -137,28 +146,32 @@ def test_a_rotating_part_is_judged_alike() -> None:
 def test_a_thousand_proofs_and_ten_thousand_altered_ones_are_judged_alike(part: int) -> None:
     """1,000 random proofs and 10,000 altered ones in all; every stage but that of a zero challenge."""
     rng = random.Random(f"{os.environ.get('WELDPROOF_ORACLE_SEED', '1')} {part}")
-    seen = compare(rng, 1000 // PARTS, 10_000 // PARTS)
-    print(f"\npart {part + 1} of {PARTS}: {1000 // PARTS} proofs, {seen.total()} altered, refused at {dict(seen)}")  # noqa: T201 - progress of a long run
+    outcomes = compare(rng, 1000 // PARTS, 10_000 // PARTS)
+    counts = f"{1000 // PARTS} proofs, {outcomes.total()} altered, refused at {dict(outcomes)}"
+    print(f"\npart {part + 1} of {PARTS}: {counts}")  # noqa: T201 - progress of a long run
     stages = {"length", "commitment", "point", "scalar", "polynomial", "inner_product"}
-    assert set(seen) - {""} == stages
+    assert set(outcomes) - {""} == stages
 
 
 def test_generators_are_derived_alike() -> None:
     """All 130."""
-    known = generators()
+    known_generators = generators()
     lefts, rights = vectors()
-    assert [curve.encode(point) for point in lefts] == list(known.left)
-    assert [curve.encode(point) for point in rights] == list(known.right)
-    assert (curve.encode(generator("H")), curve.encode(generator("U"))) == (known.blinding, known.product)
+    assert [curve.encode(point) for point in lefts] == list(known_generators.left)
+    assert [curve.encode(point) for point in rights] == list(known_generators.right)
+    assert (curve.encode(generator("H")), curve.encode(generator("U"))) == (
+        known_generators.blinding,
+        known_generators.product,
+    )
 
 
 @pytest.mark.parametrize("forgery", Forgery)
 def test_forgeries_are_refused_alike(forgery: Forgery) -> None:
     """By both, at the same stage."""
     rng = random.Random(f"{forgery}")
-    held = secret(912 if forgery in POINT_FORGERIES else 3, rng, forgery)
-    payload = {**PAYMENT, "commitment_b64": commitment_text(held), "threshold_milliunits": 700}
-    proof = proof_of(payload, held, rng, forgery)
+    held_secret = secret(912 if forgery in POINT_FORGERIES else 3, rng, forgery)
+    payload = {**PAYMENT, "commitment_b64": commitment_text(held_secret), "threshold_milliunits": 700}
+    proof = proof_of(payload, held_secret, rng, forgery)
     mine = refusal_of(payload, proof)
     assert mine is not None
     assert str(find_refusal(payload, proof)).partition(" ")[0] == mine.value
@@ -171,15 +184,18 @@ VOID: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", VOID)
-def test_an_identity_is_all_that_is_wrong(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("element_name", VOID)
+def test_an_identity_is_all_that_is_wrong(element_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A prover who draws zeros makes a proof whose equations hold; both refuse it for the identity in it."""
-    nonces = replace(Nonces.of(random.Random(6).randbytes(NONCE_BYTES)), **VOID[what])
+    nonces = replace(Nonces.of(random.Random(6).randbytes(NONCE_BYTES)), **VOID[element_name])
     commitment = base64.b64encode(commit(Opening(0, nonces.blinding))).decode()
     payload = {**PAYMENT, "commitment_b64": commitment, "threshold_milliunits": 0}
     proof = prove(Statement.of(payload), 0, nonces)
     mine = refusal_of(payload, proof)
-    assert (None if mine is None else mine.value, find_refusal(payload, proof)) == (what.partition(" ")[0], what)
+    assert (None if mine is None else mine.value, find_refusal(payload, proof)) == (
+        element_name.partition(" ")[0],
+        element_name,
+    )
     is_element = edwards_group.is_element
     monkeypatch.setattr(edwards_group, "is_element", lambda point: point == edwards_group.IDENTITY or is_element(point))
     assert find_refusal(payload, proof) is None

@@ -27,11 +27,11 @@ def test_the_empty_texts_hash_is_the_standards() -> None:
 )
 def test_members_and_id_are_the_sdks(change: dict[str, object]) -> None:
     """Zeros that the encoding leaves out are zeros."""
-    made = wallet.transfer(**change)
-    found = reading.SignedTransaction.read(base64.b64decode(wallet.sign(made)))
-    assert found.tx_id == made.get_txid()
-    assert (found.address("snd"), found.address("arcv")) == (made.sender, made.receiver)
-    assert (found.amount("aamt"), found.amount("xaid")) == (made.amount, made.index)
+    transfer = wallet.transfer(**change)
+    transaction_read = reading.SignedTransaction.read(base64.b64decode(wallet.sign(transfer)))
+    assert transaction_read.tx_id == transfer.get_txid()
+    assert (transaction_read.address("snd"), transaction_read.address("arcv")) == (transfer.sender, transfer.receiver)
+    assert (transaction_read.amount("aamt"), transaction_read.amount("xaid")) == (transfer.amount, transfer.index)
 
 
 def test_a_groups_id_is_the_sdks() -> None:
@@ -48,17 +48,17 @@ def test_a_groups_id_is_the_sdks() -> None:
 )
 def test_bytes_that_are_no_transaction_are_refused(raw: bytes) -> None:
     """Whatever is handed in, the refusal is the same."""
-    with pytest.raises(PaymentRefusal) as caught:
+    with pytest.raises(PaymentRefusal) as error:
         reading.SignedTransaction.read(raw)
-    assert (caught.value.stage, caught.value.code) == ("transaction", "invalid_transaction")
+    assert (error.value.stage, error.value.code) == ("transaction", "invalid_transaction")
 
 
 def test_signed_for_a_rekeyed_account_by_several() -> None:
     """The account that signs may be a shared one, and is not the sender."""
-    shared = transaction.Multisig(1, 1, [wallet.STRANGER.address, wallet.SPONSOR.address])
-    made = wallet.transfer()
-    sent = transaction.MultisigTransaction(made, shared)
-    sent.multisig.subsigs[1].signature = wallet.parts(wallet.sign(made, wallet.SPONSOR))["sig"]
-    sent.auth_addr = shared.address()
-    raw = base64.b64decode(encoding.msgpack_encode(sent))
+    shared_account = transaction.Multisig(1, 1, [wallet.STRANGER.address, wallet.SPONSOR.address])
+    transfer = wallet.transfer()
+    multisig_transaction = transaction.MultisigTransaction(transfer, shared_account)
+    multisig_transaction.multisig.subsigs[1].signature = wallet.parts(wallet.sign(transfer, wallet.SPONSOR))["sig"]
+    multisig_transaction.auth_addr = shared_account.address()
+    raw = base64.b64decode(encoding.msgpack_encode(multisig_transaction))
     assert reading.SignedTransaction.read(raw).address("snd") == wallet.PAYER.address

@@ -17,15 +17,15 @@ EIP_155 = bytes.fromhex(
 
 def test_the_example_of_eip_155_is_read() -> None:
     """A legacy transaction with its chain in v."""
-    found = ethereum.SignedTransaction.read(EIP_155)
-    assert (found.chain_id, found.sender) == (1, "0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f")
+    transaction_read = ethereum.SignedTransaction.read(EIP_155)
+    assert (transaction_read.chain_id, transaction_read.sender) == (1, "0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f")
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2, 4])
 def test_each_type_names_its_sender_and_chain(kind: int) -> None:
     """Types are recognised by the first byte."""
-    found = ethereum.SignedTransaction.read(wallet.sign_transaction(b"\x01", kind=kind))
-    assert (found.chain_id, found.sender) == (8453, wallet.SETTLER.address.lower())
+    transaction_read = ethereum.SignedTransaction.read(wallet.sign_transaction(b"\x01", kind=kind))
+    assert (transaction_read.chain_id, transaction_read.sender) == (8453, wallet.SETTLER.address.lower())
 
 
 @pytest.mark.parametrize(
@@ -33,28 +33,31 @@ def test_each_type_names_its_sender_and_chain(kind: int) -> None:
 )
 def test_bytes_that_are_no_transaction_are_refused(raw: bytes) -> None:
     """Whatever is handed in, the refusal is the same."""
-    with pytest.raises(PaymentRefusal) as caught:
+    with pytest.raises(PaymentRefusal) as error:
         ethereum.SignedTransaction.read(raw)
-    assert (caught.value.stage, caught.value.code) == ("transaction", "invalid_transaction")
+    assert (error.value.stage, error.value.code) == ("transaction", "invalid_transaction")
 
 
 @pytest.mark.parametrize("v", [27, 28])
 def test_legacy_transactions_without_a_chain_are_for_every_chain(v: int) -> None:
     """Chains still accept signatures of before EIP-155; over another text, the recovered signer differs."""
     raw = EIP_155.replace(b"\x80\x25\xa0", b"\x80" + bytes([v]) + b"\xa0")
-    found = ethereum.SignedTransaction.read(raw)
-    assert found.chain_id is None
-    assert found.sender != ethereum.SignedTransaction.read(EIP_155).sender
+    transaction_read = ethereum.SignedTransaction.read(raw)
+    assert transaction_read.chain_id is None
+    assert transaction_read.sender != ethereum.SignedTransaction.read(EIP_155).sender
 
 
 def test_an_authorizations_digest_is_eth_accounts() -> None:
     """The domain and every member are in it."""
-    given = wallet.sign()
+    authorization = wallet.sign()
     domain = {"name": "USD Coin", "version": "2", "chain_id": 8453, "contract": wallet.USDC}
-    digest = ethereum.authorization_digest(given.proof()["authorization"], domain)
-    assert "0x" + digest.hex() == wallet.values(given)["digest"]
-    for name, other in (("name", "USDC"), ("version", "1"), ("chain_id", 1), ("contract", wallet.TEST_USDC)):
-        assert ethereum.authorization_digest(given.proof()["authorization"], {**domain, name: other}) != digest
+    digest = ethereum.authorization_digest(authorization.proof()["authorization"], domain)
+    assert "0x" + digest.hex() == wallet.values(authorization)["digest"]
+    for name, other_value in (("name", "USDC"), ("version", "1"), ("chain_id", 1), ("contract", wallet.TEST_USDC)):
+        assert (
+            ethereum.authorization_digest(authorization.proof()["authorization"], {**domain, name: other_value})
+            != digest
+        )
 
 
 @pytest.mark.parametrize("text", ["", "0x", "0x" + "0" * 128, "0x" + "0" * 132, "0X" + "0" * 130, "0x" + "g" * 130])

@@ -21,10 +21,10 @@ def item(rng: random.Random, depth: int = 0) -> Any:
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_is_written_is_read_as_the_library_has_it(seed: int) -> None:
     """Items are written in the library's bytes, and read from them."""
-    drawn = item(random.Random(seed))
-    raw = rlp.encode(drawn)
-    assert raw == library.encode(drawn)
-    assert rlp.decode(raw) == drawn == library.decode(raw, strict=True)
+    drawn_item = item(random.Random(seed))
+    raw = rlp.encode(drawn_item)
+    assert raw == library.encode(drawn_item)
+    assert rlp.decode(raw) == drawn_item == library.decode(raw, strict=True)
 
 
 @pytest.mark.parametrize(

@@ -35,14 +35,16 @@ def test_associated_accounts_are_those_of_solders() -> None:
 
 def test_instructions_are_those_of_solders() -> None:
     """Program, accounts and data of each, with what tables add."""
-    made = wallet.transfer().instruction()
-    table = wallet.table("all", *(meta.pubkey for meta in made.accounts))
-    sent, loaded = wallet.signed_v0(made, tables=(table,))
-    found = SignedTransaction.read(bytes(sent), (loaded["writable"], loaded["readonly"]))
-    assert found.tx_id == str(sent.signatures[0])
-    (only,) = found.instructions
-    assert (only.program, only.data) == (str(made.program_id), bytes(made.data))
-    assert list(only.accounts) == [str(meta.pubkey) for meta in made.accounts]
+    instruction = wallet.transfer().instruction()
+    table = wallet.table("all", *(meta.pubkey for meta in instruction.accounts))
+    signed_transaction, loaded_addresses = wallet.signed_v0(instruction, tables=(table,))
+    transaction_read = SignedTransaction.read(
+        bytes(signed_transaction), (loaded_addresses["writable"], loaded_addresses["readonly"])
+    )
+    assert transaction_read.tx_id == str(signed_transaction.signatures[0])
+    (only,) = transaction_read.instructions
+    assert (only.program, only.data) == (str(instruction.program_id), bytes(instruction.data))
+    assert list(only.accounts) == [str(meta.pubkey) for meta in instruction.accounts]
 
 
 @pytest.mark.parametrize(
@@ -50,15 +52,15 @@ def test_instructions_are_those_of_solders() -> None:
 )
 def test_bytes_that_are_no_transaction_are_refused(raw: bytes) -> None:
     """Whatever is handed in, the refusal is the same."""
-    with pytest.raises(PaymentRefusal) as caught:
+    with pytest.raises(PaymentRefusal) as error:
         SignedTransaction.read(raw, ((), ()))
-    assert (caught.value.stage, caught.value.code) == ("transaction", "invalid_transaction")
+    assert (error.value.stage, error.value.code) == ("transaction", "invalid_transaction")
 
 
 def test_an_account_that_is_loaded_and_named_is_refused() -> None:
     """The runtime takes no account twice."""
-    made = wallet.transfer()
+    transfer = wallet.transfer()
     table = wallet.table("reference", wallet.reference())
-    sent, _ = wallet.signed_v0(made.instruction(), tables=(table,))
+    signed_transaction, _ = wallet.signed_v0(transfer.instruction(), tables=(table,))
     with pytest.raises(PaymentRefusal):
-        SignedTransaction.read(bytes(sent), ((), (str(wallet.PAYER.pubkey()),)))
+        SignedTransaction.read(bytes(signed_transaction), ((), (str(wallet.PAYER.pubkey()),)))

@@ -43,8 +43,8 @@ def test_algorand_transactions_are_read_as_the_sdk_reads_them(seed: int) -> None
         for _ in range(25):
             raw = spoilt(rng, base64.b64decode(draft.input["signed_transaction_b64"]))
             text = base64.b64encode(raw).decode("ascii")
-            found = algorand_opinion.read(text)
-            holds = found is not None and algorand_opinion.is_signed(found)
+            transaction_read = algorand_opinion.read(text)
+            holds = transaction_read is not None and algorand_opinion.is_signed(transaction_read)
             assert (judge({**draft.input, "signed_transaction_b64": text}).stage != "transaction") is holds
 
 
@@ -55,10 +55,10 @@ def test_solana_transactions_are_read_as_solders_reads_them(seed: int) -> None:
     for draft in in_lane(solana_valid.drafts, "solana-plain", "solana-payer", "solana-beside"):
         for _ in range(25):
             raw = spoilt(rng, base64.b64decode(draft.input["transaction_b64"]))
-            found = solana_opinion.read(raw)
-            holds = found is not None and solana_opinion.is_signed(found)
-            given = {**draft.input, "transaction_b64": base64.b64encode(raw).decode("ascii")}
-            assert (judge(given).stage != "transaction") is holds
+            transaction_read = solana_opinion.read(raw)
+            holds = transaction_read is not None and solana_opinion.is_signed(transaction_read)
+            evidence = {**draft.input, "transaction_b64": base64.b64encode(raw).decode("ascii")}
+            assert (judge(evidence).stage != "transaction") is holds
 
 
 def test_settlements_are_read_as_eth_account_reads_them() -> None:
@@ -69,9 +69,9 @@ def test_settlements_are_read_as_eth_account_reads_them() -> None:
             settlement = draft.input["settlement"]
             raw = spoilt(rng, bytes.fromhex(settlement["transaction"][2:]))
             receipt = {**settlement["receipt"], "transactionHash": base_opinion.hash_of(raw)}
-            changed = {**settlement, "transaction": "0x" + raw.hex(), "receipt": receipt}
-            found = judge({**draft.input, "settlement": changed})
-            if found.valid:
-                assert found.values["settler"] == base_opinion.sender_of(raw)
+            changed_settlement = {**settlement, "transaction": "0x" + raw.hex(), "receipt": receipt}
+            judgement = judge({**draft.input, "settlement": changed_settlement})
+            if judgement.valid:
+                assert judgement.values["settler"] == base_opinion.sender_of(raw)
             else:
-                assert found.stage == "transaction"
+                assert judgement.stage == "transaction"

@@ -12,7 +12,7 @@ from conformance.oracles.forging import Signer
 from conformance.oracles.hash_recipes import jcs_bytes
 
 SIGNER = Signer(bytes(range(32)), "56475aa75463474c0285df5dbf2bcab7")
-OTHER = Signer(bytes(range(1, 33)), "another")
+OTHER_SIGNER = Signer(bytes(range(1, 33)), "another")
 HEX = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
 DID_KEY = "did:key:z6MkehRgf7yJbgaGfYsdoAsKdBPE3dj2CYhowQdcjqSJgvVd"
 DID = "did:web:localhost%3A8402"
@@ -71,25 +71,31 @@ def sign_receipt(claims: Mapping[str, Any], *, by: Signer = SIGNER, header: Mapp
     return by.sign(HEADER if header is None else header, jcs_bytes(dict(claims)))
 
 
-def did_document(did: str = DID, *, asserting: tuple[Signer, ...] = (SIGNER,), idle: tuple[Signer, ...] = ()) -> Any:
+def did_document(
+    did: str = DID, *, asserting_signers: tuple[Signer, ...] = (SIGNER,), idle: tuple[Signer, ...] = ()
+) -> Any:
     """Return a DID document in the form of P-KY-07."""
     methods = [
         {
-            "id": f"{did}#{one.kid}",
+            "id": f"{did}#{signer.kid}",
             "type": "JsonWebKey2020",
             "controller": did,
-            "publicKeyJwk": one.jwk,
+            "publicKeyJwk": signer.jwk,
         }
-        for one in (*asserting, *idle)
+        for signer in (*asserting_signers, *idle)
     ]
-    return {"id": did, "verificationMethod": methods, "assertionMethod": [f"{did}#{one.kid}" for one in asserting]}
+    return {
+        "id": did,
+        "verificationMethod": methods,
+        "assertionMethod": [f"{did}#{one.kid}" for one in asserting_signers],
+    }
 
 
 def write_all(folder: Path) -> Path:
     """Write the receipts, and the files that they bind, into a folder."""
-    token, screening = sign_receipt(PAYABLE), sign_receipt(COMPLIANCE)
+    token, screening_token = sign_receipt(PAYABLE), sign_receipt(COMPLIANCE)
     texts: Mapping[str, Any] = {
-        "answer.json": {"result": RESULT, "receipt": {"jws": token}, "screening": {"receipt": screening}},
+        "answer.json": {"result": RESULT, "receipt": {"jws": token}, "screening": {"receipt": screening_token}},
         "request.json": REQUEST,
         "body.json": REQUEST["body"],
         "jwks.json": JWKS,
@@ -99,7 +105,7 @@ def write_all(folder: Path) -> Path:
     for name, value in texts.items():
         (folder / name).write_text(json.dumps(value), "utf-8")
     (folder / "receipt.jws").write_text(f"{token}\n", "ascii")
-    (folder / "screening.jws").write_text(screening, "ascii")
+    (folder / "screening.jws").write_text(screening_token, "ascii")
     (folder / "token").write_text(f"{TOKEN}\n", "ascii")
     (folder / "public.pem").write_bytes(SIGNER.pem())
     return folder

@@ -40,14 +40,14 @@ def test_other_answers_are_none(answer: tuple[int, dict[str, str], bytes], why: 
 
 def test_who_never_answers_is_not_waited_for() -> None:
     """The time holds for the whole, not for each byte."""
-    ended = Event()
+    end_event = Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def drip() -> None:
             connection, _ = server.accept()
             with connection:
                 connection.sendall(b"HTTP/1.1 200 OK\r\n")
-                while not ended.wait(0.02):
+                while not end_event.wait(0.02):
                     connection.sendall(b"X-Slow: 1\r\n")
 
         thread = Thread(target=drip)
@@ -56,7 +56,7 @@ def test_who_never_answers_is_not_waited_for() -> None:
             with pytest.raises(NotFetched, match="within"):
                 fetch_document(f"http://127.0.0.1:{server.getsockname()[1]}/", seconds=0.5)
         finally:
-            ended.set()
+            end_event.set()
             thread.join()
 
 

@@ -28,9 +28,9 @@ from tests.conformance.receipts.offline.signed_receipts import (
 GOOD = sign_receipt(PAYABLE)
 
 
-def sentences(found: Inspection) -> dict[str, str]:
+def sentences(inspection: Inspection) -> dict[str, str]:
     """Return the sentence of each claim."""
-    return {line.name: line.sentence for line in found.claims}
+    return {line.name: line.sentence for line in inspection.claims}
 
 
 def of(claims: Any, **header: Any) -> Inspection:
@@ -43,11 +43,11 @@ def of(claims: Any, **header: Any) -> Inspection:
 )
 def test_a_good_receipt_has_no_fault_and_a_sentence_for_each_member(claims: dict[str, Any], kind: str) -> None:
     """Kind, canonical form and sizes are reported; every member of the profile is known, with its clause."""
-    found = of(claims)
-    assert (found.kind, found.faults, found.canonical) == (kind, (), True)
-    assert list(found.sizes) == ["characters", "header_bytes", "payload_bytes", "signature_bytes"]
-    assert all(line.clause and "Unknown" not in line.sentence for line in (*found.header, *found.claims))
-    assert set(sentences(found)) == set(claims)
+    inspection = of(claims)
+    assert (inspection.kind, inspection.faults, inspection.canonical) == (kind, (), True)
+    assert list(inspection.sizes) == ["characters", "header_bytes", "payload_bytes", "signature_bytes"]
+    assert all(line.clause and "Unknown" not in line.sentence for line in (*inspection.header, *inspection.claims))
+    assert set(sentences(inspection)) == set(claims)
 
 
 def test_every_member_that_a_kind_needs_has_a_sentence() -> None:
@@ -57,7 +57,9 @@ def test_every_member_that_a_kind_needs_has_a_sentence() -> None:
 
 def test_sentences_say_what_the_values_mean() -> None:
     """Times as dates, amounts with their unit, networks and assets by name, hashes by what they bind."""
-    payable, screened, settled = (sentences(of(one)) for one in (PAYABLE, COMPLIANCE, ATTESTATION))
+    payable, compliance_sentences, attestation_sentences = (
+        sentences(of(one)) for one in (PAYABLE, COMPLIANCE, ATTESTATION)
+    )
     assert "2025-11-21 04:40:00 UTC" in payable["iat"]
     assert "2025-11-21 04:40:00.123 UTC" in payable["issued_at_ms"]
     assert "0.01 USDC" in payable["amount_microunits"]
@@ -67,14 +69,14 @@ def test_sentences_say_what_the_values_mean() -> None:
     assert "Binds the request" in payable["request_hash"]
     assert "the service receipt-verify" in payable["service_id"]
     assert "localhost:8402" in payable["iss"]
-    assert "found nothing" in screened["screen_result"]
-    assert "UK, EU" in screened["jurisdiction_flags"]
-    assert "8.41 USDC" in settled["settlement_amount"]
-    assert "settled" in settled["settlement_result"]
+    assert "found nothing" in compliance_sentences["screen_result"]
+    assert "UK, EU" in compliance_sentences["jurisdiction_flags"]
+    assert "8.41 USDC" in attestation_sentences["settlement_amount"]
+    assert "settled" in attestation_sentences["settlement_result"]
 
 
 @pytest.mark.parametrize(
-    ("changed", "member", "words"),
+    ("changed_claims", "member", "words"),
     [
         ({"iat": "today"}, "iat", "Must be whole seconds"),
         ({"iat": True}, "iat", "Must be whole seconds"),
@@ -92,9 +94,9 @@ def test_sentences_say_what_the_values_mean() -> None:
         ({"loyalty": {"a": [1]}}, "loyalty", "Unknown to this tool"),
     ],
 )
-def test_what_is_unusual_is_said(changed: dict[str, Any], member: str, words: str) -> None:
+def test_what_is_unusual_is_said(changed_claims: dict[str, Any], member: str, words: str) -> None:
     """In the sentence of the member it is about."""
-    assert words in sentences(of({**PAYABLE, **changed}))[member]
+    assert words in sentences(of({**PAYABLE, **changed_claims}))[member]
 
 
 @pytest.mark.parametrize("kind", [PAYABLE, COMPLIANCE, ATTESTATION])
@@ -103,9 +105,9 @@ def test_no_value_of_any_member_breaks_the_explanation(kind: dict[str, Any], val
     """Each member in turn holds something else; there is still a sentence for each."""
     for name in kind:
         payload = json.dumps({**kind, name: value}).encode()
-        found = inspect(Found("", SIGNER.sign(HEADER, payload)))
-        assert all(line.sentence for line in found.claims)
-        assert json.dumps(found.as_json())
+        inspection = inspect(Found("", SIGNER.sign(HEADER, payload)))
+        assert all(line.sentence for line in inspection.claims)
+        assert json.dumps(inspection.as_json())
 
 
 @pytest.mark.parametrize(
@@ -124,12 +126,12 @@ def test_no_value_of_any_member_breaks_the_explanation(kind: dict[str, Any], val
 )
 def test_header_members_are_explained(header: dict[str, Any], words: str) -> None:
     """Also those that a receipt must not have."""
-    found = of(PAYABLE, **header)
-    assert any(words in line.sentence for line in found.header)
+    inspection = of(PAYABLE, **header)
+    assert any(words in line.sentence for line in inspection.header)
 
 
 @pytest.mark.parametrize(
-    ("token", "fault", "shown"),
+    ("token", "fault", "shown_text"),
     [
         ("", "MISSING_ENVELOPE", 0),
         ("abc", "has 1 segment", 0),
@@ -150,11 +152,11 @@ def test_header_members_are_explained(header: dict[str, Any], words: str) -> Non
         ("a" * 20_000, "has 1 segment", 0),
     ],
 )
-def test_what_no_verifier_would_accept_is_said_and_the_rest_is_shown(token: str, fault: str, shown: int) -> None:
+def test_what_no_verifier_would_accept_is_said_and_the_rest_is_shown(token: str, fault: str, shown_text: int) -> None:
     """The fault in a sentence with its code; as many header members as can be read."""
-    found = inspect(Found("", token))
-    assert any(fault in one for one in found.faults), found.faults
-    assert len(found.header) == shown
+    inspection = inspect(Found("", token))
+    assert any(fault in one for one in inspection.faults), inspection.faults
+    assert len(inspection.header) == shown_text
 
 
 @given(
@@ -162,9 +164,9 @@ def test_what_no_verifier_would_accept_is_said_and_the_rest_is_shown(token: str,
 )
 def test_no_text_breaks_the_explanation(token: str) -> None:
     """Any text at all, and a true receipt with any text put in somewhere."""
-    found = inspect(Found("", token))
-    assert found.faults or token.count(".") == 2
-    assert json.dumps(found.as_json())
+    inspection = inspect(Found("", token))
+    assert inspection.faults or token.count(".") == 2
+    assert json.dumps(inspection.as_json())
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from conformance.oracles.keys import KeyFault
 from conformance.receipts.offline.did_web import document_url
 from conformance.receipts.offline.key_sources import of_did, of_did_document, of_hex, of_jwks, of_key
-from tests.conformance.receipts.offline.signed_receipts import DID, DID_KEY, HEX, OTHER, SIGNER, did_document
+from tests.conformance.receipts.offline.signed_receipts import DID, DID_KEY, HEX, OTHER_SIGNER, SIGNER, did_document
 
 X = SIGNER.jwk["x"]
 
@@ -79,8 +79,8 @@ def test_raw_bytes_are_a_key() -> None:
 
 def test_a_did_key_is_its_own_key() -> None:
     """Nothing is asked anywhere."""
-    found = of_did(DID_KEY)
-    assert (found.did, found.jwks["keys"][0]["x"]) == (DID_KEY, X)
+    key_set = of_did(DID_KEY)
+    assert (key_set.did, key_set.jwks["keys"][0]["x"]) == (DID_KEY, X)
 
 
 def _pem_of_another_curve() -> bytes:
@@ -119,14 +119,16 @@ def test_a_key_set_stays_as_it_was_published() -> None:
 
 def test_only_asserting_keys_of_a_did_document_count() -> None:
     """The others are remembered by name, for they may explain a failure."""
-    found = of_did_document(json.dumps(did_document(asserting=(SIGNER,), idle=(OTHER,))).encode(), "here")
-    assert found.did == DID
-    assert [key["x"] for key in found.jwks["keys"]] == [X]
-    assert found.idle == (OTHER.kid,)
+    key_set = of_did_document(
+        json.dumps(did_document(asserting_signers=(SIGNER,), idle=(OTHER_SIGNER,))).encode(), "here"
+    )
+    assert key_set.did == DID
+    assert [key["x"] for key in key_set.jwks["keys"]] == [X]
+    assert key_set.idle == (OTHER_SIGNER.kid,)
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "changed_document",
     [
         {"id": "did:web:other.example"},
         {"id": None},
@@ -137,22 +139,22 @@ def test_only_asserting_keys_of_a_did_document_count() -> None:
         {"verificationMethod": 5},
     ],
 )
-def test_a_did_document_of_no_use_is_refused(changed: dict[str, Any]) -> None:
+def test_a_did_document_of_no_use_is_refused(changed_document: dict[str, Any]) -> None:
     """Another DID's, or without an asserting key: without assertionMethod no key may sign."""
     with pytest.raises(KeyFault):
-        of_did_document(json.dumps(did_document() | changed).encode(), "here", DID)
+        of_did_document(json.dumps(did_document() | changed_document).encode(), "here", DID)
 
 
 def test_asserting_keys_may_stand_in_the_list_itself_or_as_multibase() -> None:
     """DID Core allows methods in full, relative names, and Multikey."""
     multibase = DID_KEY.removeprefix("did:key:")
-    embedded = {"id": "#k1", "type": "Multikey", "controller": DID, "publicKeyMultibase": multibase}
-    found = of_did_document(json.dumps({"id": DID, "assertionMethod": [embedded]}).encode(), "here")
-    assert [(key["kid"], key["x"]) for key in found.jwks["keys"]] == [("k1", X)]
+    embedded_method = {"id": "#k1", "type": "Multikey", "controller": DID, "publicKeyMultibase": multibase}
+    key_set = of_did_document(json.dumps({"id": DID, "assertionMethod": [embedded_method]}).encode(), "here")
+    assert [(key["kid"], key["x"]) for key in key_set.jwks["keys"]] == [("k1", X)]
 
 
 @pytest.mark.parametrize(
-    ("kid", "named"),
+    ("kid", "key_name"),
     [
         (SIGNER.kid, SIGNER.kid),
         (f"{DID}#{SIGNER.kid}", f"{DID}#{SIGNER.kid}"),
@@ -162,10 +164,10 @@ def test_asserting_keys_may_stand_in_the_list_itself_or_as_multibase() -> None:
         (5, SIGNER.kid),
     ],
 )
-def test_a_did_url_names_the_key_of_its_fragment(kid: Any, named: str) -> None:
+def test_a_did_url_names_the_key_of_its_fragment(kid: Any, key_name: str) -> None:
     """Under the document's own DID only."""
-    found = of_did_document(json.dumps(did_document()).encode(), "here")
-    assert [key["kid"] for key in found.jwks_for_kid(kid)["keys"]] == [named]
+    key_set = of_did_document(json.dumps(did_document()).encode(), "here")
+    assert [key["kid"] for key in key_set.jwks_for_kid(kid)["keys"]] == [key_name]
 
 
 def test_base64url_of_32_bytes_has_no_spare_bits() -> None:

@@ -26,9 +26,9 @@ def evil() -> Found:
 
 def test_nothing_of_a_receipt_becomes_markup() -> None:
     """Not its place, not its members' names, values or sentences; hidden characters are shown."""
-    found = evil()
-    verifications = verify_all([found], KEYS, {})
-    for page in (inspection_page([inspect(found)]), verification_page([inspect(found)], verifications)):
+    evil_receipt = evil()
+    verifications = verify_all([evil_receipt], KEYS, {})
+    for page in (inspection_page([inspect(evil_receipt)]), verification_page([inspect(evil_receipt)], verifications)):
         assert "<script" not in page
         assert "&lt;script&gt;" in page
         assert "\u202e" not in page
@@ -49,9 +49,9 @@ def test_the_page_loads_nothing_and_allows_its_own_style_alone() -> None:
 def test_an_inspection_says_loudly_that_nothing_is_verified() -> None:
     """Whole or malformed."""
     assert "NOTHING IS VERIFIED" in inspection_page([inspect(Found("", sign_receipt(PAYABLE)))])
-    malformed = inspection_page([inspect(Found("", "a.b"))])
-    assert "Malformed, and not verified" in malformed
-    assert "INVALID_JWS_FORMAT" in malformed
+    malformed_page = inspection_page([inspect(Found("", "a.b"))])
+    assert "Malformed, and not verified" in malformed_page
+    assert "INVALID_JWS_FORMAT" in malformed_page
 
 
 def test_a_verification_shows_steps_issuer_and_bindings() -> None:

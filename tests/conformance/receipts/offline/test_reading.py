@@ -10,9 +10,9 @@ import pytest
 from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
 from tests.conformance.receipts.offline.signed_receipts import COMPLIANCE, PAYABLE, sign_receipt
 
-TOKEN, OTHER = sign_receipt(PAYABLE), sign_receipt(COMPLIANCE)
-DOCUMENT = {"receipt": {"jws": TOKEN}, "results": [{"a": 1}, OTHER], "note": "no.receipt.here"}
-ENCODED = base64.b64encode(json.dumps({"success": True, "receipt": TOKEN}).encode())
+TOKEN, OTHER_TOKEN = sign_receipt(PAYABLE), sign_receipt(COMPLIANCE)
+DOCUMENT = {"receipt": {"jws": TOKEN}, "results": [{"a": 1}, OTHER_TOKEN], "note": "no.receipt.here"}
+ENCODED_TOKEN = base64.b64encode(json.dumps({"success": True, "receipt": TOKEN}).encode())
 
 
 @pytest.mark.parametrize("around", ["{}", "  {}\r\n", "\ufeff{}\n", "X-Receipt: {}", '"{}"'])
@@ -23,10 +23,10 @@ def test_a_compact_jws_is_the_receipt(around: str) -> None:
 
 def test_every_receipt_of_a_document_is_found_with_its_place() -> None:
     """In the order of the document; other texts with dots are ignored."""
-    assert receipts_in(json.dumps(DOCUMENT).encode()) == [Found("receipt.jws", TOKEN), Found("results[1]", OTHER)]
+    assert receipts_in(json.dumps(DOCUMENT).encode()) == [Found("receipt.jws", TOKEN), Found("results[1]", OTHER_TOKEN)]
 
 
-@pytest.mark.parametrize("data", [ENCODED, b"PAYMENT-RESPONSE: " + ENCODED + b"\r\n"])
+@pytest.mark.parametrize("data", [ENCODED_TOKEN, b"PAYMENT-RESPONSE: " + ENCODED_TOKEN + b"\r\n"])
 def test_a_header_that_encodes_a_document_is_read(data: bytes) -> None:
     """The header PAYMENT-RESPONSE holds base64 of JSON."""
     assert receipts_in(data) == [Found("receipt", TOKEN)]

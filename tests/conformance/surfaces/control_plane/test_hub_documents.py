@@ -91,8 +91,8 @@ def test_counts(document: Any, place: str | None, number: int | None) -> None:
 def test_templates() -> None:
     """Placeholders are filled in, and members without a value left out."""
     template = {"name": "{name}", "at": ["{base_url}/x", "{nothing}"], "kind": "addon", "n": 1, "gone": "{nothing}"}
-    made = documents.fill_template(template, {"name": NAME, "base_url": URL})
-    assert made == {"name": NAME, "at": [URL + "/x"], "kind": "addon", "n": 1}
+    filled_template = documents.fill_template(template, {"name": NAME, "base_url": URL})
+    assert filled_template == {"name": NAME, "at": [URL + "/x"], "kind": "addon", "n": 1}
 
 
 @pytest.mark.parametrize(
@@ -145,6 +145,6 @@ def test_a_log_is_read_from_its_beginning(members: dict[str, list[Any]]) -> None
     assert oldest_first(log) == log
     if members.keys() != {"action", "did"}:
         assert oldest_first(log[::-1]) == log
-        nested = [{"chain": entry} for entry in log]
-        assert oldest_first(nested[::-1]) == nested
+        nested_log = [{"chain": entry} for entry in log]
+        assert oldest_first(nested_log[::-1]) == nested_log
     assert oldest_first([]) == []

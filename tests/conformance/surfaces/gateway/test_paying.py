@@ -68,7 +68,7 @@ async def test_link_is_paid_as_its_page_says() -> None:
     assert (demand.bill.address, demand.bill.memo) == (PAYOUT, LINK.memo)
 
 
-def other(edit: Callable[[str], str]) -> Callable[[Link], str]:
+def change_link(edit: Callable[[str], str]) -> Callable[[Link], str]:
     return lambda link: edit(plain_page(link))
 
 
@@ -77,18 +77,18 @@ CONTRADICTIONS: dict[str, dict[str, Any]] = {
     "another amount": {"scanned": lambda link: payload(Link(link.token, link.microunits + 1))},
     "another memo": {"scanned": lambda link: payload(Link("someone", link.microunits))},
     "another asset": {"scanned": lambda link: payload(link).replace("10458941", "31566704")},
-    "another address as text": {"page": other(lambda page: page.replace(PAYOUT, ELSEWHERE))},
-    "another amount as text": {"page": other(lambda page: page.replace("0.012345", "0.012344"))},
-    "no memo": {"page": other(lambda page: page.replace(LINK.memo, ""))},
-    "no address": {"page": other(lambda page: page.replace(PAYOUT, ""))},
-    "paid already": {"page": other(lambda page: page.replace("Waiting", "Paid"))},
+    "another address as text": {"page": change_link(lambda page: page.replace(PAYOUT, ELSEWHERE))},
+    "another amount as text": {"page": change_link(lambda page: page.replace("0.012345", "0.012344"))},
+    "no memo": {"page": change_link(lambda page: page.replace(LINK.memo, ""))},
+    "no address": {"page": change_link(lambda page: page.replace(PAYOUT, ""))},
+    "paid already": {"page": change_link(lambda page: page.replace("Waiting", "Paid"))},
 }
 
 
-@pytest.mark.parametrize("what", CONTRADICTIONS)
-async def test_page_that_contradicts_itself_is_not_paid(what: str) -> None:
+@pytest.mark.parametrize("member", CONTRADICTIONS)
+async def test_page_that_contradicts_itself_is_not_paid(member: str) -> None:
     """Nothing leaves the account when page and QR code differ, or the page lacks what a payer needs."""
-    checkout = one_link(**CONTRADICTIONS[what])
+    checkout = one_link(**CONTRADICTIONS[member])
     with pytest.raises(PaymentRefused, match="Nothing was paid"):
         await pay_page(checkout)
     assert checkout.transfers == []

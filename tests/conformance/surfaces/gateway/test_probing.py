@@ -53,8 +53,14 @@ _SELDOM = {"create_status", "idempotency_conflict", "error_codes", "smallest_amo
 
 def test_a_body_is_made_of_a_schema_or_taken_from_an_example() -> None:
     """Required members get their default, first value, least number or a text that is new each time."""
-    made = {"resource_id": "weldproof-{unique}", "amount": 7, "kind": "one", "network": "algorand_testnet", "on": True}
-    assert list(bodies(OPENAPI, "/v1/resources")) == [made]
+    expected_body = {
+        "resource_id": "weldproof-{unique}",
+        "amount": 7,
+        "kind": "one",
+        "network": "algorand_testnet",
+        "on": True,
+    }
+    assert list(bodies(OPENAPI, "/v1/resources")) == [expected_body]
     assert list(bodies(OPENAPI, "/compliance/screen")) == [{"who": "somebody"}]
     assert sorted(properties(OPENAPI, "/v1/resources")) == ["amount", "kind", "network", "on", "resource_id"]
 
@@ -100,37 +106,37 @@ async def test_a_gateway_is_described_by_what_it_accepts() -> None:
         name: {"Authorization": f"Bearer {key}", "X-Tenant-Id": tenant_id}
         for name, (key, tenant_id) in zip(("first", "second"), KEYS.items(), strict=True)
     }
-    found = await probe_gateway(_client(Described()), BASE, tenants)
-    assert found is not None
-    assert found.bindings["openapi_path"] == "/openapi.json"
-    assert found.bindings["jwks_path"] == "/.well-known/jwks.json"
-    assert found.bindings["receipt_member"] == "jws"
-    assert found.bindings["screen_body"] == {"who": "somebody"}
-    assert found.bindings["screen_receipt_member"] == "compliance_receipt_jws"
-    assert found.bindings["resource_body"]["resource_id"] == "weldproof-{unique}"
-    assert found.bindings["checkout_selectors"]["memo"] == "#memo"
-    assert found.networks["first"] == ["algorand_testnet", "base_sepolia", "solana_devnet"]
+    description = await probe_gateway(_client(Described()), BASE, tenants)
+    assert description is not None
+    assert description.bindings["openapi_path"] == "/openapi.json"
+    assert description.bindings["jwks_path"] == "/.well-known/jwks.json"
+    assert description.bindings["receipt_member"] == "jws"
+    assert description.bindings["screen_body"] == {"who": "somebody"}
+    assert description.bindings["screen_receipt_member"] == "compliance_receipt_jws"
+    assert description.bindings["resource_body"]["resource_id"] == "weldproof-{unique}"
+    assert description.bindings["checkout_selectors"]["memo"] == "#memo"
+    assert description.networks["first"] == ["algorand_testnet", "base_sepolia", "solana_devnet"]
 
-    given = {"first": ("id-1", "KEY_1"), "second": ("id-2", "KEY_2")}
-    text = render({"gateway": found}, given, {}, Pace(), {})
+    tenants_given = {"first": ("id-1", "KEY_1"), "second": ("id-2", "KEY_2")}
+    text = render({"gateway": description}, tenants_given, {}, Pace(), {})
     profile = parse(text)
     assert profile.tenants["second"].networks == ("algorand_testnet", "base_sepolia", "solana_devnet")
     assert profile.claims.lanes == ("algorand", "base", "solana")
     assert "weld_first" not in text
-    uncommented = "\n".join(line.removeprefix("# ") for line in text.splitlines() if "limited" not in line)
+    uncommented_text = "\n".join(line.removeprefix("# ") for line in text.splitlines() if "limited" not in line)
     assert tomllib.loads(text)["gateway"]["receipt_member"] == "jws"
-    assert "[tenants.first.payout]" in uncommented
-    told = set(tomllib.loads(text)["gateway"]) | set(re.findall(r"^([a-z_]+) = ", uncommented, re.MULTILINE))
-    assert not {*GatewayBindings.model_fields} - _SELDOM - told
-    assert {"offset_file", "service_word"} <= told
+    assert "[tenants.first.payout]" in uncommented_text
+    keys_told = set(tomllib.loads(text)["gateway"]) | set(re.findall(r"^([a-z_]+) = ", uncommented_text, re.MULTILINE))
+    assert not {*GatewayBindings.model_fields} - _SELDOM - keys_told
+    assert {"offset_file", "service_word"} <= keys_told
 
 
 async def test_without_a_tenant_the_rest_is_left_to_fill_in() -> None:
     """What needs credentials stands as commented lines."""
-    found = await probe_gateway(_client(Described()), BASE, {})
-    assert found is not None
-    assert not {"resource_body", "checkout_selectors"} & set(found.bindings)
-    text = render({"gateway": found}, {}, {}, Pace(), {})
+    description = await probe_gateway(_client(Described()), BASE, {})
+    assert description is not None
+    assert not {"resource_body", "checkout_selectors"} & set(description.bindings)
+    text = render({"gateway": description}, {}, {}, Pace(), {})
     assert "# [tenants.first]" in text
     assert "# resource_body" in text
     assert parse(text).tenants == {}
@@ -146,8 +152,8 @@ class SellingIn(Gateway):
     def _link(self, body: dict[str, Any]) -> dict[str, Any]:
         if body.get("currency") != self.currency:
             raise Refusal(422, "currency_not_offered")
-        made = super()._link({**body, "currency": "USDC"})
-        return {**made, "amount_microunits": round(made["amount_microunits"] * self.rate)}
+        link = super()._link({**body, "currency": "USDC"})
+        return {**link, "amount_microunits": round(link["amount_microunits"] * self.rate)}
 
 
 _KEY, _ID = next(iter(KEYS.items()))
@@ -156,30 +162,30 @@ FIRST = {"first": {"Authorization": f"Bearer {_KEY}", "X-Tenant-Id": _ID}}
 
 async def test_a_currency_that_the_gateway_sells_in_is_bound_with_its_networks() -> None:
     """Its document says nothing of it; its refusal names the currency, so usual ones are tried."""
-    found = await probe_gateway(_client(SellingIn("USD", 1)), BASE, FIRST)
-    assert found is not None
-    assert found.bindings["currency"] == "USD"
-    assert found.networks["first"] == ["algorand_testnet", "base_sepolia", "solana_devnet"]
-    assert found.notes == []
+    description = await probe_gateway(_client(SellingIn("USD", 1)), BASE, FIRST)
+    assert description is not None
+    assert description.bindings["currency"] == "USD"
+    assert description.networks["first"] == ["algorand_testnet", "base_sepolia", "solana_devnet"]
+    assert description.notes == []
 
 
 async def test_a_currency_with_a_rate_is_not_bound_as_the_one_of_usdc() -> None:
     """The note says why not, and what the key means; the networks are found all the same."""
-    found = await probe_gateway(_client(SellingIn("EUR", 1.08)), BASE, FIRST)
-    assert found is not None
-    assert "currency" not in found.bindings
-    assert len(found.networks["first"]) == 3
-    (note,) = found.notes
+    description = await probe_gateway(_client(SellingIn("EUR", 1.08)), BASE, FIRST)
+    assert description is not None
+    assert "currency" not in description.bindings
+    assert len(description.networks["first"]) == 3
+    (note,) = description.notes
     assert note.startswith("the gateway sells 1.25 EUR for 1350000 micro-units, so currency was not bound")
 
 
 async def test_a_currency_that_is_not_usual_is_asked_for() -> None:
     """Nothing is bound, and the note says what to bind."""
-    found = await probe_gateway(_client(SellingIn("CHF", 1)), BASE, FIRST)
-    assert found is not None
-    assert not {"currency"} & set(found.bindings)
-    assert found.networks == {}
-    assert any("bind [gateway] currency" in note for note in found.notes)
+    description = await probe_gateway(_client(SellingIn("CHF", 1)), BASE, FIRST)
+    assert description is not None
+    assert not {"currency"} & set(description.bindings)
+    assert description.networks == {}
+    assert any("bind [gateway] currency" in note for note in description.notes)
 
 
 async def test_another_server_is_no_gateway() -> None:

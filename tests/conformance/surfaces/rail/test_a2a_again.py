@@ -36,13 +36,13 @@ class Undecided:
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Answer one message."""
         del method, url, headers
-        asked = json.loads(body or b"")
-        self.ids.append(asked["params"]["message"]["messageId"])
+        question = json.loads(body or b"")
+        self.ids.append(question["params"]["message"]["messageId"])
         self.left -= 1
         status = "payment-completed" if self.left < 0 else "payment-submitted"
         state = "completed" if self.left < 0 else "working"
-        told = {"id": "task-1", "status": {"state": state, "message": {"metadata": {a2a.STATUS_KEY: status}}}}
-        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": told}
+        task = {"id": "task-1", "status": {"state": state, "message": {"metadata": {a2a.STATUS_KEY: status}}}}
+        answer = {"jsonrpc": "2.0", "id": question["id"], "result": task}
         return 200, CIMultiDictProxy(CIMultiDict[str]()), json.dumps(answer).encode()
 
 
@@ -68,13 +68,13 @@ def first_requests(log: EventLog) -> list[Any]:
 async def test_what_is_sent_again_is_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:
     """One request counts, however often it stays undecided; each message has an id of its own, which no log shows."""
     monkeypatch.setattr(a2a, "_AGAIN", 0.0)
-    decided, once = await settle_task(0, before=0)
-    undecided, often = await settle_task(3, before=7)
-    assert (len(decided.ids), len(set(undecided.ids))) == (1, 4)
+    decided_outcome, once = await settle_task(0, before=0)
+    undecided_outcome, often = await settle_task(3, before=7)
+    assert (len(decided_outcome.ids), len(set(undecided_outcome.ids))) == (1, 4)
     assert [event["retry"] for event in often.of("exchange")] == [False, True, True, True]
     assert first_requests(once) == first_requests(often)
     assert len(first_requests(once)) == 1
-    assert decided.ids[0] not in json.dumps(once.events, default=str)
+    assert decided_outcome.ids[0] not in json.dumps(once.events, default=str)
 
 
 def authorize_calls(payer: str, until: str, nonce: str) -> Mapping[str, Any]:
@@ -85,6 +85,6 @@ def authorize_calls(payer: str, until: str, nonce: str) -> Mapping[str, Any]:
 
 async def test_two_payers_authorizations_are_alike_in_the_log() -> None:
     """Who pays on Base, until when and for which challenge, is of one run, and hidden inside a message too."""
-    _, one = await settle_task(0, 0, authorize_calls("0x" + "a1" * 20, "1795304333", "0x" + "b2" * 32))
-    _, other = await settle_task(0, 0, authorize_calls("0x" + "c3" * 20, "1795306283", "0x" + "d4" * 32))
-    assert first_requests(one) == first_requests(other)
+    _, first_templates = await settle_task(0, 0, authorize_calls("0x" + "a1" * 20, "1795304333", "0x" + "b2" * 32))
+    _, second_templates = await settle_task(0, 0, authorize_calls("0x" + "c3" * 20, "1795306283", "0x" + "d4" * 32))
+    assert first_requests(first_templates) == first_requests(second_templates)

@@ -69,7 +69,7 @@ def test_the_form_of_the_specification_is_recognised() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "other_answer",
     [
         answer({**CHALLENGE, "error": "Payment required"}),
         answer({**CHALLENGE, "provider": "x"}),
@@ -82,13 +82,13 @@ def test_the_form_of_the_specification_is_recognised() -> None:
         answer(CHALLENGE, status=200),
     ],
 )
-def test_a_challenge_that_lacks_a_part_is_not_taken_for_one(other: Answer) -> None:
+def test_a_challenge_that_lacks_a_part_is_not_taken_for_one(other_answer: Answer) -> None:
     """Each is right by the interface."""
-    assert not has_specified_form(other)
+    assert not has_specified_form(other_answer)
 
 
 @pytest.mark.parametrize(
-    "other",
+    "other_answer",
     [
         answer({**REFUSAL, "extensions": {}}),
         answer({**REFUSAL, "error": "payment_required"}),
@@ -97,6 +97,6 @@ def test_a_challenge_that_lacks_a_part_is_not_taken_for_one(other: Answer) -> No
         answer(REFUSAL, status=400),
     ],
 )
-def test_a_refusal_that_lacks_a_part_is_not_taken_for_one(other: Answer) -> None:
+def test_a_refusal_that_lacks_a_part_is_not_taken_for_one(other_answer: Answer) -> None:
     """Each but the last is right by the interface."""
-    assert not has_specified_refusal(other)
+    assert not has_specified_refusal(other_answer)

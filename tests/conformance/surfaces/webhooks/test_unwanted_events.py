@@ -50,7 +50,7 @@ async def judge_link(strays: StrayPayments, *events: Delivery) -> bool:
     """Return whether the silence about an idle link was kept."""
     verdicts: list[bool] = []
 
-    def expect(_row: str, good: bool, *_words: str, **_rest: Any) -> None:
+    def expect(_row: str, good: bool, *_words: str, **_members: Any) -> None:
         verdicts.append(good)
 
     case = SimpleNamespace(

@@ -35,12 +35,12 @@ def test_every_family_of_the_package_has_a_judge() -> None:
 
 def test_it_says_what_it_is_and_leaves_alone_what_it_does_not_know() -> None:
     """The greeting names every family; another family's vector is unsupported."""
-    greeted, answered = answers(
+    greeted, replies = answers(
         {"protocol": "weldproof-vectors/1", "families": ["poems"]}, {"n": 1, "family": "poems", "input": {}}
     )
     assert greeted["verifier"].startswith("weldproof ")
     assert list(table.FAMILIES) == greeted["families"]
-    assert answered == {"n": 1, "verdict": "unsupported"}
+    assert replies == {"n": 1, "verdict": "unsupported"}
 
 
 def test_a_verdict_is_told_with_everything_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +87,6 @@ def test_it_agrees_on_every_vector_by_the_profile() -> None:
     """As any user would run it, over the whole package."""
     command = (sys.executable, "-m", "conformance.vectors.judges")
     result = CliRunner().invoke(main, ["vectors", "run", "--profile", "--seed", "1", "--json", "--", *command])
-    told = json.loads(result.stdout)
-    assert [one for one in told["results"] if one["result"] != "agree"] == []
-    assert (len(package().vectors), 0, 1) == (len(told["results"]), result.exit_code, told["starts"])
+    document = json.loads(result.stdout)
+    assert [one for one in document["results"] if one["result"] != "agree"] == []
+    assert (len(package().vectors), 0, 1) == (len(document["results"]), result.exit_code, document["starts"])

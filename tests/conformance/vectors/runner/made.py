@@ -12,7 +12,7 @@ from typing import Any
 from conformance.vectors import Expected, FamilyInfo, Package, Vector
 
 # What every program begins with: `right` is the true answer, `respond` what a test may redefine.
-_BEGINNING = """
+_PROGRAM_HEAD = """
 import json, os, signal, subprocess, sys, time
 
 def say(value):
@@ -50,44 +50,50 @@ finish()
 
 def program(folder: Path, habit: str = "", *, end: str = _END) -> tuple[str, ...]:
     """Return the command of a verifier that judges right but for its habit, some lines of Python."""
-    text = _BEGINNING + habit + end
+    text = _PROGRAM_HEAD + habit + end
     path = folder / f"verifier-{sha256(text.encode()).hexdigest()[:12]}.py"
     path.write_text(text, "utf-8")
     return (sys.executable, "-I", "-S", str(path))
 
 
-def number(value: int, *, pinned: Sequence[str] = (), padding: str = "") -> Vector:
+def number(value: int, *, pinned_members: Sequence[str] = (), padding: str = "") -> Vector:
     """Return a vector that holds where its number is even."""
     even = value % 2 == 0
     kind = "valid/even" if even else "parity/odd"
-    given: dict[str, Any] = {"value": value, "padding": padding} if padding else {"value": value}
-    expected = Expected(
+    vector_input: dict[str, Any] = {"value": value, "padding": padding} if padding else {"value": value}
+    expectation = Expected(
         even, None if even else "parity", () if even else ("odd",), {"half": value // 2} if even else {}
     )
-    return _vector("numbers", f"numbers/{kind}/n{value}", given, expected, pinned)
+    return _vector("numbers", f"numbers/{kind}/n{value}", vector_input, expectation, pinned_members)
 
 
-def word(text: str, *, pinned: Sequence[str] = ()) -> Vector:
+def word(text: str, *, pinned_members: Sequence[str] = ()) -> Vector:
     """Return a vector that holds where its word has no capital letter."""
     low = text.islower()
-    expected = Expected(low, None if low else "case", () if low else ("upper",), {})
+    expectation = Expected(low, None if low else "case", () if low else ("upper",), {})
     return _vector(
-        "words", f"words/{'valid/low' if low else 'case/high'}/{text.lower()}", {"word": text}, expected, pinned
+        "words",
+        f"words/{'valid/low' if low else 'case/high'}/{text.lower()}",
+        {"word": text},
+        expectation,
+        pinned_members,
     )
 
 
-def _vector(family: str, name: str, given: dict[str, Any], expected: Expected, pinned: Sequence[str]) -> Vector:
+def _vector(
+    family: str, name: str, vector_input: dict[str, Any], expectation: Expected, pinned_members: Sequence[str]
+) -> Vector:
     return Vector(
         family=family,
         id=name,
         kind="/".join(name.split("/")[1:3]),
         requirements=("GW-RCPT-06",),
-        input=given,
-        expected=expected,
-        pinned=tuple(pinned),
-        pins=("profile 0.0",) if pinned else (),
+        input=vector_input,
+        expected=expectation,
+        pinned=tuple(pinned_members),
+        pins=("profile 0.0",) if pinned_members else (),
         doors=("offline",),
-        fault=None if expected.valid else "it is odd, or loud",
+        fault=None if expectation.valid else "it is odd, or loud",
         origin="weldproof",
         why="a small one",
     )
@@ -106,25 +112,25 @@ def write_package(folder: Path, package: Package = PACKAGE) -> Path:
     for name in package.families:
         vectors = [
             {
-                "id": one.id,
-                "kind": one.kind,
-                "requirements": list(one.requirements),
-                "input": dict(one.input),
+                "id": vector.id,
+                "kind": vector.kind,
+                "requirements": list(vector.requirements),
+                "input": dict(vector.input),
                 "expected": {
-                    "valid": one.expected.valid,
-                    "stage": one.expected.stage,
-                    "codes": list(one.expected.codes),
-                    "values": dict(one.expected.values),
+                    "valid": vector.expected.valid,
+                    "stage": vector.expected.stage,
+                    "codes": list(vector.expected.codes),
+                    "values": dict(vector.expected.values),
                 },
-                "pinned": list(one.pinned),
-                "pins": list(one.pins),
-                "doors": list(one.doors),
-                "fault": one.fault,
-                "origin": one.origin,
-                "why": one.why,
+                "pinned": list(vector.pinned),
+                "pins": list(vector.pins),
+                "doors": list(vector.doors),
+                "fault": vector.fault,
+                "origin": vector.origin,
+                "why": vector.why,
             }
-            for one in package.vectors
-            if one.family == name
+            for vector in package.vectors
+            if vector.family == name
         ]
         document = {"format": "weldproof-vectors/1", "family": name, "vectors": vectors}
         data = json.dumps(document).encode()
@@ -132,14 +138,14 @@ def write_package(folder: Path, package: Package = PACKAGE) -> Path:
         (folder / name / "made.json").write_bytes(data)
         files[f"{name}/made.json"] = sha256(data).hexdigest()
     families = {
-        one.name: {
-            "prefix": one.prefix,
-            "title": one.title,
-            "input": dict(one.input),
-            "stages": list(one.stages),
-            "told": list(one.told),
+        family.name: {
+            "prefix": family.prefix,
+            "title": family.title,
+            "input": dict(family.input),
+            "stages": list(family.stages),
+            "told": list(family.told),
         }
-        for one in package.families.values()
+        for family in package.families.values()
     }
     manifest = {"format": "weldproof-vectors/1", "version": package.version, "families": families, "files": files}
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")

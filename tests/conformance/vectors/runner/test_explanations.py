@@ -120,7 +120,7 @@ def test_what_was_not_run_keeps_its_entries() -> None:
 def test_what_depends_on_something_may_also_agree(outcome: Outcome, rots: bool) -> None:
     """Another version of a library agrees; what comes to a third result is no longer what was explained."""
     text = entry('id = "numbers/parity/odd*"') + 'depends_on = "a library before 3.5"\n'
-    covered = [one for one in VECTORS if read(text)[0].covers(one)]
-    assert covered
-    results = [Result(one, outcome if one in covered else Outcome.AGREE) for one in VECTORS]
+    covered_vectors = [one for one in VECTORS if read(text)[0].covers(one)]
+    assert covered_vectors
+    results = [Result(one, outcome if one in covered_vectors else Outcome.AGREE) for one in VECTORS]
     assert bool(list_rotten(text, results)) is rots

@@ -83,10 +83,10 @@ def test_an_answer_may_tell_much_or_little() -> None:
 )
 def test_a_line_for_another_question_is_out_of_step(line: bytes) -> None:
     """What does not bear the number of the open question says nothing about what the next line belongs to."""
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(Nonsense) as error:
         parse_answer(line, 1 if b'"n":true' in line else 3)
-    assert not caught.value.in_step
-    assert len(str(caught.value)) < 400
+    assert not error.value.in_step
+    assert len(str(error.value)) < 400
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_a_line_for_another_question_is_out_of_step(line: bytes) -> None:
 )
 def test_an_answer_of_another_form_is_nonsense_in_step(members: dict[str, object]) -> None:
     """It bears the number, so the next line belongs to the next question."""
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(Nonsense) as error:
         parse_answer(json.dumps({"n": 3, **members}).encode(), 3)
-    assert caught.value.in_step
+    assert error.value.in_step
 
 
 def test_its_own_words_are_kept_to_a_bound() -> None:

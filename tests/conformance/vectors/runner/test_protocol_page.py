@@ -43,20 +43,22 @@ def test_its_bounds_are_those_of_the_run() -> None:
 
 def test_its_lines_are_lines_of_the_protocol() -> None:
     """What is shown can be read, but for what an ellipsis leaves out."""
-    greeting, question = (block.replace("[…]", "[]").splitlines() for block in blocks("json"))
-    assert json.loads(greeting[0]) == json.loads(protocol.encode_greeting(["receipts", "canonical_json"]))
-    assert protocol.parse_hello(greeting[1].encode()).families == ("receipts",)
-    asked = json.loads(question[0])
-    assert list(asked) == list(json.loads(protocol.encode_question(1, "receipts", asked["input"])))
+    greeting_lines, question = (block.replace("[…]", "[]").splitlines() for block in blocks("json"))
+    assert json.loads(greeting_lines[0]) == json.loads(protocol.encode_greeting(["receipts", "canonical_json"]))
+    assert protocol.parse_hello(greeting_lines[1].encode()).families == ("receipts",)
+    question_document = json.loads(question[0])
+    assert list(question_document) == list(
+        json.loads(protocol.encode_question(1, "receipts", question_document["input"]))
+    )
     assert protocol.parse_answer(question[1].encode(), 1).stage == "signature"
 
 
 def test_its_explanations_can_be_read() -> None:
     """Both kinds of entry, and one that does not hold everywhere."""
     (text,) = blocks("toml")
-    found = explanations.read(text)
-    assert [one.subject for one in found] == ["receipts/canonical/*", "family welds", "receipts/signature/*"]
-    assert [bool(one.depends_on) for one in found] == [False, False, True]
+    explanation_list = explanations.read(text)
+    assert [one.subject for one in explanation_list] == ["receipts/canonical/*", "family welds", "receipts/signature/*"]
+    assert [bool(one.depends_on) for one in explanation_list] == [False, False, True]
 
 
 def test_its_verifier_answers_by_the_rules(tmp_path: Path) -> None:

@@ -56,13 +56,13 @@ def outcomes(verifier_run: Run) -> dict[str, int]:
 
 def pipes() -> set[str]:
     """Return the pipes that this process holds an end of; a number is reused only when no process holds one."""
-    found = set()
-    for one in Path("/proc/self/fd").iterdir():
+    pipe_names = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
         try:
-            found.add(str(one.readlink()))
+            pipe_names.add(str(descriptor.readlink()))
         except FileNotFoundError:  # what listed the folder
             continue
-    return {name for name in found if name.startswith("pipe:")}
+    return {name for name in pipe_names if name.startswith("pipe:")}
 
 
 def is_gone(pid: int) -> bool:
@@ -121,9 +121,9 @@ def respond(asked):
     say(right(asked))
 """
     verifier_run = ran(program(tmp_path, habit))
-    (crashed,) = (one for one in verifier_run.results if one.outcome is not Outcome.AGREE)
-    assert (crashed.vector.id, crashed.outcome) == ("numbers/parity/odd/n5", Outcome.CRASH)
-    assert crashed.detail == "it exited with 9: cannot cope with five"
+    (crashed_result,) = (one for one in verifier_run.results if one.outcome is not Outcome.AGREE)
+    assert (crashed_result.vector.id, crashed_result.outcome) == ("numbers/parity/odd/n5", Outcome.CRASH)
+    assert crashed_result.detail == "it exited with 9: cannot cope with five"
     assert verifier_run.starts == 2
     assert verifier_run.ending.clean
 
@@ -279,9 +279,9 @@ def respond(asked):
     say(right(asked))
 """
     verifier_run = ran(program(tmp_path, habit))
-    (crashed,) = (one for one in verifier_run.results if one.outcome is not Outcome.AGREE)
-    assert crashed.detail.endswith("the end")
-    assert len(crashed.detail) < 5_000
+    (crashed_result,) = (one for one in verifier_run.results if one.outcome is not Outcome.AGREE)
+    assert crashed_result.detail.endswith("the end")
+    assert len(crashed_result.detail) < 5_000
 
 
 def test_families_that_are_not_named_are_not_asked(tmp_path: Path) -> None:
@@ -369,9 +369,9 @@ def respond(asked):
 )
 def test_without_a_greeting_there_is_nothing_to_judge(command: tuple[str, ...], detail: str) -> None:
     """A command that is not there, ends, or says something else."""
-    with pytest.raises(NothingJudged) as caught:
+    with pytest.raises(NothingJudged) as error:
         ran(command)
-    assert detail in str(caught.value)
+    assert detail in str(error.value)
 
 
 def test_a_greeting_that_never_comes_is_waited_for_so_long() -> None:
@@ -411,11 +411,11 @@ def respond(asked):
 """
 
     async def cut_short() -> Run:
-        seen: list[Result] = []
+        results_seen: list[Result] = []
 
         def note_result(result: Result) -> None:
-            seen.append(result)
-            if len(seen) == 2:
+            results_seen.append(result)
+            if len(results_seen) == 2:
                 asyncio.get_running_loop().call_soon(task.cancel)
 
         task = asyncio.ensure_future(Runner(plan(program(tmp_path, habit)), note_result).ask_all())

@@ -25,8 +25,8 @@ VALID, INVALID = Answer("valid", values={"half": 1}), Answer("invalid")
 ROTTEN = Rotten(Explanation("a", None, Outcome.CRASH, "b"), "there is no such vector")
 
 
-def make_agreement(one: Vector) -> Result:
-    return Result(one, Outcome.AGREE, answer=VALID if one.expected.valid else INVALID)
+def make_agreement(vector: Vector) -> Result:
+    return Result(vector, Outcome.AGREE, answer=VALID if vector.expected.valid else INVALID)
 
 
 def make_conclusion(
@@ -44,8 +44,8 @@ def make_conclusion(
     return Conclusion(Run(Hello("made 1", tuple(FAMILIES)), tuple(conclusion), **members), reasons, rotten, profile)
 
 
-def make_acceptance(place: int, *, pinned: bool = False) -> dict[int, Result]:
-    return {place: Result(VECTORS[place], Outcome.ACCEPTS, pinned=pinned, detail="it is odd", answer=VALID)}
+def make_acceptance(place: int, *, is_pinned: bool = False) -> dict[int, Result]:
+    return {place: Result(VECTORS[place], Outcome.ACCEPTS, pinned=is_pinned, detail="it is odd", answer=VALID)}
 
 
 def test_a_run_in_which_everything_agrees_passes() -> None:
@@ -60,13 +60,13 @@ def test_every_disagreement_fails_the_run_unless_explained(outcome: Outcome) -> 
     changes = {1: Result(VECTORS[1], outcome, detail="x")}
     assert make_conclusion(changes).exit_code == Exit.FAILED
     assert make_conclusion(changes).sentence == "11 of 12 agree, 1 unexplained"
-    known = make_conclusion(changes, reasons={VECTORS[1].id: "known"})
-    assert (known.exit_code, known.sentence) == (Exit.PASSED, "11 of 12 agree, 1 explained")
+    known_conclusion = make_conclusion(changes, reasons={VECTORS[1].id: "known"})
+    assert (known_conclusion.exit_code, known_conclusion.sentence) == (Exit.PASSED, "11 of 12 agree, 1 explained")
 
 
 def test_what_only_the_profile_decides_fails_nobody_by_itself() -> None:
     """It is shown, and counts where it is asked for."""
-    changes = make_acceptance(1, pinned=True)
+    changes = make_acceptance(1, is_pinned=True)
     assert make_conclusion(changes).exit_code == Exit.PASSED
     assert make_conclusion(changes).sentence == "11 of 12 agree, 1 differ only where the profile decides"
     assert make_conclusion(changes, profile=True).exit_code == Exit.FAILED
@@ -74,40 +74,43 @@ def test_what_only_the_profile_decides_fails_nobody_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("members", "expected"),
+    ("members", "expected_exit"),
     [
         ({"rotten": (ROTTEN,)}, Exit.FAILED),
         ({"ending": Ending(clean=False, detail="it exited with 1")}, Exit.FAILED),
         ({"interrupted": True, "rotten": (ROTTEN,)}, Exit.INTERRUPTED),
     ],
 )
-def test_a_rotten_entry_and_a_bad_end_fail_the_run(members: dict[str, Any], expected: Exit) -> None:
+def test_a_rotten_entry_and_a_bad_end_fail_the_run(members: dict[str, Any], expected_exit: Exit) -> None:
     """An interruption goes before both."""
-    assert make_conclusion(**members).exit_code == expected
+    assert make_conclusion(**members).exit_code == expected_exit
 
 
 def test_a_run_that_the_profile_alone_decides_says_so() -> None:
     """Nothing in it could have counted; with --profile it does."""
     remark = "Of all that it judged the profile alone decides: nothing counts here unless --profile is given."
-    pinned = [Result(replace(one, pinned=("valid",)), Outcome.AGREE, answer=VALID) for one in VECTORS]
-    assert remark in make_conclusion(results=pinned).remarks
-    assert remark not in make_conclusion(results=pinned, profile=True).remarks
-    assert remark not in make_conclusion(results=[*pinned[1:], Result(VECTORS[0], Outcome.AGREE, answer=VALID)]).remarks
+    pinned_results = [Result(replace(one, pinned=("valid",)), Outcome.AGREE, answer=VALID) for one in VECTORS]
+    assert remark in make_conclusion(results=pinned_results).remarks
+    assert remark not in make_conclusion(results=pinned_results, profile=True).remarks
+    assert (
+        remark
+        not in make_conclusion(results=[*pinned_results[1:], Result(VECTORS[0], Outcome.AGREE, answer=VALID)]).remarks
+    )
 
 
 def test_nothing_judged_is_no_pass() -> None:
     """Whether the families were claimed, or explained, or not."""
-    asked = [Result(one, Outcome.UNSUPPORTED) for one in VECTORS]
-    named = make_conclusion(results=asked, reasons={one.id: "known" for one in VECTORS})
-    assert named.exit_code == Exit.NO_VERDICT
-    assert named.remarks == (
+    asked_results = [Result(one, Outcome.UNSUPPORTED) for one in VECTORS]
+    named_conclusion = make_conclusion(results=asked_results, reasons={one.id: "known" for one in VECTORS})
+    assert named_conclusion.exit_code == Exit.NO_VERDICT
+    assert named_conclusion.remarks == (
         "It judged nothing.",
         "It names the family numbers and judged nothing of it.",
         "It names the family words and judged nothing of it.",
     )
-    unnamed = make_conclusion(results=[Result(one, Outcome.UNSUPPORTED, asked=False) for one in VECTORS])
-    assert unnamed.exit_code == Exit.NO_VERDICT
-    assert unnamed.sentence == "0 of 12 agree, 12 of families it does not judge"
+    unnamed_conclusion = make_conclusion(results=[Result(one, Outcome.UNSUPPORTED, asked=False) for one in VECTORS])
+    assert unnamed_conclusion.exit_code == Exit.NO_VERDICT
+    assert unnamed_conclusion.sentence == "0 of 12 agree, 12 of families it does not judge"
 
 
 @pytest.mark.parametrize(

@@ -18,23 +18,23 @@ EVIL = '<script>alert("x")</script>\u202e\x1b[31m'
 
 
 def result(
-    name: str, changed: Mapping[str, Outcome], *, version: str = "9.1.0", only: str = "", why: str = ""
+    name: str, changed_outcomes: Mapping[str, Outcome], *, version: str = "9.1.0", only: str = "", why: str = ""
 ) -> Document:
-    told = tuple(
+    results = tuple(
         ResultLine(
-            one.id,
-            one.family,
-            one.kind,
+            vector.id,
+            vector.family,
+            vector.kind,
             comparison,
             False,
             "" if comparison is Outcome.AGREE else f"detail {why}",
             None,
         )
-        for one in VECTORS
-        if one.family.startswith(only)
-        for comparison in (changed.get(one.id, Outcome.AGREE),)
+        for vector in VECTORS
+        if vector.family.startswith(only)
+        for comparison in (changed_outcomes.get(vector.id, Outcome.AGREE),)
     )
-    return Document(name, version, 0, f"sentence of {name}", told)
+    return Document(name, version, 0, f"sentence of {name}", results)
 
 
 def two(**more: str) -> Comparison:
@@ -69,8 +69,8 @@ def test_the_same_mistake_in_both_is_no_difference() -> None:
 
 def test_who_does_not_judge_does_not_differ() -> None:
     """Only two who judged a vector can differ on it."""
-    unsupported = dict.fromkeys((one.id for one in VECTORS), Outcome.UNSUPPORTED)
-    comparison = compare({"a": result("x", unsupported), "b": result("y", {}), "c": result("z", unsupported)})
+    all_unsupported = dict.fromkeys((one.id for one in VECTORS), Outcome.UNSUPPORTED)
+    comparison = compare({"a": result("x", all_unsupported), "b": result("y", {}), "c": result("z", all_unsupported)})
     assert not any(kind.differs for family in comparison.families for kind in family.kinds)
 
 
@@ -122,9 +122,9 @@ def test_the_page_shows_each_verifier_and_each_difference() -> None:
 
 def test_the_same_is_to_be_had_as_json() -> None:
     """Vectors are listed if the verifiers differ."""
-    told = two().as_json
-    assert (told["verifiers"], told["vectors_version"]) == (["first 1", "second 2"], "9.1.0")
-    kinds = told["families"][0]["kinds"]
+    document = two().as_json
+    assert (document["verifiers"], document["vectors_version"]) == (["first 1", "second 2"], "9.1.0")
+    kinds = document["families"][0]["kinds"]
     assert kinds[0]["vectors"] == []
     assert {
         "id": "numbers/parity/odd/n3",

@@ -18,7 +18,7 @@ from algosdk import account, mnemonic, transaction
 
 from tests.sim.algorand.answers.recordings import differences, load, save
 from tests.sim.algorand.answers.script import Script
-from tests.sim.algorand.answers.session import Session, signed
+from tests.sim.algorand.answers.session import Session, sign_transaction
 
 
 @click.group()
@@ -44,8 +44,8 @@ def record(
     def fund(address: str, amount: int) -> None:
         client = session.client
         sender = account.address_from_private_key(funder)
-        sent = transaction.PaymentTxn(sender, client.suggested_params(), address, amount)
-        transaction.wait_for_confirmation(client, client.send_transaction(signed(funder, sent)), 20)
+        payment = transaction.PaymentTxn(sender, client.suggested_params(), address, amount)
+        transaction.wait_for_confirmation(client, client.send_transaction(sign_transaction(funder, payment)), 20)
 
     def pass_time(seconds: int) -> None:
         time.sleep(seconds)
@@ -53,23 +53,23 @@ def record(
     session = Session(algod, token_file.read_text().strip(), salt, fund)
     consensus = str(session.json("/v2/transactions/params")["consensus-version"])
     Script(session, pass_time).run()
-    recording: dict[str, Any] = {
+    answers: dict[str, Any] = {
         "node": node,
         "consensus": consensus,
         "mode": mode,
         "recorded": dt.datetime.now(dt.UTC).date().isoformat(),
         "answers": session.answers,
     }
-    save(name, recording, base)
+    save(name, answers, base)
     click.echo(f"{len(session.answers)} answers")
 
 
 @main.command()
 @click.argument("left")
 @click.argument("right")
-def compare(left: str, right: str) -> None:
+def compare(left_name: str, right: str) -> None:
     """Print how two recordings differ."""
-    for difference in differences(load(left)["answers"], load(right)["answers"]):
+    for difference in differences(load(left_name)["answers"], load(right)["answers"]):
         click.echo(str(difference))
 
 

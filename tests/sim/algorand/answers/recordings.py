@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "recorded"
-_MISSING = "<no such member>"
+_MISSING_MEMBER = "<no such member>"
 
 Answers = Mapping[str, Mapping[str, Any]]
 
@@ -57,14 +57,14 @@ class Allowed:
         return fnmatchcase(difference.case, self.cases) and within
 
 
-def differences(left: Answers, right: Answers) -> Iterator[Difference]:
+def differences(left_answers: Answers, right: Answers) -> Iterator[Difference]:
     """Yield what differs between two sets of answers."""
-    for case in dict.fromkeys([*left, *right]):
-        ours, theirs = dict(_leaves(left.get(case, {}))), dict(_leaves(right.get(case, {})))
+    for case in dict.fromkeys([*left_answers, *right]):
+        ours, theirs = dict(_leaves(left_answers.get(case, {}))), dict(_leaves(right.get(case, {})))
         for member in sorted(ours.keys() | theirs.keys()):
-            one, other = ours.get(member, _MISSING), theirs.get(member, _MISSING)
-            if (type(one), one) != (type(other), other):
-                yield Difference(case, member, one, other)
+            left_value, right_value = ours.get(member, _MISSING_MEMBER), theirs.get(member, _MISSING_MEMBER)
+            if (type(left_value), left_value) != (type(right_value), right_value):
+                yield Difference(case, member, left_value, right_value)
 
 
 def _leaves(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
@@ -84,19 +84,21 @@ def load(name: str) -> dict[str, Any]:
 
     A recording that names another as its `base` holds only the answers that differ from it.
     """
-    recording: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
-    if "base" in recording:
-        recording["answers"] = {**load(recording["base"])["answers"], **recording["answers"]}
-    return recording
+    answers: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
+    if "base" in answers:
+        answers["answers"] = {**load(answers["base"])["answers"], **answers["answers"]}
+    return answers
 
 
-def save(name: str, recording: Mapping[str, Any], base: str | None = None) -> None:
+def save(name: str, answers: Mapping[str, Any], base: str | None = None) -> None:
     """Write a recording, without what is the same in the recording named `base`."""
-    kept = dict(recording)
+    kept_answers = dict(answers)
     if base is not None:
-        known = load(base)["answers"]
-        kept["base"] = base
-        kept["answers"] = {case: answer for case, answer in kept["answers"].items() if known.get(case) != answer}
-        assert not known.keys() - recording["answers"].keys()
+        base_answers = load(base)["answers"]
+        kept_answers["base"] = base
+        kept_answers["answers"] = {
+            case: answer for case, answer in kept_answers["answers"].items() if base_answers.get(case) != answer
+        }
+        assert not base_answers.keys() - answers["answers"].keys()
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    (FOLDER / f"{name}.json").write_text(json.dumps(kept_answers, indent=1, ensure_ascii=False) + "\n")

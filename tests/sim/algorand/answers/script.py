@@ -22,10 +22,10 @@ from algosdk.transaction import (
     PaymentTxn,
 )
 
-from tests.sim.algorand.answers.session import BINARY, Session, raw, signed
+from tests.sim.algorand.answers.session import BINARY, Session, raw, sign_transaction
 
 IDLE_SECONDS = 60
-_FUNDED = {"A": 50_000_000, "B": 5_000_000, "C": 20_000_000, "N": 5_000_000, "R": 5_000_000, "X": 5_000_000}
+_FUNDED_ACCOUNTS = {"A": 50_000_000, "B": 5_000_000, "C": 20_000_000, "N": 5_000_000, "R": 5_000_000, "X": 5_000_000}
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _NOWHERE = encoding.encode_address(bytes(32))
 _UNKNOWN_ASSET = 2**40
@@ -49,7 +49,7 @@ class Script:
 
     def run(self) -> None:
         """Ask everything."""
-        for name, amount in _FUNDED.items():
+        for name, amount in _FUNDED_ACCOUNTS.items():
             self.node.fund(name, amount)
         self.node_facts()
         self.paths_and_tokens()
@@ -62,10 +62,10 @@ class Script:
         self.refused_signatures()
         self.refused_amounts()
         self.asset_roles()
-        self.rekeyed()
+        self.show_rekeyed()
         self.multisig()
         self.groups()
-        self.closing()
+        self.show_closing()
         self.shapes()
         self.pool()
         self.ids()
@@ -73,7 +73,7 @@ class Script:
         self.assets()
         self.blocks()
         self.simulate()
-        self.landing()
+        self.show_landing()
         self.idle()
 
     # The node itself.
@@ -141,7 +141,7 @@ class Script:
         node = self.node
         creator = node.address("C")
         roles = {"manager": creator, "reserve": creator, "freeze": creator, "clawback": creator}
-        created = AssetConfigTxn(
+        creation = AssetConfigTxn(
             creator,
             node.params(),
             total=10**12,
@@ -152,10 +152,10 @@ class Script:
             url="http://u",
             **roles,
         )
-        node.send("create asset", created, "C", wait=False)
-        self.asset = int(node.wait(created.get_txid())["asset-index"])
+        node.send("create asset", creation, "C", wait=False)
+        self.asset = int(node.wait(creation.get_txid())["asset-index"])
         node.name(str(self.asset), "<asset>")
-        node.ask("confirmed create asset 0", "GET", f"/v2/transactions/pending/{created.get_txid()}?format=json")
+        node.ask("confirmed create asset 0", "GET", f"/v2/transactions/pending/{creation.get_txid()}?format=json")
         node.send("mint before the opt-in", self.transfer("C", "A", 10**9), "C")
         node.send("opt in A", self.transfer("A", "A", 0), "A")
         node.send("opt in B", self.transfer("B", "B", 0), "B")
@@ -196,17 +196,17 @@ class Script:
         """Notes up to 4,096 bytes, of which those beyond 1,024 cost more."""
         send, params = self.node.send, self.node.params
         for size, fee in ((1024, 1000), (1025, 1000), (1025, 1001), (4096, 1000), (4096, 1307), (4096, 1308)):
-            unsigned = self.transfer("A", "B", note=b"n" * size, params=params(fee=fee))
-            send(f"note of {size} bytes, fee {fee}", unsigned, "A")
-        unsigned = self.transfer("A", "B", params=params(fee=2000))
-        unsigned.note = b"n" * 4097
-        send("note of 4097 bytes, fee 2000", unsigned, "A")
+            transfer = self.transfer("A", "B", note=b"n" * size, params=params(fee=fee))
+            send(f"note of {size} bytes, fee {fee}", transfer, "A")
+        transfer = self.transfer("A", "B", params=params(fee=2000))
+        transfer.note = b"n" * 4097
+        send("note of 4097 bytes, fee 2000", transfer, "A")
 
     def duplicates(self) -> None:
         """One transaction twice, while it waits and once it is in a block."""
         node = self.node
         once = self.transfer("A", "B", note=b"dup")
-        data = [raw(signed(node.key("A"), once))]
+        data = [raw(sign_transaction(node.key("A"), once))]
         node.submit("first of two", data, [once.get_txid()], wait=False)
         node.submit("second of two, at once", data, [once.get_txid()])
         node.wait(once.get_txid())
@@ -215,12 +215,12 @@ class Script:
     def refused_terms(self) -> None:
         """Another network, rounds that do not fit, and fees that are too low."""
         node = self.node
-        other = node.params()
-        other.gh = base64.b64encode(b"\1" * 32).decode()
-        node.send("wrong genesis hash", self.transfer("A", "B", params=other), "A")
-        other = node.params()
-        other.gen = "other-v1"
-        node.send("wrong genesis id", self.transfer("A", "B", params=other), "A")
+        other_params = node.params()
+        other_params.gh = base64.b64encode(b"\1" * 32).decode()
+        node.send("wrong genesis hash", self.transfer("A", "B", params=other_params), "A")
+        other_params = node.params()
+        other_params.gen = "other-v1"
+        node.send("wrong genesis id", self.transfer("A", "B", params=other_params), "A")
         for name, first, last in (
             ("expired", None, -1),
             ("last valid is the last round", None, 0),
@@ -240,18 +240,20 @@ class Script:
     def refused_signatures(self) -> None:
         """Signatures that are wrong, missing, or in a form that is not allowed."""
         node = self.node
-        unsigned = self.transfer("A", "B", note=b"sig")
-        envelope = signed(node.key("B"), unsigned)
-        node.submit("signed by another, which sgnr names", [raw(envelope)], [unsigned.get_txid()])
+        transfer = self.transfer("A", "B", note=b"sig")
+        envelope = sign_transaction(node.key("B"), transfer)
+        node.submit("signed by another, which sgnr names", [raw(envelope)], [transfer.get_txid()])
         envelope.authorizing_address = None
-        node.submit("signed by another", [raw(envelope)], [unsigned.get_txid()])
-        envelope = signed(node.key("A"), unsigned)
+        node.submit("signed by another", [raw(envelope)], [transfer.get_txid()])
+        envelope = sign_transaction(node.key("A"), transfer)
         envelope.authorizing_address = node.address("A")
-        node.submit("sgnr is the sender", [raw(envelope)], [unsigned.get_txid()])
-        members = msgpack.unpackb(raw(signed(node.key("A"), unsigned)), raw=False)
-        flipped = members["sig"][:-1] + bytes([members["sig"][-1] ^ 1])
-        node.submit("signature with a flipped bit", [_packed({**members, "sig": flipped})], [unsigned.get_txid()])
-        node.submit("no signature", [_packed({"txn": members["txn"]})], [unsigned.get_txid()])
+        node.submit("sgnr is the sender", [raw(envelope)], [transfer.get_txid()])
+        members = msgpack.unpackb(raw(sign_transaction(node.key("A"), transfer)), raw=False)
+        flipped_signature = members["sig"][:-1] + bytes([members["sig"][-1] ^ 1])
+        node.submit(
+            "signature with a flipped bit", [_pack({**members, "sig": flipped_signature})], [transfer.get_txid()]
+        )
+        node.submit("no signature", [_pack({"txn": members["txn"]})], [transfer.get_txid()])
 
     def refused_amounts(self) -> None:
         """What the ledger does not allow."""
@@ -280,16 +282,16 @@ class Script:
         send("clawback by another", self.transfer("B", "B", 5, revocation_target=a), "B")
         send("clawback to the same account", self.transfer("C", "B", 7, revocation_target=b, note=b"cbs"), "C")
 
-    def rekeyed(self) -> None:
+    def show_rekeyed(self) -> None:
         """An account whose key was changed."""
         node = self.node
         node.send("rekey R", self.payment("R", "R", 0, rekey_to=node.address("X")), "R")
         node.send("rekeyed, with its old key", self.payment("R", "B", 1), "R")
         node.send("rekeyed, with its new key", self.payment("R", "B", 2), "X")
-        unsigned = self.payment("R", "B", 3)
-        envelope = signed(node.key("X"), unsigned)
+        payment = self.payment("R", "B", 3)
+        envelope = sign_transaction(node.key("X"), payment)
         envelope.authorizing_address = None
-        node.submit("rekeyed, with its new key and no sgnr", [raw(envelope)], [unsigned.get_txid()])
+        node.submit("rekeyed, with its new key and no sgnr", [raw(envelope)], [payment.get_txid()])
         node.ask("rekeyed account", "GET", f"/v2/accounts/{node.address('R')}")
 
     def multisig(self) -> None:
@@ -305,41 +307,47 @@ class Script:
             ("multisig below its threshold", "A"),
             ("multisig, wrong signature", "AB"),
         ):
-            unsigned = PaymentTxn(multisig, node.params(), owners[1], 1, note=name.encode())
+            payment = PaymentTxn(multisig, node.params(), owners[1], 1, note=name.encode())
             signer = MultisigTransactionSigner(Multisig(1, 2, owners), [node.key(key) for key in keys])
-            envelope: Any = signer.sign_transactions([unsigned], [0])[0]
+            envelope: Any = signer.sign_transactions([payment], [0])[0]
             if "wrong" in name:
                 envelope.multisig.subsigs[1].signature = envelope.multisig.subsigs[0].signature
-            node.submit(name, [raw(envelope)], [unsigned.get_txid()])
+            node.submit(name, [raw(envelope)], [payment.get_txid()])
 
     def groups(self) -> None:
         """Groups, which land or fail as a whole."""
         params = self.node.params
-        self.group("group of two", [self.noted("g1"), self.noted("g2")])
-        self.group("group whose second fails", [self.noted("g3"), self.transfer("A", "B", 10**15, note=b"g4")])
-        self.group("group, one pays for both", [self.noted("g5", params(fee=2000)), self.noted("g6", params(fee=0))])
-        self.group("group, fees too low", [self.noted("g7", params(fee=1000)), self.noted("g8", params(fee=999))])
-        self.group("two without a group id", [self.noted("g9"), self.noted("g10")], assigned=False)
-        pair = transaction.assign_group_id([self.noted("g11"), self.noted("g12")])
-        self.group("half of a group", pair[:1], assigned=False)
-        pair = transaction.assign_group_id([self.noted("g13"), self.noted("g14")])
-        self.group("group in another order", pair[::-1], assigned=False)
-        other = transaction.assign_group_id([self.noted("g15"), self.noted("g16")])
-        self.group("two halves of groups", [pair[0], other[1]], assigned=False)
-        self.group("group of 16", [self.noted(f"h{number}") for number in range(16)])
-        self.group("group of 17", [self.noted(f"i{number}") for number in range(17)], assigned=False)
+        self.group("group of two", [self.make_noted("g1"), self.make_noted("g2")])
+        self.group("group whose second fails", [self.make_noted("g3"), self.transfer("A", "B", 10**15, note=b"g4")])
+        self.group(
+            "group, one pays for both", [self.make_noted("g5", params(fee=2000)), self.make_noted("g6", params(fee=0))]
+        )
+        self.group(
+            "group, fees too low", [self.make_noted("g7", params(fee=1000)), self.make_noted("g8", params(fee=999))]
+        )
+        self.group("two without a group id", [self.make_noted("g9"), self.make_noted("g10")], is_assigned=False)
+        pair = transaction.assign_group_id([self.make_noted("g11"), self.make_noted("g12")])
+        self.group("half of a group", pair[:1], is_assigned=False)
+        pair = transaction.assign_group_id([self.make_noted("g13"), self.make_noted("g14")])
+        self.group("group in another order", pair[::-1], is_assigned=False)
+        other_group = transaction.assign_group_id([self.make_noted("g15"), self.make_noted("g16")])
+        self.group("two halves of groups", [pair[0], other_group[1]], is_assigned=False)
+        self.group("group of 16", [self.make_noted(f"h{number}") for number in range(16)])
+        self.group("group of 17", [self.make_noted(f"i{number}") for number in range(17)], is_assigned=False)
 
-    def noted(self, note: str, params: Any = None) -> AssetTransferTxn:
+    def make_noted(self, note: str, params: Any = None) -> AssetTransferTxn:
         """Return a transfer that its note tells from others."""
         return self.transfer("A", "B", params=params, note=note.encode())
 
-    def group(self, case: str, unsigned: Sequence[Any], *, assigned: bool = True) -> None:
+    def group(self, case: str, transactions: Sequence[Any], *, is_assigned: bool = True) -> None:
         """Submit a group that A signs."""
-        listed = transaction.assign_group_id(list(unsigned)) if assigned else list(unsigned)
+        members = transaction.assign_group_id(list(transactions)) if is_assigned else list(transactions)
         key = self.node.key("A")
-        self.node.submit(case, [raw(signed(key, one)) for one in listed], [one.get_txid() for one in listed])
+        self.node.submit(
+            case, [raw(sign_transaction(key, one)) for one in members], [one.get_txid() for one in members]
+        )
 
-    def closing(self) -> None:
+    def show_closing(self) -> None:
         """Closing holdings and accounts, and changing the asset."""
         node, send = self.node, self.node.send
         a, b, c, n = (node.address(name) for name in "ABCN")
@@ -360,10 +368,10 @@ class Script:
     def shapes(self) -> None:
         """Bodies that are not what SDKs send."""
         node = self.node
-        unsigned = self.transfer("A", "A", note=b"shape")
-        data = raw(signed(node.key("A"), unsigned))
+        transfer = self.transfer("A", "A", note=b"shape")
+        data = raw(sign_transaction(node.key("A"), transfer))
         members = msgpack.unpackb(data, raw=False)
-        txn, swapped = members["txn"], {"txn": members["txn"], "sig": members["sig"]}
+        txn, swapped_members = members["txn"], {"txn": members["txn"], "sig": members["sig"]}
         zero = {**txn, "fee": 0}
         body = {
             "nothing": b"",
@@ -373,16 +381,16 @@ class Script:
             "base64": base64.b64encode(data),
             "a map that breaks off": data[:-5],
             "a map and garbage": data + b"\xc1",
-            "an unknown member": _packed({**members, "txn": {**txn, "zzz": 1}}),
-            "a note as text": _packed({**members, "txn": {**txn, "note": "text"}}),
-            "an unknown type": _packed({**members, "txn": {**txn, "type": "nope"}}),
-            "a member of another type": _packed({**members, "txn": {**txn, "amt": 5}}),
-            "no type": _packed({**members, "txn": {name: txn[name] for name in txn if name != "type"}}),
-            "a fee of zero written out": _packed({**members, "txn": zero}),
+            "an unknown member": _pack({**members, "txn": {**txn, "zzz": 1}}),
+            "a note as text": _pack({**members, "txn": {**txn, "note": "text"}}),
+            "an unknown type": _pack({**members, "txn": {**txn, "type": "nope"}}),
+            "a member of another type": _pack({**members, "txn": {**txn, "amt": 5}}),
+            "no type": _pack({**members, "txn": {name: txn[name] for name in txn if name != "type"}}),
+            "a fee of zero written out": _pack({**members, "txn": zero}),
         }
         for name, sent in body.items():
             node.ask(f"submit {name}", "POST", "/v2/transactions", sent, BINARY)
-        node.submit("members in another order", [_packed(swapped, in_order=False)], [unsigned.get_txid()])
+        node.submit("members in another order", [_pack(swapped_members, in_order=False)], [transfer.get_txid()])
         longer = data.replace(msgpack.packb("aamt") + msgpack.packb(1000), msgpack.packb("aamt") + b"\xce\0\0\x03\xe8")
         assert longer != data
         node.ask("submit an integer longer than needed", "POST", "/v2/transactions", longer, BINARY)
@@ -392,9 +400,9 @@ class Script:
             ("with a slash after the path", "/v2/transactions/", {}),
             ("with format=msgpack", "/v2/transactions?format=msgpack", {}),
         ):
-            other = self.transfer("A", "A", note=name.encode())
-            node.name(other.get_txid(), f"<id of {name}>")
-            node.ask(f"submit {name}", "POST", path, raw(signed(node.key("A"), other)), headers)
+            other_transfer = self.transfer("A", "A", note=name.encode())
+            node.name(other_transfer.get_txid(), f"<id of {name}>")
+            node.ask(f"submit {name}", "POST", path, raw(sign_transaction(node.key("A"), other_transfer)), headers)
 
     def pool(self) -> None:
         """What waits for a block, once everything that was sent is in one."""
@@ -415,9 +423,9 @@ class Script:
     def ids(self) -> None:
         """A transaction by ids that are spelled in many ways."""
         node, good = self.node, self.last_id
-        ask, pending = self.node.ask, "/v2/transactions/pending/"
-        for wanted in ("", "?format=json", "?format=JSON", "?format=msgpack", "?format=xml"):
-            ask(f"id{wanted}", "GET", f"{pending}{good}{wanted}")
+        ask, pending_path = self.node.ask, "/v2/transactions/pending/"
+        for query in ("", "?format=json", "?format=JSON", "?format=msgpack", "?format=xml"):
+            ask(f"id{query}", "GET", f"{pending_path}{good}{query}")
         spare = good[:-1] + _ALPHABET[_ALPHABET.index(good[-1]) ^ 1]
         node.name(spare, "<id with other spare bits>")
         node.name(good.lower(), "<id in lower case>")
@@ -435,7 +443,7 @@ class Script:
             ("with a space", f"{good}%20"),
             ("empty", ""),
         ):
-            ask(f"id {name}", "GET", pending + text)
+            ask(f"id {name}", "GET", pending_path + text)
 
     def accounts(self) -> None:
         """Accounts and their holdings."""
@@ -500,8 +508,8 @@ class Script:
     def blocks(self) -> None:
         """Blocks, whole and in part."""
         node, ask = self.node, self.node.ask
-        landed = int(node.wait(self.last_id)["confirmed-round"])
-        node.name(f"blocks/{landed}", "blocks/<round>")
+        landed_round = int(node.wait(self.last_id)["confirmed-round"])
+        node.name(f"blocks/{landed_round}", "blocks/<round>")
         for query in (
             "",
             "?format=json",
@@ -514,10 +522,10 @@ class Script:
             "?header-only=yes",
             "?header-only=bogus",
         ):
-            ask(f"block{query}", "GET", f"/v2/blocks/{landed}{query}")
-        ask("block hash", "GET", f"/v2/blocks/{landed}/hash")
-        ask("block txids", "GET", f"/v2/blocks/{landed}/txids")
-        ask("block logs", "GET", f"/v2/blocks/{landed}/logs")
+            ask(f"block{query}", "GET", f"/v2/blocks/{landed_round}{query}")
+        ask("block hash", "GET", f"/v2/blocks/{landed_round}/hash")
+        ask("block txids", "GET", f"/v2/blocks/{landed_round}/txids")
+        ask("block logs", "GET", f"/v2/blocks/{landed_round}/logs")
         for text in ("abc", "-1", "1.5", str(2**63), str(2**64)):
             ask(f"block {text}", "GET", f"/v2/blocks/{text}")
             ask(f"block {text} txids", "GET", f"/v2/blocks/{text}/txids")
@@ -535,40 +543,42 @@ class Script:
         bad = self.transfer("A", "B", note=b"simulated")
         for name, transfer in (("", good), (" that fails", bad), (" with a low fee", low)):
             node.name(transfer.get_txid(), f"<id of simulated{name}>")
-            members = msgpack.unpackb(raw(signed(key, transfer)), raw=False)
-            body = _packed({"txn-groups": [{"txns": [members]}]})
+            members = msgpack.unpackb(raw(sign_transaction(key, transfer)), raw=False)
+            body = _pack({"txn-groups": [{"txns": [members]}]})
             node.ask(f"simulate{name}", "POST", path, body)
             node.ask(f"simulate{name} format=msgpack", "POST", f"{path}?format=msgpack", body)
-        unsigned = {"txn": msgpack.unpackb(raw(signed(key, good)), raw=False)["txn"]}
+        bare_transaction = {"txn": msgpack.unpackb(raw(sign_transaction(key, good)), raw=False)["txn"]}
         fees = (self.transfer("A", "A", params=node.params(fee=fee), note=b"s") for fee in (900, 901))
         pair = transaction.assign_group_id(list(fees))
-        members = [msgpack.unpackb(raw(signed(key, one)), raw=False) for one in pair]
-        node.ask("simulate a group with low fees", "POST", path, _packed({"txn-groups": [{"txns": members}]}))
-        node.ask("simulate half of a group", "POST", path, _packed({"txn-groups": [{"txns": members[:1]}]}))
+        members = [msgpack.unpackb(raw(sign_transaction(key, one)), raw=False) for one in pair]
+        node.ask("simulate a group with low fees", "POST", path, _pack({"txn-groups": [{"txns": members}]}))
+        node.ask("simulate half of a group", "POST", path, _pack({"txn-groups": [{"txns": members[:1]}]}))
         wrong = [{**members[0], "sig": members[1]["sig"]}, members[1]]
-        node.ask("simulate a wrong signature", "POST", path, _packed({"txn-groups": [{"txns": wrong}]}))
-        node.ask("simulate unsigned", "POST", path, _packed({"txn-groups": [{"txns": [unsigned]}]}))
-        allowed = {"txn-groups": [{"txns": [unsigned]}], "allow-empty-signatures": True}
-        node.ask("simulate unsigned, allowed", "POST", path, _packed(allowed))
-        node.ask("simulate no group", "POST", path, _packed({"txn-groups": []}))
-        node.ask("simulate an empty group", "POST", path, _packed({"txn-groups": [{"txns": []}]}))
+        node.ask("simulate a wrong signature", "POST", path, _pack({"txn-groups": [{"txns": wrong}]}))
+        node.ask("simulate unsigned", "POST", path, _pack({"txn-groups": [{"txns": [bare_transaction]}]}))
+        simulate_request = {"txn-groups": [{"txns": [bare_transaction]}], "allow-empty-signatures": True}
+        node.ask("simulate unsigned, allowed", "POST", path, _pack(simulate_request))
+        node.ask("simulate no group", "POST", path, _pack({"txn-groups": []}))
+        node.ask("simulate an empty group", "POST", path, _pack({"txn-groups": [{"txns": []}]}))
         node.ask("simulate garbage", "POST", path, b"xx")
 
     # When blocks come, and with which time.
 
-    def landing(self) -> None:
+    def show_landing(self) -> None:
         """How many rounds after the newest one a payment lands, of a payment while whose submission no block came."""
         node = self.node
         for number in range(200):
-            unsigned = self.payment("A", "A", 0, note=number.to_bytes(2))
-            data = raw(signed(node.key("A"), unsigned))
+            payment = self.payment("A", "A", 0, note=number.to_bytes(2))
+            data = raw(sign_transaction(node.key("A"), payment))
             before = node.round
-            taken = node.call("POST", "/v2/transactions", data, BINARY)[0] == 200
+            is_taken = node.call("POST", "/v2/transactions", data, BINARY)[0] == 200
             after = node.round
-            landed = int(node.wait(unsigned.get_txid())["confirmed-round"])
-            if taken and (after == before or landed == after == before + 1):
+            landed_round = int(node.wait(payment.get_txid())["confirmed-round"])
+            if is_taken and (after == before or landed_round == after == before + 1):
                 node.note(
-                    "rounds until a payment lands", "confirmed-round less last-round at submission", landed - before
+                    "rounds until a payment lands",
+                    "confirmed-round less last-round at submission",
+                    landed_round - before,
                 )
                 return
         raise AssertionError("a block came during each submission")
@@ -576,11 +586,11 @@ class Script:
     def idle(self) -> None:
         """How much later the next block is than the one before, after a minute without a transaction."""
         node = self.node
-        before, started = self._newest_time(), node.round
+        before, start_round = self._newest_time(), node.round
         self.pass_time(IDLE_SECONDS)
         node.ask("GET /ready after an idle minute", "GET", "/ready")
         node.ask("status after an idle minute", "GET", "/v2/status")
-        blocks = node.round - started
+        blocks = node.round - start_round
         node.send("payment after an idle minute", self.payment("A", "A", 0, note=b"idle"), "A")
         node.note("blocks of an idle node", "blocks in a minute without a transaction", "many" if blocks else "none")
         step = "60 s or more" if self._newest_time() - before >= IDLE_SECONDS else f"{self._newest_time() - before} s"
@@ -590,9 +600,9 @@ class Script:
         return int(self.node.json(f"/v2/blocks/{self.node.round}")["block"]["ts"])
 
 
-def _packed(value: dict[str, Any], *, in_order: bool = True) -> bytes:
-    packed: bytes = msgpack.packb(_in_order(value) if in_order else value, use_bin_type=True)
-    return packed
+def _pack(value: dict[str, Any], *, in_order: bool = True) -> bytes:
+    packed_bytes: bytes = msgpack.packb(_in_order(value) if in_order else value, use_bin_type=True)
+    return packed_bytes
 
 
 def _in_order(value: Any) -> Any:

@@ -28,7 +28,7 @@ BINARY = {"Content-Type": "application/x-binary"}
 # Headers of answers that clients can depend on; `Vary` and lengths are not among them.
 _HEADERS = ("allow", "access-control-allow-origin", "access-control-allow-headers", "access-control-allow-methods")
 # Members whose values are rounds, times or counters.
-_MOVING = re.compile(
+_MOVING_PARTS = re.compile(
     r"(.*round|round|fv|lv|rnd|ts|tc|ld|time-since-last-round|total-money|online-money|online-stake|current_round)"
 )
 _HASHES = frozenset(
@@ -162,52 +162,57 @@ class Session:
         keep_body: bool = True,
     ) -> int:
         """Make a call, keep its answer under the name of a case, and return the status."""
-        status, given, data = self.call(method, path, body, headers, token=token, seconds=seconds)
-        request: dict[str, Any] = {"call": self._replaced(f"{method} {path}")}
+        status, answer_headers, data = self.call(method, path, body, headers, token=token, seconds=seconds)
+        request: dict[str, Any] = {"call": self._replace_names(f"{method} {path}")}
         if headers and headers != BINARY:
-            request["headers"] = self._replaced(dict(headers))
+            request["headers"] = self._replace_names(dict(headers))
         if not token:
             request["token"] = False
         if body is not None:
-            request["body"] = self._described(body)
+            request["body"] = self._describe_body(body)
         answer: dict[str, Any] = {"request": request, "status": status}
-        shown = {name: given[name] for name in _HEADERS if name in given}
-        if shown:
-            answer["headers"] = shown
+        shown_headers = {name: answer_headers[name] for name in _HEADERS if name in answer_headers}
+        if shown_headers:
+            answer["headers"] = shown_headers
         if status and data:
-            answer["type"] = given.get("content-type", "").partition(";")[0]
+            answer["type"] = answer_headers.get("content-type", "").partition(";")[0]
         if status and keep_body:
-            answer["body"] = self._settled(_decoded(given.get("content-type", ""), data))
+            answer["body"] = self._settle_values(_decode(answer_headers.get("content-type", ""), data))
         assert case not in self.answers, case
         self.answers[case] = answer
         return status
 
-    def note(self, case: str, what: str, value: Any) -> None:
+    def note(self, case: str, member: str, value: Any) -> None:
         """Keep a value that follows from several calls."""
-        self.answers[case] = {"request": {"measured": what}, "status": 200, "body": value}
+        self.answers[case] = {"request": {"measured": member}, "status": 200, "body": value}
 
     def submit(self, case: str, group: list[bytes], tx_ids: list[str], *, wait: bool = True) -> bool:
         """Submit signed transactions; keep the answer and what the node says of each once it is in a block."""
         for place, tx_id in enumerate(tx_ids):
             self.name(tx_id, f"<id of {case}>" if len(tx_ids) == 1 else f"<id {place} of {case}>")
-        taken = self.ask(f"submit {case}", "POST", "/v2/transactions", b"".join(group), BINARY) == 200
-        if taken and wait:
+        is_taken = self.ask(f"submit {case}", "POST", "/v2/transactions", b"".join(group), BINARY) == 200
+        if is_taken and wait:
             self.wait(tx_ids[0])
             for place, tx_id in enumerate(tx_ids[:2]):
                 self.ask(f"confirmed {case} {place}", "GET", f"/v2/transactions/pending/{tx_id}?format=json")
-        return taken
+        return is_taken
 
-    def send(self, case: str, unsigned: transaction.Transaction, signer: str, *, wait: bool = True) -> bool:
+    def send(self, case: str, transaction_to_send: transaction.Transaction, signer: str, *, wait: bool = True) -> bool:
         """Sign a transaction with the key of an account and submit it."""
-        return self.submit(case, [raw(signed(self.key(signer), unsigned))], [unsigned.get_txid()], wait=wait)
+        return self.submit(
+            case,
+            [raw(sign_transaction(self.key(signer), transaction_to_send))],
+            [transaction_to_send.get_txid()],
+            wait=wait,
+        )
 
     def wait(self, tx_id: str) -> dict[str, Any]:
         """Return what the node says of a transaction once it is in a block or has failed."""
         until = time.monotonic() + 60
         while time.monotonic() < until:
-            said = self.json(f"/v2/transactions/pending/{tx_id}?format=json")
-            if said.get("confirmed-round") or said.get("pool-error"):
-                return said
+            status = self.json(f"/v2/transactions/pending/{tx_id}?format=json")
+            if status.get("confirmed-round") or status.get("pool-error"):
+                return status
             time.sleep(0.02)
         raise AssertionError(f"{tx_id} is not in a block")
 
@@ -219,14 +224,14 @@ class Session:
             setattr(params, name, value)
         return params
 
-    def _replaced(self, value: Any) -> Any:
+    def _replace_names(self, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {str(name): self._replaced(member) for name, member in value.items()}
+            return {str(name): self._replace_names(member) for name, member in value.items()}
         if isinstance(value, list):
-            return [self._replaced(member) for member in value]
+            return [self._replace_names(member) for member in value]
         if isinstance(value, bytes):
             shown = base64.b64encode(value).decode()
-            return self._replaced(f"b64:{shown}" if len(value) < _SHORT_BODY else f"<{len(value)} bytes>")
+            return self._replace_names(f"b64:{shown}" if len(value) < _SHORT_BODY else f"<{len(value)} bytes>")
         if isinstance(value, str):
             for text in sorted(self._names, key=len, reverse=True):
                 value = value.replace(text, self._names[text])
@@ -234,23 +239,25 @@ class Session:
                 value = pattern.sub(name, value)
         return value
 
-    def _settled(self, value: Any, name: str = "") -> Any:
+    def _settle_values(self, value: Any, name: str = "") -> Any:
         """Return an answer without what differs from node to node."""
         if name == "cert":
             return "<certificate>"
         if isinstance(value, Mapping):
-            return {self._replaced(str(key)): self._settled(member, str(key)) for key, member in value.items()}
+            return {
+                self._replace_names(str(key)): self._settle_values(member, str(key)) for key, member in value.items()
+            }
         if isinstance(value, list):
-            return [self._settled(member, name) for member in value]
-        if isinstance(value, int) and not isinstance(value, bool) and _MOVING.fullmatch(name):
+            return [self._settle_values(member, name) for member in value]
+        if isinstance(value, int) and not isinstance(value, bool) and _MOVING_PARTS.fullmatch(name):
             return "<number>"
         if name in _HASHES and isinstance(value, str | bytes):
             return "<hash>"
         if isinstance(value, int) and str(value) in self._names:
             return self._names[str(value)]
-        return self._replaced(value)
+        return self._replace_names(value)
 
-    def _described(self, body: bytes) -> Any:
+    def _describe_body(self, body: bytes) -> Any:
         """Return a body that was sent: the maps in it, else its start in base64."""
         try:
             unpacker = msgpack.Unpacker(raw=False)
@@ -259,21 +266,21 @@ class Session:
         except ValueError:
             maps = []
         if maps and all(isinstance(one, dict) for one in maps):
-            return self._settled(maps)
+            return self._settle_values(maps)
         return f"b64:{base64.b64encode(body).decode()}" if len(body) < _SHORT_BODY else "<bytes>"
 
 
-def signed(key: str, unsigned: transaction.Transaction) -> Any:
+def sign_transaction(key: str, transaction_to_sign: transaction.Transaction) -> Any:
     """Return a transaction signed with a key, which it names in `sgnr` if the key is not the sender's."""
-    return signed_by(key, unsigned)
+    return signed_by(key, transaction_to_sign)
 
 
-def raw(signed: Any) -> bytes:
+def raw(signed_transaction: Any) -> bytes:
     """Return the msgpack of a signed transaction."""
-    return base64.b64decode(encoding.msgpack_encode(signed))
+    return base64.b64decode(encoding.msgpack_encode(signed_transaction))
 
 
-def _decoded(content_type: str, data: bytes) -> Any:
+def _decode(content_type: str, data: bytes) -> Any:
     if "msgpack" in content_type:
         return msgpack.unpackb(data, raw=False, strict_map_key=False)
     try:

@@ -58,7 +58,7 @@ def draw(rng: random.Random, actors: Actors, genesis: dict[str, str]) -> dict[st
     if len(transactions) > 1:
         # One submission to a node is one group. The evaluator takes a block, where loose transactions stand alone.
         transaction.assign_group_id(transactions)
-    group = [encoding.msgpack_encode(_signed(rng, actors, accounts, one)) for one in transactions]
+    group = [encoding.msgpack_encode(_sign(rng, actors, accounts, one)) for one in transactions]
     return {"accounts": accounts, "asset": ASSET, "roles": actors.roles, "group": group}
 
 
@@ -128,14 +128,14 @@ def _of_kind(
     )
 
 
-def _signed(rng: random.Random, actors: Actors, accounts: dict[str, Any], one: Any) -> Any:
-    signer = accounts[one.sender]["auth"] or one.sender
+def _sign(rng: random.Random, actors: Actors, accounts: dict[str, Any], member: Any) -> Any:
+    signer = accounts[member.sender]["auth"] or member.sender
     if rng.random() < 0.03:
         signer = rng.choice(list(actors.keys))
     if signer in actors.keys:
-        return signed_by(actors.keys[signer], one)
+        return signed_by(actors.keys[signer], member)
     keys = rng.sample(actors.multisig_keys, rng.choice([2, 2, 2, 3, 1]))
-    return MultisigTransactionSigner(actors.multisig, keys).sign_transactions([one], [0])[0]
+    return MultisigTransactionSigner(actors.multisig, keys).sign_transactions([member], [0])[0]
 
 
 def ours(case: dict[str, Any], genesis: dict[str, str]) -> dict[str, Any]:
@@ -148,9 +148,9 @@ def ours(case: dict[str, Any], genesis: dict[str, str]) -> dict[str, Any]:
     state.put_asset(ASSET, Asset(_CREATOR, params))
     state.counter = ASSET + 1
     for address, start in case["accounts"].items():
-        held = {} if start["holding"] is None else {ASSET: Holding(start["holding"], start["frozen"])}
+        holdings = {} if start["holding"] is None else {ASSET: Holding(start["holding"], start["frozen"])}
         auth = None if start["auth"] is None else decode_address(start["auth"])
-        state.put(decode_address(address), Account(start["algos"], held, auth=auth))
+        state.put(decode_address(address), Account(start["algos"], holdings, auth=auth))
     network = Network(genesis["genesis_id"], base64.b64decode(genesis["genesis_hash"]))
     evaluator = Evaluator(network, Protocol(), bytes([9]) * 32)
     try:
@@ -160,7 +160,7 @@ def ours(case: dict[str, Any], genesis: dict[str, str]) -> dict[str, Any]:
         return {"error": str(reason), "after": {}}
     after = {}
     for address in case["accounts"]:
-        found = state.account(decode_address(address))
-        holding = found.assets.get(ASSET)
-        after[address] = [found.algos, None if holding is None else holding.amount]
+        account = state.account(decode_address(address))
+        holding = account.assets.get(ASSET)
+        after[address] = [account.algos, None if holding is None else holding.amount]
     return {"error": None, "after": after}

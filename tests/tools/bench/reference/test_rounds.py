@@ -30,15 +30,15 @@ async def test_contenders_work_in_turn() -> None:
     turns: list[str] = []
 
     def contender(name: str, work: int) -> Contender:
-        async def run(given: range) -> None:
+        async def run(parts: range) -> None:
             turns.append(name)
-            for _ in given:
+            for _ in parts:
                 sum(range(work))
 
         return Contender(name, "ours" if name == "light" else "floor", run)
 
-    told = await measure("count", [contender("light", 300), contender("heavy", 3000)], rounds=3, seconds=0.002)
-    light, heavy = told["contenders"]
+    costs = await measure("count", [contender("light", 300), contender("heavy", 3000)], rounds=3, seconds=0.002)
+    light, heavy = costs["contenders"]
     assert turns[-6:] == ["light", "heavy"] * 3
     assert (len(light["rounds"]), len(heavy["rounds"])) == (3, 3)
     assert light["count"] > heavy["count"]
@@ -56,8 +56,8 @@ async def test_a_dear_first_call_does_not_shorten_the_rounds() -> None:
         calls += 1
         sum(range(300 if calls > 1 else 3_000_000))
 
-    told = await measure("start", [Contender("busy", "ours", repeat_job(job))], rounds=1, seconds=0.01)
-    assert told["contenders"][0]["count"] > 100
+    costs = await measure("start", [Contender("busy", "ours", repeat_job(job))], rounds=1, seconds=0.01)
+    assert costs["contenders"][0]["count"] > 100
 
 
 async def test_a_contender_that_fails_is_not_measured() -> None:
@@ -73,15 +73,15 @@ async def test_a_contender_that_fails_is_not_measured() -> None:
 async def test_all_of_the_work_is_done_at_sixteen_depths() -> None:
     """Each thing given is done once, whatever their number; none is left out for a depth that has no part."""
     for count in (1, 7, 16, 33):
-        done: list[int] = []
+        numbers: list[int] = []
         parts: list[int] = []
 
-        def work(part: range, done: list[int] = done, parts: list[int] = parts) -> None:
-            done.extend(part)
+        def work(part: range, numbers: list[int] = numbers, parts: list[int] = parts) -> None:
+            numbers.extend(part)
             parts.append(len(part))
 
         await at_each_depth(work)(range(count))
-        assert sorted(done) == list(range(count))
+        assert sorted(numbers) == list(range(count))
         assert len(parts) == min(16, count)
         assert max(parts) - min(parts) <= 1
 

@@ -48,7 +48,7 @@ async def test_a_payment_that_is_refused_for_its_window_and_cashed_is_a_breach()
 
 
 @pytest.mark.parametrize(
-    ("told", "beside"),
+    ("chain_answer", "beside"),
     [
         (WAITS, [WAITS] * 4),
         (answer(402, "pending"), [answer(402, "pending")] * 4),
@@ -58,13 +58,13 @@ async def test_a_payment_that_is_refused_for_its_window_and_cashed_is_a_breach()
         (answer(503, "chain_unavailable"), [WAITS] * 4),
     ],
 )
-async def test_what_says_nothing_of_the_window_decides_nothing(told: Answer, beside: list[Answer]) -> None:
+async def test_what_says_nothing_of_the_window_decides_nothing(chain_answer: Answer, beside: list[Answer]) -> None:
     """Later, the same as any payment that waits, words that differ with each payment, or a service that is away."""
-    assert await judge_window(told, PRICE, beside)
+    assert await judge_window(chain_answer, PRICE, beside)
 
 
 @pytest.mark.parametrize(
-    ("told", "moved", "holds"),
+    ("chain_answer", "moved_amount", "holds"),
     [
         (answer(402, "settlement_failed"), PRICE, False),
         (answer(409, "payment_in_progress"), PRICE, True),
@@ -75,10 +75,10 @@ async def test_what_says_nothing_of_the_window_decides_nothing(told: Answer, bes
     ],
 )
 def test_who_cashes_a_payment_that_took_a_while_does_not_refuse_it_for_good(
-    told: Answer, moved: int, *, holds: bool
+    chain_answer: Answer, moved_amount: int, *, holds: bool
 ) -> None:
     """Later, served, or a service that is away are no refusal, and one that moved nothing costs the payer nothing."""
     judgements: list[bool] = []
     case: Any = SimpleNamespace(expect=lambda _, held, *__, **___: judgements.append(held))
-    judge_cashed(cast("Case", case), told, moved, "its settlement was held up for a while")
+    judge_cashed(cast("Case", case), chain_answer, moved_amount, "its settlement was held up for a while")
     assert judgements == [holds]
