@@ -92,7 +92,7 @@ class Service:
         return await self.case.client.call("POST", self.addon.url + _VERIFY, json_body=body, retry=again)
 
     async def issue(self, token: str | None, **changes: Any) -> Answer:
-        """Return the answer to a request for a receipt; a member without a value is left out."""
+        """Return the answer to a request for a receipt; members with the value None are left out."""
         body = {name: value for name, value in {**_REQUEST, **changes}.items() if value is not None}
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return await self.case.client.call("POST", self.addon.url + _ISSUE, json_body=body, headers=headers)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from conformance.engine.check import Case
 from conformance.outcome import Inconclusive
@@ -163,15 +164,31 @@ def subjects(case: Case, *, bundled_only: bool = False) -> list[AddonSubject]:
 
 @asynccontextmanager
 async def started_addon(
-    case: Case, subject: AddonSubject, hub_url: str, token: str, folder: Path | None = None
+    case: Case,
+    subject: AddonSubject,
+    hub_url: str,
+    token: str,
+    folder: Path | None = None,
+    *,
+    variables: Mapping[str, str] = MappingProxyType({}),
+    without: Collection[str] = (),
 ) -> AsyncIterator[RunningProgram]:
     """Start an addon with the three variables of the contract, and end it on leaving.
+
+    Args:
+        case: The case of the check that starts it.
+        subject: The addon.
+        hub_url: Address of its hub.
+        token: Token of its hub.
+        folder: Its data directory.
+        variables: Further environment.
+        without: Variables of the contract that it does not get.
 
     Raises:
         Inconclusive: It cannot be started.
     """
     own = subject.addon.url
-    variables = {
+    contract = {
         # The operator's environment may override the port, but not the three variables of the
         # contract.
         "PORT": "{port}",
@@ -179,9 +196,11 @@ async def started_addon(
         "S2_HUB_URL": hub_url,
         "S2_HUB_TOKEN": token,
         "S2_HUB_SELF_URL": (own or "http://127.0.0.1:{port}").rstrip("/"),
+        **variables,
     }
+    environment = {name: value for name, value in contract.items() if name not in without}
     async with run_program(
-        subject.program.with_environment(**variables), case.client.names, folder=folder, at=own
+        subject.program.with_environment(**environment), case.client.names, folder=folder, at=own
     ) as process:
         case.client.names.secret(process.url.partition("://")[2], "ADDON_ADDRESS")
         yield process

@@ -55,6 +55,7 @@ ANSWERS = (
     "the_verifier_answers_as_specified",
     "the_validator_answers_as_specified",
     "the_receipt_service_answers_as_specified",
+    "an_addon_outlives_its_hub",
 )
 PORTS, COMMANDS = "bundled_services_have_their_ports", "bundled_commands_follow_the_pattern"
 
