@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from conformance.assertions.agent.verdicts import (
+    TWO_LINES,
     UNUSUAL,
     find_explanation_hint,
     make_sound_subjects,
@@ -51,8 +52,10 @@ def find_contradictions(document: Mapping[str, Any]) -> list[str]:
 
 
 def _usual_subjects(case: Case, agent: Agent) -> dict[str, Subject]:
-    """Return valid messages that no verifier may refuse."""
-    return {what: one for what, one in make_sound_subjects(case).items() if agent.is_reference or what not in UNUSUAL}
+    """Return valid messages that no verifier may refuse; an agent that claims the specification knows field lines."""
+    allowed = frozenset({TWO_LINES}) if case.profile.claims.specification is not None else frozenset()
+    open_names = frozenset() if agent.is_reference else UNUSUAL - allowed
+    return {name: one for name, one in make_sound_subjects(case).items() if name not in open_names}
 
 
 def make_wrong_subjects(case: Case) -> dict[str, Subject]:
@@ -249,10 +252,14 @@ async def explanations_recompute_the_digest(case: Case) -> None:
         del subjects["binary content"]
         untried_trial = f"binary content, since [agent] verify_body cannot carry {lost_part}"
         case.mark_not_applicable("AGENT-EXPLAIN-05", "the agent's body is text", skipped_trial=untried_trial)
-    if agent.is_reference:
-        # Only for the reference: elsewhere an agent may show no digest if the message has none.
+    if agent.is_reference or case.profile.claims.specification is not None:
+        # By the interface alone an agent may show no digest if the message has none.
         subjects["no digest"] = signed(case, algorithm=None, fields=FIELDS, components=("@method",))
         subjects["no content"] = signed(case, body=b"", components=("@method",))
+        if lost_part is None:
+            subjects["binary content without a digest"] = signed(
+                case, body=bytes(range(256)), algorithm=None, components=("@method",)
+            )
     for message_name, subject in subjects.items():
         answer = await agent.explain(subject)
         digests = compute_digests(subject.message.body)

@@ -12,7 +12,9 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from conformance.assertions.agent.verdicts import (
     FIX,
+    LINES,
     MAY_DEMAND_MORE,
+    TWO_LINES,
     UNUSUAL,
     describe_verdict,
     find_verdict_hint,
@@ -69,6 +71,8 @@ async def sound_messages_are_valid(case: Case) -> None:
     row = "AGENT-VERIFY-01" if agent.is_reference else "AGENT-VERIFY-11"
     # If the agent misreads an array of lines, only these messages show it. All others are sent with joined lines then.
     as_sent = replace(agent, lines="kept") if agent.lines == "misread" else agent
+    two_lines = {TWO_LINES: unusual.pop(TWO_LINES)}
+    await judge_verdicts(case, as_sent, row, two_lines, valid=True, beyond=LINES)
     await judge_verdicts(case, as_sent, row, unusual, valid=True, beyond=MAY_DEMAND_MORE)
     if agent.is_reference:
         case.mark_not_applicable("AGENT-VERIFY-11", "the vectors judge it on the reference")
