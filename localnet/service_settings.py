@@ -26,6 +26,7 @@ _COMMON: Final = (
         "MAINNET_ALLOWANCE_MICROUNITS",
     ),
     *(
+        "METRICS_ADDRESS",
         "METRICS_TOKEN_FILE",
         "MODE",
         "QR_DATA",
@@ -36,7 +37,7 @@ _COMMON: Final = (
     ),
     *("SERVER", "SERVICE_WORD", "SKEW_SECONDS", "TENANT_BURST", "TENANT_RATE", "TRIAL_DAYS"),
     *("TRUSTED_PROXIES", "WEBHOOK_ALLOW_LOOPBACK", "WEBHOOK_KEEP_DAYS", "WEBHOOK_SCHEDULE", "WEBHOOK_TIMEOUT"),
-    *("PAID_WORK_LIMIT", "WEBHOOK_V2", "WORK_LIMIT"),
+    *("PAID_WORK_LIMIT", "REQUEST_LOG", "WEBHOOK_V2", "WORK_LIMIT"),
 )
 _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "WP_ADDON_": ("DATA_DIR", "FD", "PORT", "RATE"),

@@ -14,7 +14,9 @@ from reference.web.a2a.methods import A2aServer
 from reference.web.a2a.tasks import MemoryTasks
 from reference.web.clock import WpClock
 from reference.web.http.asgi_envelope import AsgiApp, Envelope
+from reference.web.http.call_records import CallRecords
 from reference.web.http.detail_faults import render_refusal
+from reference.web.http.quart_calls import list_paths
 from reference.web.http.rate import AddressLimit
 from reference.web.http.request_guard import RequestGuard
 from reference.web.process.work_limit import WorkLimit
@@ -54,4 +56,7 @@ async def open_agent(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
         gate=gate,
         render_refusal=render_refusal,
         work=WorkLimit.of(settings),
+        records=CallRecords.of(settings),
+        routes=list_paths(app),
+        proxies=settings.proxies(),
     )

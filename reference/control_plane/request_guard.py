@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference.control_plane.app import Routes, raw_path_of
 from reference.control_plane.registration_rights import RegistrationRights
-from reference.web.http.asgi_envelope import Scope
+from reference.web.http.asgi_envelope import ROUTE, Scope
 from reference.web.http.bearer_token import BearerToken, build_unauthorized, has_token
 from reference.web.http.peers import Networks
 from reference.web.http.rate import AddressLimit
@@ -42,6 +42,7 @@ class ControlPlaneGuard:
         # Limit and route first, so that guesses of tokens are counted.
         self._gate(scope)
         operation, _ = self._routes.find(scope)
+        scope[ROUTE] = operation.path
         if operation.is_for_admin and not self._token.is_sent_with(scope):
             if self._rights.is_registration(operation) and has_token(scope):
                 # The name in the body decides whose token it is, so the registration is judged after reading it.

@@ -31,6 +31,7 @@ from reference.web.destination_dns import AddressCheck
 from reference.web.first_start import open_secret
 from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.bearer_token import BearerToken
+from reference.web.http.call_records import CallRecords
 from reference.web.http.detail_faults import render_refusal
 from reference.web.http.rate import AddressLimit
 from reference.web.keyring import refuse_lost
@@ -81,7 +82,15 @@ async def open_control_plane(settings: ControlPlaneSettings) -> AsyncIterator[As
         # The guard runs in the envelope, before a body is read: a flood costs no parsing.
         gate = ControlPlaneGuard(routes, token, limit, settings.proxies(), rights)
         app = cast("AsgiApp", build_app(routes, token, rights))
-        yield Envelope(app, settings.body_limit, gate=gate, render_refusal=render_refusal, work=WorkLimit.of(settings))
+        yield Envelope(
+            app,
+            settings.body_limit,
+            gate=gate,
+            render_refusal=render_refusal,
+            work=WorkLimit.of(settings),
+            records=CallRecords.of(settings),
+            proxies=settings.proxies(),
+        )
 
 
 async def _open_secrets(

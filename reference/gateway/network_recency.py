@@ -88,6 +88,11 @@ class NetworkRecency:
         age = self._age(network)
         return age is not None and 0 < self._seconds < age
 
+    def lags(self) -> dict[str, float]:
+        """Return by how many seconds the newest known block of each network is behind the clock, where one is known."""
+        ages = {network: self._age(network) for network in self._newest}
+        return {network: max(0.0, age) for network, age in ages.items() if age is not None}
+
     def faults(self) -> list[str]:
         """Return a sentence for each network that trails, for operators."""
         return [

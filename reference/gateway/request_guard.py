@@ -10,7 +10,7 @@ from werkzeug.routing import Map, RequestRedirect
 from reference.gateway import refusals
 from reference.gateway.calls import Access, Operation
 from reference.gateway.rate_limits import Limits
-from reference.web.http.asgi_envelope import Scope
+from reference.web.http.asgi_envelope import ROUTE, Scope
 
 _READS = frozenset({"GET", "HEAD"})
 _PUBLIC = ("/checkout/", "/.well-known/", "/health")
@@ -48,13 +48,15 @@ class RequestGuard:
         if not _is_plain(scope["path"]):
             raise refusals.not_found()
         try:
-            endpoint, _ = self._rules.match(scope["path"], scope["method"])
+            rule, _ = self._rules.match(scope["path"], scope["method"], return_rule=True)
         except MethodNotAllowed as fault:
             raise refusals.method_not_allowed(fault.valid_methods or ()) from None
         # The router offers redirects to similar paths. Paths are literal here, so such a path is unknown.
         except (NotFound, RequestRedirect):
             raise refusals.not_found() from None
-        operation = self._operations.get(endpoint)
+        # The rule and not the path, because a path may contain the token of a checkout.
+        scope[ROUTE] = rule.rule
+        operation = self._operations.get(rule.endpoint)
         if operation is not None:
             self._charge(operation.access, scope)
 

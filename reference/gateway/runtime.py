@@ -61,7 +61,9 @@ from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
 from reference.web.first_start import open_secret, open_signing_key
 from reference.web.http.asgi_envelope import AsgiApp, Envelope
-from reference.web.http.metrics import add_metrics
+from reference.web.http.call_records import CallRecords
+from reference.web.http.metrics import offer_metrics
+from reference.web.http.trace_context import build_client_tracing
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
 from reference.web.logs import get_logger
 from reference.web.process.readiness import READINESS
@@ -105,7 +107,9 @@ async def open_gateway(
     # One session for all nodes. Proxy settings of the environment are ignored (P-CV-21).
     connector = aiohttp.TCPConnector(limit=128)
     async with AsyncExitStack() as exits:
-        session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
+        session = await exits.enter_async_context(
+            aiohttp.ClientSession(trust_env=False, connector=connector, trace_configs=[build_client_tracing()])
+        )
         lanes, unchecked_lanes = await _open_lanes(settings, session)
         # A node that does not answer at the start must not keep the other networks from being served. Its network is
         # offered once the node was checked.
@@ -157,10 +161,20 @@ async def open_gateway_with_lanes(
             render_refusal=render_refusal,
             work=WorkLimit.of(settings),
             presents_payment=presents_payment,
+            records=CallRecords.of(settings),
+            proxies=settings.proxies(),
         )
-        # An edge host serves public reads only, so it serves no metrics (P-GW-04).
-        tokens = None if is_edge else settings.metrics_token_file
-        yield add_metrics(envelope, tokens, GatewayMetrics(Payments(deps.database), deps.clock, lanes))
+        measures = GatewayMetrics(
+            Payments(deps.database),
+            deps.clock,
+            lanes,
+            database=deps.database,
+            deliveries=Deliveries(deps.database),
+            recency=deps.recency,
+            calls=envelope.metrics,
+        )
+        # An edge host serves public reads only, so it serves no metrics at its public address (P-GW-04).
+        yield await exits.enter_async_context(offer_metrics(envelope, settings, measures, is_public=not is_edge))
 
 
 @dataclass(frozen=True, slots=True)

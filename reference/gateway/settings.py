@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
-from reference.web.settings import CommaList, Switch
+from reference.web.settings import CommaList, ListenAddress, Switch
 from reference.web.webhook_settings import WebhookSettings
 
 _PREFIX = re.compile(r"[a-z]{2,8}")
@@ -70,6 +70,7 @@ class GatewaySettings(WebhookSettings):
     jurisdiction_flags: CommaList = ("UK", "EU")
     retired_key_days: int = Field(default=365, ge=0)
     metrics_token_file: Path | None = None
+    metrics_address: ListenAddress | None = None
 
     # Faults of settings are found at the start, with the name of the variable, instead of at the first call.
     @model_validator(mode="after")

@@ -60,8 +60,11 @@ from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.first_start import open_secret
 from reference.web.http.asgi_envelope import AsgiApp, Envelope
-from reference.web.http.metrics import add_metrics
+from reference.web.http.call_records import CallRecords
+from reference.web.http.metrics import offer_metrics
+from reference.web.http.quart_calls import list_paths
 from reference.web.http.rate import AddressLimit
+from reference.web.http.trace_context import build_client_tracing
 from reference.web.keyring import secret_bytes
 from reference.web.logs import get_logger
 from reference.web.process.readiness import READINESS
@@ -92,7 +95,9 @@ async def open_rail(settings: RailSettings) -> AsyncIterator[AsgiApp]:
     connector = aiohttp.TCPConnector(limit=128)
     async with AsyncExitStack() as exits:
         # No proxy from the environment: a proxy that answers for a node could report payments that do not exist.
-        session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
+        session = await exits.enter_async_context(
+            aiohttp.ClientSession(trust_env=False, connector=connector, trace_configs=[build_client_tracing()])
+        )
         lanes, unchecked_lanes = await _open_lanes(settings, session)
         yield await exits.enter_async_context(
             open_rail_with_lanes(settings, lanes, watch_nodes=True, unchecked_lanes=unchecked_lanes)
@@ -156,20 +161,32 @@ async def open_rail_with_lanes(
         paid_endpoint = _build_paid_endpoint(settings, challenges, redeemer, deps.clock, deps.issuing_permission)
         conversation = Conversation(paid_endpoint, challenges.values(), uri=settings.a2a_x402_uri)
         a2a = A2aEndpoint(paid_endpoint, conversation, tasks, deps.clock, uri=settings.a2a_x402_uri)
-        app = cast("AsgiApp", build_app(paid_endpoint, a2a, _build_documents(deps, challenges, lane_health)))
+        app = build_app(paid_endpoint, a2a, _build_documents(deps, challenges, lane_health))
         settlements = Settlements(deps.database)
-        measures = RailMeasures(UnservedPayments(deps.database), settlements, lane_health, deps.clock, list(lanes))
         # The fast path is inside the envelope: limits of size, request ids and CORS hold for every call (P-CV-10,
         # P-CH-09).
         envelope = Envelope(
-            PaidFastPath(app, paid_endpoint),
+            PaidFastPath(cast("AsgiApp", app), paid_endpoint),
             settings.body_limit,
             CORS,
             PREFLIGHT,
             work=WorkLimit.of(settings),
             presents_payment=presents_payment,
+            records=CallRecords.of(settings),
+            routes=list_paths(app),
+            proxies=settings.proxies(),
         )
-        yield add_metrics(envelope, settings.metrics_token_file, measures)
+        measures = RailMeasures(
+            UnservedPayments(deps.database),
+            settlements,
+            lane_health,
+            deps.clock,
+            list(lanes),
+            database=deps.database,
+            ledger=deps.ledger,
+            calls=envelope.metrics,
+        )
+        yield await exits.enter_async_context(offer_metrics(envelope, settings, measures))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pydantic_settings import NoDecode
 from reference.lanes.registry import LANES, descriptor_of, read_payees
 from reference.protocol import a2a_x402
 from reference.protocol.networks import NETWORKS, Network
-from reference.web.settings import CommaList, CommonSettings
+from reference.web.settings import CommaList, CommonSettings, ListenAddress
 
 SERVICES = ("receipt-verify", "rfc9421-verify", "compliance-receipt")
 DEFAULT_PRICES = {"receipt-verify": 10_000, "rfc9421-verify": 10_000, "compliance-receipt": 50_000}
@@ -76,6 +76,7 @@ class RailSettings(CommonSettings):
     retired_key_days: int = Field(default=365, ge=0)
     log_format: Literal["json"] = "json"
     metrics_token_file: Path | None = None
+    metrics_address: ListenAddress | None = None
 
     @model_validator(mode="after")
     def _known_names(self) -> Self:

@@ -96,6 +96,9 @@ class Database(Protocol):
     async def create(self, tables: MetaData) -> None:
         """Create the missing tables and indexes. Workers that start at the same time do not disturb each other."""
 
+    def count_connections(self) -> Mapping[str, int]:
+        """Return how much of the database's capacity is used now: counts of connections or of changes, by state."""
+
     async def close(self) -> None:
         """Close all connections after carrying out everything that was submitted before."""
 

@@ -195,6 +195,12 @@ _DUE_DESTINATIONS = (
     .group_by(_ROW.destination_id)
     .order_by(func.min(_ROW.due_ms))
 )
+# Each number is read from a partial index.
+_MEASURE = select(
+    select(func.count()).where(_ROW.due_ms.isnot(None)).scalar_subquery(),
+    select(func.min(_ROW.due_ms)).where(_ROW.due_ms.isnot(None)).scalar_subquery(),
+    select(func.count()).where(_ROW.started_ms.isnot(None)).scalar_subquery(),
+)
 _IS_DUE_THERE = (
     _ROW.destination_id == bindparam("destination"),
     _ROW.due_ms.isnot(None),
@@ -335,6 +341,12 @@ class Deliveries:
     async def due_destinations(self, *, now_ms: int) -> Sequence[str]:
         """Return the destinations with due deliveries, the longest waiting first."""
         return [str(row[0]) for row in await self._database.rows(_DUE_DESTINATIONS, now_ms=now_ms)]
+
+    async def measure(self, *, now_ms: int) -> tuple[dict[DeliveryState, int], float]:
+        """Return how many deliveries wait or are on their way, and by how many seconds the oldest is overdue."""
+        waiting, oldest_ms, sending = (await self._database.rows(_MEASURE))[0]
+        overdue_seconds = 0.0 if oldest_ms is None else max(0.0, (now_ms - oldest_ms) / 1000)
+        return {DeliveryState.PENDING: int(waiting), DeliveryState.SENDING: int(sending)}, overdue_seconds
 
     async def is_due(self, destination_id: str, *, now_ms: int) -> bool:
         """Return whether a delivery is due for a destination."""

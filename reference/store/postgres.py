@@ -159,6 +159,10 @@ class PostgresDatabase:
                         await _execute(connection, CreateIndex(_partial(index)))
             await connection.execute("COMMIT")
 
+    def count_connections(self) -> Mapping[str, int]:
+        """Return how many connections are lent to calls and how many are idle."""
+        return self._pool.count()
+
     async def close(self) -> None:
         """Close all connections."""
         await self._heartbeat.close()
@@ -177,6 +181,7 @@ class _Pool:
         self._connect_arguments = dict(connect_arguments)
         self._free_places = asyncio.Semaphore(POOL_SIZE)
         self._idle: list[_Connection] = []
+        self._lent = 0
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[_Connection]:
@@ -187,6 +192,7 @@ class _Pool:
             DatabaseUnavailable: A statement was not carried out.
         """
         async with self._free_places:
+            self._lent += 1
             try:
                 connection = self._idle.pop() if self._idle else await self._connect()
                 try:
@@ -197,6 +203,12 @@ class _Pool:
                 raise DuplicateKey from fault
             except (OSError, psycopg.Error) as fault:
                 raise DatabaseUnavailable(type(fault).__name__) from fault
+            finally:
+                self._lent -= 1
+
+    def count(self) -> Mapping[str, int]:
+        """Return how many connections are lent and how many are idle."""
+        return {"used": self._lent, "idle": len(self._idle)}
 
     async def close(self) -> None:
         """Close the connections that are not lent."""

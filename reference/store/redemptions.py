@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import String, and_, bindparam, cast, delete, exists, insert, literal_column, or_, select, update
 
-from reference.protocol.redemption import RedemptionEvent
+from reference.protocol.redemption import RedemptionEvent, State
 from reference.protocol.weld import Payment
 from reference.store import kept_requests, used_transfers
 from reference.store.database import Change, Database, DuplicateKey, RowNotFound, ping
@@ -134,11 +135,16 @@ _RECORD_REVERSAL = update(redemptions).where(IS_IT).values(recheck_at=None, atte
 
 
 class Redemptions:
-    """Statements over the ledger. Each public method is one transaction."""
+    """Statements over the ledger. Each public method is one transaction.
+
+    Attributes:
+        moves: How many redemptions entered a state through this object, by state and network.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._newest = 0
+        self.moves = Counter[tuple[State, str]]()
 
     async def prepare(self) -> None:
         """Create the missing tables, and list what an earlier version sold without listing it."""
@@ -188,6 +194,7 @@ class Redemptions:
             )
         except DuplicateKey:
             return None
+        self.moves[State.UNPAID, new.network] += 1
         return Redemption(**members, payer=None, paid_at=None, spent_at=None, answer=None, payment_response=None)
 
     def _new_id(self) -> int:
@@ -257,6 +264,7 @@ class Redemptions:
             )
         except (DuplicateKey, RowNotFound):
             return None
+        self.moves[State.PAID, row.network] += 1
         return replace(row, paid_at=now, payer=payment.payer, tx_id=payment.tx_id, transfer_key=payment.transfer_key)
 
     async def spend(
@@ -305,6 +313,7 @@ class Redemptions:
             )
         except (DuplicateKey, RowNotFound):
             return False
+        self.moves.update([(State.PAID, row.network), (State.SPENT, row.network)])
         return True
 
     async def record_fetch(self, row_id: int, *, now: int) -> None:

@@ -183,6 +183,10 @@ class SqliteDatabase:
         deadlines = Deadlines(PREPARING_SECONDS + _GRACE_SECONDS)
         await self._submit(work, several=True, seconds=PREPARING_SECONDS, deadlines=deadlines)
 
+    def count_connections(self) -> Mapping[str, int]:
+        """Return how many changes wait for the next transaction of the writer."""
+        return {"waiting": len(self._batch)}
+
     async def close(self) -> None:
         """Carry out everything that was submitted, also during the closing, and close the file."""
         while self._thread is not None:

@@ -8,7 +8,10 @@ import sys
 import traceback
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
+
+import orjson
 
 
 @contextmanager
@@ -33,12 +36,13 @@ _FRAME = re.compile(r'[ |]*File "')
 _BANNER = re.compile(r"Traceback \(|The above exception|During handling|[ |+-]*$|[ |+]*Exception Group Traceback")
 # Parts of a fault's sentence that may name a caller or a secret: quoted text, user names in addresses, long words.
 _SECRET = re.compile(r"'[^']*'?|\"[^\"]*\"?|`[^`]*`?|(?<=://)[^/@\s]*@|[A-Za-z0-9_+/=.~-]{20,}")
+_LINE = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
 _LONGEST_SENTENCE = 300
 _LONGEST_TRACEBACK = 16_000
 
 
 def configure(level: str) -> None:
-    """Log structured lines to standard error; nothing a caller sent is ever a member of one."""
+    """Log structured lines to standard error; no text that a caller sent is ever a member of one."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -52,6 +56,13 @@ def configure(level: str) -> None:
     # What libraries log, the server's last resort among it, comes in the same form.
     # Libraries log through the standard module; without a handler their lines would have another form.
     logging.basicConfig(level=logging.WARNING, handlers=[_Structured()])
+
+
+def write_line(event: str, members: dict[str, Any]) -> None:
+    """Write a line of level info, of the form that `get_logger` writes, at a fifth of its cost; `members` grows."""
+    members["event"], members["level"], members["timestamp"] = event, "info", datetime.now(UTC)
+    sys.stderr.write(orjson.dumps(members, option=_LINE).decode())
+    sys.stderr.flush()
 
 
 def traceback_text(fault: BaseException) -> str:

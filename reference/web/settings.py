@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ _REFUSED_SERVERS = {
     "granian": "granian answers broken framing by itself, without the service's error body and request id, and has no "
     f"place where that could be changed; {_SERVER_HINT}"
 }
+_LISTEN_ADDRESS = re.compile(r"(?:([^:\s\[\]]+)|\[([0-9A-Fa-f:.]+)\]):(\d+)")
 SettingsType = TypeVar("SettingsType", bound=BaseSettings)
 
 
@@ -34,9 +36,20 @@ def _list(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _listen_address(value: object) -> object:
+    """Split `host:port` or `[host]:port`."""
+    if not isinstance(value, str):
+        return value
+    match = _LISTEN_ADDRESS.fullmatch(value)
+    if match is None:
+        raise ValueError("give host:port, and a host of IPv6 in brackets")
+    return match[1] or match[2], int(match[3])
+
+
 # Breaking changes that an operator may enable early, each by a name (P-GW-03). At present there are no such changes.
 FEATURES: frozenset[str] = frozenset()
 Switch = Annotated[bool, BeforeValidator(_switch), Field(strict=True)]
+ListenAddress = Annotated[tuple[str, Annotated[int, Field(ge=0, le=65535)]], NoDecode, BeforeValidator(_listen_address)]
 CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_list)]
 
 
@@ -86,6 +99,7 @@ class CommonSettings(BaseSettings):
     work_limit: int = Field(default=128, ge=1)
     # More, because a paid call waits for its chain for seconds, which costs no processor time.
     paid_work_limit: int = Field(default=1024, ge=1)
+    request_log: Switch | None = None
     local_networks: Path | None = None
 
     @property
@@ -94,6 +108,12 @@ class CommonSettings(BaseSettings):
         if self.drain_seconds is not None:
             return self.drain_seconds
         return 1.0 if self.mode == "live" else 0.0
+
+    @property
+    def logs_requests(self) -> bool:
+        """Whether each call has a line in the log: by default in live mode, at the levels `debug` and `info`."""
+        is_on = self.mode == "live" if self.request_log is None else self.request_log
+        return is_on and self.log_level in {"debug", "info"}
 
     @field_validator("local_networks")
     @classmethod

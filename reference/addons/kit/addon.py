@@ -20,8 +20,10 @@ from reference.web.control_plane_link import registration
 from reference.web.control_plane_link.link import ISSUER_KEYS, ControlPlaneLink, KeySource
 from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.cached_document import Document
+from reference.web.http.call_records import CallRecords
 from reference.web.http.detail_faults import json_reply, render_refusal
 from reference.web.http.exchange import Reply
+from reference.web.http.quart_calls import list_paths
 from reference.web.http.rate import AddressLimit
 from reference.web.http.request_guard import RequestGuard
 from reference.web.process.work_limit import WorkLimit
@@ -95,12 +97,16 @@ class Addon:
         operations = {"GET /health": self._build_health(context), **self._build_document(), **self.operations(context)}
         limit = AddressLimit.bucket(settings.addon_rate, clock, on=settings.rate_limits)
         gate = RequestGuard(methods_of(operations).get, limit, settings.proxies(), options=False)
+        app = build_app(operations)
         yield Envelope(
-            cast("AsgiApp", build_app(operations)),
+            cast("AsgiApp", app),
             settings.body_limit,
             gate=gate,
             render_refusal=render_refusal,
             work=WorkLimit.of(settings),
+            records=CallRecords.of(settings),
+            routes=list_paths(app),
+            proxies=settings.proxies(),
         )
 
     def _build_health(self, context: Context) -> Handler:

@@ -136,6 +136,12 @@ class LaneHealth:
         available = self.available_lanes
         return {key: self._explain_absence(node) for key, node in self._nodes.items() if key not in available}
 
+    def lags(self) -> dict[str, float]:
+        """Return by how many seconds the newest known block of each lane is behind the clock, where one is known."""
+        return {
+            key: max(0.0, self._wall() - node.newest) for key, node in self._nodes.items() if node.newest is not None
+        }
+
     def refuse_unchecked(self, network: str) -> None:
         """Refuse to ask a node in live mode before a check has shown that it is of its network (P-NW-06).
 

@@ -233,6 +233,7 @@ class Fulfilment:
             if spent_row is None or not spent_row.is_over:
                 raise in_progress()
             return await self.repeat_answer(spent_row)
+        self._ledger.moves[State.SPENT, row.network] += 1
         return self._build_first_answer(answer, lease)
 
     async def repeat_answer(self, row: Redemption) -> PaidAnswer:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +19,10 @@ import orjson
 
 from reference.deadlines import Deadlines
 from reference.web.errors import Refused
+from reference.web.http.call_records import GONE, OTHER, CallRecords
+from reference.web.http.metric_families import Metric
+from reference.web.http.peers import Networks
+from reference.web.http.trace_context import CURRENT, read_context
 from reference.web.process import file_descriptors
 from reference.web.process.readiness import READINESS, Readiness
 from reference.web.process.shutdown import SHUTDOWN, CutShort, Interruptible, Shutdown
@@ -35,6 +41,8 @@ BODY_SECONDS = 30.0
 RETRY_SECONDS = "5"
 REQUEST_ID = "weldproof.request_id"
 ANSWER_HEADERS = "weldproof.answer_headers"
+# Where a gate puts the path of a call's operation, with names in place of tokens and ids, for metrics and the log.
+ROUTE = "weldproof.route"
 # The key in the scope's state with which the server reports broken HTTP framing; it ends the connection.
 FRAMING = "weldproof.framing"
 # Whether the status of the answer was sent.
@@ -70,6 +78,9 @@ class Envelope:
         readiness: What must hold for `/health/ready` to answer 200 (P-CV-24).
         work: Bounds the calls that are at work at once, except `/health` (P-CV-25).
         presents_payment: Returns, from a call and its body, whether it presents a payment.
+        records: Records every call (P-CV-26).
+        routes: Paths under which calls are recorded; others are recorded under the `ROUTE` of the gate.
+        proxies: Networks whose `X-Request-Id` is recorded.
     """
 
     app: AsgiApp
@@ -84,6 +95,9 @@ class Envelope:
     readiness: Readiness = field(default=READINESS, repr=False, compare=False)
     work: WorkLimit | None = field(default=None, repr=False, compare=False)
     presents_payment: Callable[[Scope, bytes], bool] = lambda _, __: False
+    records: CallRecords = field(default_factory=CallRecords, repr=False, compare=False)
+    routes: AbstractSet[str] = frozenset()
+    proxies: Networks = ()
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
     _deadlines: Deadlines = field(init=False, repr=False, compare=False)
 
@@ -102,17 +116,34 @@ class Envelope:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        begun = time.perf_counter()
         # Always our own: an id from the caller could be forged into the logs.
         request_id = "req_" + secrets.token_bytes(16).hex()
         scope[REQUEST_ID] = request_id
+        peer = scope.get("client") or ("", 0)
+        context = read_context(request_id, scope["headers"], str(peer[0]), self.proxies)
+        CURRENT.set(context)
+
+        def record(status: int, body: bytes) -> None:
+            path = scope["path"]
+            route = path if path in self.routes or path in _PROBES else scope.get(ROUTE, OTHER)
+            self.records.add(context, scope["method"], route, status, body, begun=begun)
+
         # Every answer passes here, also refusals, so all have a request id and the common headers.
-        answer = self._wrap_send(send, request_id, scope)
+        answer = self._wrap_send(send, request_id, scope, record)
         try:
             with Interruptible(self.shutdown):
                 await self._respond(scope, receive, answer)
         except CutShort:
             if not scope.get(_STATUS_SENT):
                 await self._refuse(scope, answer, _shutting_down())
+        finally:
+            if not scope.get(_STATUS_SENT):
+                record(GONE, b"")
+
+    def metrics(self) -> Iterable[Metric]:
+        """Return the metrics of the calls that passed here."""
+        return self.records.metrics(self.work)
 
     async def _respond(self, scope: Scope, receive: Receive, answer: Send) -> None:
         try:
@@ -234,18 +265,25 @@ class Envelope:
         headers, body = page
         await _send(send, refusal.status, {**headers, **close_header, **refusal.headers}.items(), body)
 
-    def _wrap_send(self, send: Send, request_id: str, scope: Scope) -> Send:
+    def _wrap_send(self, send: Send, request_id: str, scope: Scope, record: Callable[[int, bytes], None]) -> Send:
         head = scope["method"] == "HEAD"
+        status = 0  # of an answer whose body has not begun
 
         async def send_completed(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
                 scope[_STATUS_SENT] = True
+                status = message["status"]
                 # A page that follows a link holds its answer open for minutes, which is no work.
                 self._end_work(scope)
                 message = {**message, "headers": self._complete_headers(message["headers"], request_id, scope)}
-            # HEAD is GET without the body; the headers stay those of GET (RFC 9110, 9.3.2).
-            elif head and message["type"] == "http.response.body":
-                message = {**message, "body": b""}
+            elif message["type"] == "http.response.body":
+                if status:
+                    record(status, message.get("body", b""))
+                    status = 0
+                # HEAD is GET without the body; the headers stay those of GET (RFC 9110, 9.3.2).
+                if head:
+                    message = {**message, "body": b""}
             await send(message)
 
         return send_completed

@@ -30,7 +30,7 @@ def client_address(peer: str, forwarded_hops: Sequence[str], proxies: Networks) 
     # From the nearest hop on: only hops that trusted proxies have written are believed, so a client cannot choose its
     # address.
     for hop in reversed(forwarded_hops):
-        if not _is_proxy(address, proxies):
+        if not is_proxy(address, proxies):
             break
         address = hop
     return _count_as(address)
@@ -57,7 +57,8 @@ def _count_as(address: str) -> str:
     return f"{IPv6Address(int(ip) >> 64 << 64)}/64"
 
 
-def _is_proxy(address: str, proxies: Networks) -> bool:
+def is_proxy(address: str, proxies: Networks) -> bool:
+    """Return whether an address is one of these proxies'."""
     try:
         return any(ip_address(address) in network for network in proxies)
     except ValueError:

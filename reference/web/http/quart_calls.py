@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quart import Response, request
+from quart import Quart, Response, request
 
 from reference.web.http.cached_document import Document
 from reference.web.http.exchange import Reply
@@ -12,6 +12,11 @@ async def read_current_body() -> bytes:
     """Return the body of the call that is being answered."""
     data = await request.get_data(as_text=False)
     return data if isinstance(data, bytes) else data.encode()
+
+
+def list_paths(app: Quart) -> frozenset[str]:
+    """Return the paths that an app answers, all of which are literal."""
+    return frozenset(rule.rule for rule in app.url_map.iter_rules())
 
 
 def to_document_response(document: Document) -> Response:

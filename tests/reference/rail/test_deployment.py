@@ -45,7 +45,7 @@ def read_unit(name: str) -> ConfigParser:
 def read_environment(service: str) -> dict[str, str]:
     """Return what the environment file of a service and its unit set."""
     lines = (DEPLOY / "systemd" / f"{service}.env").read_text("utf-8").splitlines()
-    lines.append(read_unit(f"weldproof-{service}@.service")["Service"]["Environment"])
+    lines += read_unit(f"weldproof-{service}@.service")["Service"]["Environment"].split()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
@@ -132,7 +132,7 @@ def test_a_call_is_paid_through_the_published_files(
         "WP_RAIL_SIGNING_KEY_FILE": str(tmp_path / "signing_key"),
         "WP_RAIL_TOKEN_SECRET_FILE": str(tmp_path / "token_secret"),
         "WP_RAIL_SETTLER_KEY_FILE": "",
-        "WP_METRICS_TOKEN_FILE": "",
+        "WP_METRICS_ADDRESS": "127.0.0.1:0",
         "WP_RAIL_LANES": "algorand_mainnet",
         "WP_RAIL_PAYTO_ALGORAND": pay_to,
         "WP_NODE_ALGORAND_MAINNET": chain.algod,

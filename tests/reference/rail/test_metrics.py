@@ -80,6 +80,10 @@ def test_every_state_is_measured(own_rail: Callable[..., Rail], payer: Payer) ->
     rail.present(proof_of("A" * 52, entry))
     report = read_metrics(rail)
     assert (report["payments paid_unserved"], report["payments refunded"], report["payments waiting"]) == (0, 1, 1)
+    # This process has served one payment that another had marked as paid, and has one claim of its own.
+    entered = [report[f"redemptions_total {state}"] for state in ("settling_unpaid", "settling_paid", "spent")]
+    assert entered == [1, 0, 1]
+    assert report["weldproof_node_lag_seconds"] >= 0
 
 
 def test_a_lane_that_is_away_is_measured(own_rail: Callable[..., Rail], calm_chain: SimulatedChain) -> None:

@@ -85,6 +85,10 @@ class DirectDatabase:
             for index in table.indexes:
                 self._connection.execute(str(CreateIndex(index).compile(dialect=_DIALECT)))
 
+    def count_connections(self) -> Mapping[str, int]:
+        """Return nothing: no metrics are read here."""
+        return {}
+
     async def close(self) -> None:
         """Close the file."""
         self._connection.close()
@@ -144,6 +148,10 @@ class EngineDatabase:
         async with self._engine.begin() as connection:
             await connection.exec_driver_sql("PRAGMA journal_mode=WAL")
             await connection.run_sync(tables.create_all)
+
+    def count_connections(self) -> Mapping[str, int]:
+        """Return nothing: no metrics are read here."""
+        return {}
 
     async def close(self) -> None:
         """Close the pool."""
