@@ -1,11 +1,11 @@
-"""GW-SCR-06: a screening and its receipt say what the fixtures of specification 3.7 say."""
+"""GW-SCR-06 and -07: a screening and its receipt say what the fixtures of 3.7 say, for bodies within its limits."""
 
 from __future__ import annotations
 
 import json
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,10 +16,12 @@ from conformance.oracles import jose
 from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.oracles.keys import KeyFault
 from conformance.receipts.verifier import screen_person
+from conformance.surfaces.gateway.calls import target_of
 from conformance.text.times import utc_time
-from conformance.vocabulary.networks import NETWORKS, Network
+from conformance.vocabulary.networks import EXAMPLE, NETWORKS, Network
 
-ROW = "GW-SCR-06"
+ROW, BODY_ROW = "GW-SCR-06", "GW-SCR-07"
+_DID_DOCUMENT: Final = "/.well-known/did.json"
 _EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _RECEIPT_MEMBERS: Final = frozenset(
@@ -70,6 +72,46 @@ FIXTURES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
 }
 
 
+_PLAIN: Final[Mapping[str, Any]] = {"recipient_address": "screen-allow", "network": EXAMPLE.key}
+# Members of a body by the status that it must get (P-SC-01).
+_BODIES: Final[Mapping[int, Mapping[str, Mapping[str, Any]]]] = {
+    200: {
+        "the shortest address": {"recipient_address": "abcd"},
+        "the longest address": {"recipient_address": "a" * 128},
+        "an address of letters beyond ASCII": {"recipient_address": "\u00e4\u65e5\U0001f9fe7"},
+        "an address of spaces": {"recipient_address": "    "},
+        "an amount of 0": {"amount_microunits": 0},
+        "an amount": {"amount_microunits": 50_000},
+        "a null amount": {"amount_microunits": None},
+        "a null asset": {"asset": None},
+        "the longest asset": {"asset": "a" * 128},
+        "an empty asset": {"asset": ""},
+    },
+    422: {
+        "an address of 3 letters": {"recipient_address": "abc"},
+        "an address of 129 letters": {"recipient_address": "a" * 129},
+        "a null address": {"recipient_address": None},
+        "an address that is a number": {"recipient_address": 1234},
+        "a network of 3 letters": {"network": "abc"},
+        "a network of 65 letters": {"network": "a" * 65},
+        "a null network": {"network": None},
+        "a network in a list": {"network": [EXAMPLE.key]},
+        "a negative amount": {"amount_microunits": -1},
+        "a fraction of an amount": {"amount_microunits": 0.5},
+        "an amount that is a text": {"amount_microunits": "50000"},
+        "an amount that is true": {"amount_microunits": True},
+        "an asset of 129 letters": {"asset": "a" * 129},
+        "an asset that is a number": {"asset": 7},
+    },
+    400: {
+        "an unknown network": {"network": "no_such_network"},
+        "a network of 4 letters": {"network": "abcd"},
+        "a network of 64 letters": {"network": "a" * 64},
+        "a network with a space": {"network": f"{EXAMPLE.key} "},
+    },
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Screening:
     """One screening.
@@ -95,9 +137,10 @@ async def screenings_say_what_the_fixtures_say(case: Case) -> None:
 
     Screens each fixture, addresses that nearly are one, and addresses of unusual text, over the networks and their
     spellings in turn. Expects verdict, members, network and a fixed notice unless the verdict is allow. Expects of the
-    receipt the same verdict and time, the reference of the payer by its recipe, and no payment.
+    receipt the same verdict and time, the reference of the payer by its recipe, one provider and its flags, and no
+    payment.
     """
-    screenings = list(_list_screenings())
+    screenings = list(_list_screenings(every_network=case.profile.is_reference))
     answers = await run_concurrently(
         screen_person(case, {"recipient_address": one.address, "network": one.spelling}) for one in screenings
     )
@@ -113,6 +156,50 @@ async def screenings_say_what_the_fixtures_say(case: Case) -> None:
     repeated_count = len(ids) - len(set(map(str, ids)))
     case.expect(ROW, not repeated_count, "a verdict_id for each screening", f"{repeated_count} repeated")
     case.expect(ROW, len(notices) <= 1, "one fixed notice", f"{len(notices)} texts")
+    await _judge_provider(case, answers)
+
+
+async def _judge_provider(case: Case, answers: Sequence[Answer]) -> None:
+    """Judge that every receipt names the gateway's own DID, and the same jurisdictions."""
+    document = await target_of(case)("GET", _DID_DOCUMENT)
+    did = document.read_object().get("id")
+    receipts = [receipt for one in answers if isinstance(receipt := one.read_object().get("compliance_receipt"), dict)]
+    providers = {str(one.get("screen_provider_did")) for one in receipts}
+    is_own = isinstance(did, str) and providers == {did}
+    case.expect(ROW, is_own, f"screen_provider_did {did}", ", ".join(sorted(providers)), exchange=document)
+    flags = {json.dumps(one.get("jurisdiction_flags")) for one in receipts}
+    is_list = all(
+        isinstance(value, list) and all(isinstance(flag, str) for flag in value) for value in map(json.loads, flags)
+    )
+    holds = is_list and len(flags) == 1
+    case.expect(
+        ROW, holds, "jurisdiction_flags, the same array of strings", ", ".join(sorted(flags)), exchange=answers[0]
+    )
+
+
+@check(
+    BODY_ROW,
+    surface="gateway",
+    fix="Refuse a screening's body by the limits of P-SC-01 with 422, and an unknown network with 400.",
+)
+async def screenings_are_taken_within_their_limits(case: Case) -> None:
+    """A screening takes each member at the limits of P-SC-01, and refuses what is beyond them.
+
+    Sends addresses, networks, amounts and assets at each limit, null for the optional ones, and addresses of any form.
+    Expects 200. Sends each beyond its limit, of another type, and left out. Expects 422, and 400 for a network that
+    is unknown.
+    """
+    bodies = [
+        (name, {**_PLAIN, **members}, status) for status, trials in _BODIES.items() for name, members in trials.items()
+    ]
+    bodies += [(f"no {name}", {one: value for one, value in _PLAIN.items() if one != name}, 422) for name in _PLAIN]
+    answers = await run_concurrently(screen_person(case, body) for _, body, _ in bodies)
+    for (name, _, status), answer in zip(bodies, answers, strict=True):
+        holds = answer.status == status
+        where = {"body": name}
+        if holds and status == 400:
+            holds = answer.read_object().get("error") == "unsupported_network"
+        case.expect(BODY_ROW, holds, f"{status}", answer.status, exchange=answer, where=where)
 
 
 def find_faults(screening: Screening, answer: Answer) -> list[str]:
@@ -160,15 +247,16 @@ def compute_payer_reference(address: str, network: Network) -> str:
     return f"sha256:{sha256_hex(jcs_bytes({'address': text, 'network': network.key}))}"
 
 
-def _list_screenings() -> Iterator[Screening]:
+def _list_screenings(*, every_network: bool = False) -> Iterator[Screening]:
     # A text that is no EVM address has no canonical form on an EVM network, so it is screened elsewhere.
     evm = [network for network in NETWORKS if network.caip2.startswith("eip155:")]
     others = [network for network in NETWORKS if network not in evm]
     for place, address in enumerate(FIXTURES):
         networks = evm if _is_evm(address) else others
-        network = networks[place % len(networks)]
-        spellings = (network.key, network.key.replace("_", "-"), network.event, network.caip2)
-        yield Screening(address, network, spellings[place % len(spellings)])
+        for number, network in enumerate(networks):
+            if every_network or number == place % len(networks):
+                spellings = (network.key, network.key.replace("_", "-"), network.event, network.caip2)
+                yield Screening(address, network, spellings[(place + number) % len(spellings)])
 
 
 def _is_evm(address: str) -> bool:
