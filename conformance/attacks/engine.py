@@ -20,9 +20,9 @@ from conformance.discovery.rail import Operation, variations
 from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
 from conformance.http.refusal_details import describe_refused_body
-from conformance.oracles import jose
 from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.challenges import cache_control, is_shareable
+from conformance.surfaces.rail.paid_answers import extract_receipts
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
 
 # Replays in flight at the same time. Concurrency also finds rails that check a proof before they mark it as spent.
@@ -74,12 +74,6 @@ def _find_foreign_tokens(quote: Challenge, lane: str) -> dict[str, str]:
             with contextlib.suppress(Inconclusive):
                 tokens[str(other_lane)] = quote.reference(str(other_lane))
     return tokens
-
-
-def extract_receipts(answer: Answer) -> frozenset[str]:
-    """Return every compact JWS of an answer, except challenge tokens, which may have that form as well."""
-    tokens = jose.tokens_in(answer.read_object(), dict(answer.headers))
-    return frozenset(token for place, token in tokens if not place.endswith("payment_reference"))
 
 
 async def send_replay(case: Case, replay: Replay) -> Answer:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.attacks.engine import extract_receipts
 from conformance.attacks.nearby_requests import list_equivalent_queries, list_fine_changes, list_fine_queries
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive, OpenPoint
+from conformance.surfaces.rail.paid_answers import extract_receipts
 from conformance.surfaces.rail.purchase import Purchase, present, purchase
 from conformance.surfaces.rail.receipts import claims_of
 

@@ -17,6 +17,7 @@ Family = Literal["algorand", "evm", "solana", "other"]
 # 52 base32 characters hold 260 bits and an id has 256: the last character carries four spare bits, zero here.
 _ALGORAND_TX = re.compile(r"[A-Z2-7]{51}[AQ]")
 _EVM_TX = re.compile(r"0x[0-9a-fA-F]{64}")
+_EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _SOLANA_SIGNATURE_BYTES = 64
 _LOCAL_KEY = re.compile(r"[a-z]+_localnet")
 _TEST_ENDINGS = ("_testnet", "_devnet", "_sepolia", "_localnet")
@@ -159,8 +160,11 @@ def _solana_signature(text: str) -> str:
 
 
 def canonical_address(network: Network, text: str) -> str:
-    """Return the form in which an address is compared and hashed: EVM in lower case, elsewhere as given (P-NW-04)."""
-    return text.lower() if network.family == "evm" else text
+    """Return the form in which an address is compared and hashed: EVM in lower case, others as given (P-NW-04).
+
+    A text that is no EVM address has no letters that are only a checksum, so it stays as it is, on EVM networks too.
+    """
+    return text.lower() if network.family == "evm" and _EVM_ADDRESS.fullmatch(text) else text
 
 
 def same_address(network: Network, first: str, second: str) -> bool:

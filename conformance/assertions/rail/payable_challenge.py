@@ -25,6 +25,11 @@ class QuotedPayment(ABC):
     async def ask(cls, case: Case, operation: Operation) -> Self:
         """Request a challenge."""
 
+    @classmethod
+    @abstractmethod
+    async def of(cls, case: Case, quote: Challenge) -> Self:
+        """Wrap a challenge that was requested before, by REST or as the terms of a task."""
+
     @property
     @abstractmethod
     def token(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from conformance.assertions.rail.paid_tasks import MakePayment, judge_wrong_payments
 from conformance.assertions.rail.payable_challenge import QuotedPayment
 from conformance.assertions.rail.recovery_after_refusal import judge_fresh_terms, judge_recovery
 from conformance.assertions.rail.refusals import assert_control_is_served, require_honest_payment_served
@@ -24,7 +25,7 @@ _NON_JSON_PROOF = "cGxlYXNl"
 async def judge_near_misses(
     case: Case, lane: type[Q], row: str, misses: Mapping[str, Callable[[Q], Awaitable[str]]]
 ) -> None:
-    """Judge that payments whose weld is nearly right buy nothing, each with a separate challenge.
+    """Judge that payments whose weld is nearly right buy nothing, each with a separate challenge, by REST and over A2A.
 
     Args:
         case: The case.
@@ -39,6 +40,15 @@ async def judge_near_misses(
         await challenge.judge_buys_nothing(row, await misses[fault_name](challenge), fault_name)
 
     await run_concurrently(map(attempt, quotes, misses))
+
+    def for_task(send: Callable[[Q], Awaitable[str]]) -> MakePayment:
+        async def make_proof(quote: Challenge) -> Mapping[str, Any]:
+            challenge = await lane.of(case, quote)
+            return challenge.proof(await send(challenge))
+
+        return make_proof
+
+    await judge_wrong_payments(case, row, operation, {name: for_task(send) for name, send in misses.items()})
 
 
 async def judge_mixed_pairs(case: Case, lane: type[QuotedPayment], row: str, payment_name: str) -> None:

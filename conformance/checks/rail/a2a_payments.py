@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from conformance.attacks.engine import extract_receipts
+from conformance.assertions.rail.paid_tasks import (
+    LEAK_ROW,
+    judge_secrets,
+    judge_unpaid,
+    list_new_receipts,
+    order_quoted_task,
+    order_task,
+    submit_payment,
+)
 from conformance.checks.rail.cross_transport_replays import lacks_a2a
 from conformance.discovery.accepted_unusual_bodies import unusual_bodies
 from conformance.discovery.rail import Operation
@@ -22,30 +30,13 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded
-from conformance.surfaces.rail.paid_answers import looks_payable
+from conformance.surfaces.rail.paid_answers import extract_receipts, looks_payable
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 from conformance.surfaces.rail.receipts import claims_of, request_hashes
 
 # Calls by each transport in the race. Fewer rarely overlap, and each one over A2A needs a separate task.
 _CALLS_EACH = 12
 _RACE_ROW, _STRAY_ROW, _UNKNOWN_ROW, _BINDING_ROW = "RAIL-WELD-12", "RAIL-WELD-05", "RAIL-PAY-06", "RAIL-RCPT-04"
-
-
-async def _order_task(case: Case, operation: Operation) -> Task:
-    """Return a task that asks for payment.
-
-    Raises:
-        Inconclusive: The order made no such task, which RAIL-A2A-03 judges.
-    """
-    task = await a2a.order_service(case, operation)
-    if task.id is None or not task.asks_for_payment:
-        raise Inconclusive("no task over A2A asked for payment, which RAIL-A2A-03 judges")
-    return task
-
-
-def _list_new_receipts(unpaid_task: Task, paid_task: Task) -> frozenset[str]:
-    """Return every compact JWS that the payment added to the task. Those of the unpaid task do not count."""
-    return extract_receipts(paid_task.answer) - extract_receipts(unpaid_task.answer)
 
 
 @check(
@@ -66,7 +57,7 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     # One task can be paid only once by design. Separate tasks leave only the shared ledger to stop the second
     # execution.
-    tasks = [await _order_task(case, operation) for _ in range(_CALLS_EACH)]
+    tasks = [await order_task(case, operation) for _ in range(_CALLS_EACH)]
     proof = await pay(case, await challenge(case, operation), case.lane)
 
     async def pay_by_rest() -> Answer:
@@ -80,11 +71,11 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     results = await run_concurrently(calls, at_once=2 * _CALLS_EACH)
     rest_receipts = [extract_receipts(one) for one in results[1::2] if one.status == 200]
     a2a_receipts = [
-        _list_new_receipts(*pair) for pair in zip(tasks, results[::2], strict=True) if pair[1].state == "completed"
+        list_new_receipts(*pair) for pair in zip(tasks, results[::2], strict=True) if pair[1].state == "completed"
     ]
     # No served call shows a race neither won nor lost. A later attempt only helps to explain why nothing was served.
     if not rest_receipts + a2a_receipts:
-        last = await a2a.settle_task(case, (await _order_task(case, operation)).id or "", proof)
+        last = await a2a.settle_task(case, (await order_task(case, operation)).id or "", proof)
         raise Inconclusive(f"none of {2 * _CALLS_EACH} calls with an honest proof was served; later: {last.describe()}")
     _judge_race(case, operation, rest_receipts, a2a_receipts)
 
@@ -145,12 +136,12 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
         raise Inconclusive(f"the control, an honest payment over A2A, became {paid_task.describe()}: its form is open")
     task, quote = await order_quoted_task(case, operation)
     stray_proof = await pay_welded(payer, quote, note=b"")
-    _judge_unpaid(case, _STRAY_ROW, task, await submit_payment(case, task, stray_proof), "a transfer without a note")
+    judge_unpaid(case, _STRAY_ROW, task, await submit_payment(case, task, stray_proof), "a transfer without a note")
     task, quote = await order_quoted_task(case, operation)
     tx_id = invented_id()
     unknown_proof = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
     name_live_values(case, unknown_proof)
-    _judge_unpaid(
+    judge_unpaid(
         case, _UNKNOWN_ROW, task, await a2a.pay_task(case, task.id or "", unknown_proof), "an id that was never sent"
     )
 
@@ -185,7 +176,7 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     paid_task = await submit_payment(case, task, await pay(case, quote, case.lane))
     if paid_task.state != "completed":
         raise Inconclusive(f"an honest payment over A2A became {paid_task.describe()}: its form is open")
-    receipt_claims = [claims_of(token) for token in _list_new_receipts(task, paid_task) if looks_payable(token)]
+    receipt_claims = [claims_of(token) for token in list_new_receipts(task, paid_task) if looks_payable(token)]
     usual_hashes, ordered_hashes = (
         hash_request(one, quote, bindings.request_hash) for one in (operation, changed_operation)
     )
@@ -219,7 +210,7 @@ async def _judge_encoding(case: Case, operation: Operation, recipe: str) -> None
     """Judge that the receipt of an order with unusual values binds its RFC 8785 form, by the profile's recipe."""
     task, quote = await order_quoted_task(case, operation)
     paid_task = await submit_payment(case, task, await pay(case, quote, case.lane))
-    receipt_claims = [claims_of(token) for token in _list_new_receipts(task, paid_task) if looks_payable(token)]
+    receipt_claims = [claims_of(token) for token in list_new_receipts(task, paid_task) if looks_payable(token)]
     canonical = hash_request(operation, quote, recipe)
     unbound_claims = [claims for claims in receipt_claims if not find_claim(claims, canonical)]
     encoding = next(
@@ -250,20 +241,34 @@ def hash_request(operation: Operation, quote: Challenge, recipe: str, encode: En
     return request_hashes(operation, operation.body, quote.accepts, encode).get(recipe, set())
 
 
-async def order_quoted_task(case: Case, operation: Operation) -> tuple[Task, Challenge]:
-    """Return a task that asks for payment, and its terms as a challenge."""
-    task = await _order_task(case, operation)
-    return task, Challenge(operation, operation.body, task.answer, tuple(dict(one) for one in task.entries))
+@check(
+    LEAK_ROW,
+    surface="rail",
+    lane="each",
+    fix="Cut x402.payment.payload from each message before it is stored, whatever becomes of the payment.",
+)
+async def paid_tasks_repeat_no_payment(case: Case) -> None:
+    """No task repeats a payment: not the one that it completed, and not the next one that presents it again.
 
-
-async def submit_payment(case: Case, task: Task, proof: Mapping[str, Any]) -> Task:
-    """Pay a task with a proof and return the task in its final state."""
-    name_live_values(case, proof)
-    return await a2a.settle_task(case, task.id or "", proof)
-
-
-def _judge_unpaid(case: Case, row: str, unpaid_task: Task, paid_task: Task, payment: str) -> None:
-    new_receipts = _list_new_receipts(unpaid_task, paid_task)
-    holds = paid_task.state != "completed" and not new_receipts
-    where = {"door": "A2A", "payment": payment}
-    case.expect(row, holds, "no completed task", paid_task.describe(), exchange=paid_task.answer, where=where)
+    Orders an operation over A2A and pays the task. Presents the same payment with its order, which is another task, and
+    for an order of another operation. Expects the payment in none of these tasks, as they are answered and as tasks/get
+    returns them, and that the task of the other operation is not completed.
+    """
+    if lacks_a2a(case):
+        return
+    operations = case.session.catalog.operations
+    task, quote = await order_quoted_task(case, operations[0])
+    proof = await pay(case, quote, case.lane)
+    paid_task = await submit_payment(case, task, proof)
+    if paid_task.state != "completed":
+        raise Inconclusive(f"an honest payment over A2A became {paid_task.describe()}: its form is open")
+    metadata = {a2a.STATUS_KEY: "payment-submitted", a2a.PAYLOAD_KEY: dict(proof)}
+    again = a2a.task_of(await a2a.send(case, a2a.orders(case, operations[0])[0], metadata=metadata))
+    other_task, _ = await order_quoted_task(case, operations[-1])
+    refused_task = await a2a.pay_task(case, other_task.id or "", proof)
+    trials = {"that completed a task": paid_task, "with its order": again, "for another order": refused_task}
+    for description, answered_task in trials.items():
+        tasks = [answered_task]
+        if answered_task.id is not None:
+            tasks.append(a2a.task_of(await a2a.fetch_task(case, answered_task.id)))
+        judge_secrets(case, proof, {"operation": operations[0].path, "payment": description}, *tasks)

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from conformance.attacks.engine import extract_receipts
-from conformance.checks.rail.a2a_payments import order_quoted_task, submit_payment
+from conformance.assertions.rail.paid_tasks import order_quoted_task, submit_payment
 from conformance.checks.rail.receipt_verification import find_receipt_member
 from conformance.checks.shared.agent_rail_agreement import FAMILY_MEMBERS
 from conformance.discovery.rail import Operation
@@ -20,7 +19,7 @@ from conformance.surfaces.agent import Agent, answer_reader, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import raw_public
 from conformance.surfaces.rail.a2a import Task
-from conformance.surfaces.rail.paid_answers import looks_payable
+from conformance.surfaces.rail.paid_answers import extract_receipts, looks_payable
 from conformance.surfaces.rail.purchase import pay
 from conformance.target import REFERENCE_AGENT
 

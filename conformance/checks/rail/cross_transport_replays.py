@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.attacks.engine import extract_receipts
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
+from conformance.surfaces.rail.paid_answers import extract_receipts
 from conformance.surfaces.rail.purchase import Purchase, lane_of, name_live_values, present, purchase
 
 _OTHER_REQUEST_ROW, _SAME_REQUEST_ROW = "RAIL-WELD-08", "RAIL-WELD-11"

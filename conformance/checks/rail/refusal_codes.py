@@ -24,6 +24,7 @@ from conformance.engine.quick_policy import sample
 from conformance.lanes.registry import LANES
 from conformance.oracles.challenge_schema import proof_of_another_family
 from conformance.oracles.member_rules import find_member_faults, is_an
+from conformance.oracles.near_misses import list_near_texts
 from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.proofs import encode_base64
 from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, name_live_values, pay, redeem
@@ -97,12 +98,11 @@ def _list_wrong_proofs(case: Case, quote: Challenge, proof: Mapping[str, Any]) -
     member = "challenge_token" if "challenge_token" in proof else "payment_reference"
     token, network = quote.reference(case.lane), quote.entry(case.lane).get("network")
     head, mac = token[:-_MAC_LENGTH], token[-_MAC_LENGTH:]
-    for place in (0, _HALF_LENGTH // 2, _HALF_LENGTH - 1):
+    for name, near_mac in list_near_texts(mac).items():
         # The halves of a token have different meanings: not of this rail, and of another request (5.4).
-        for half, code in enumerate(("unknown_challenge", "request_mismatch")):
-            changed = {**proof, member: head + _change_digit(mac, half * _HALF_LENGTH + place)}
-            name = f"digit {place + 1} of half {'AB'[half]} of the token changed"
-            yield WrongPayment(name, quote, changed, code, names_lane=half == 1)
+        is_of_rail = near_mac[:_HALF_LENGTH] == mac[:_HALF_LENGTH]
+        code = "request_mismatch" if is_of_rail else "unknown_challenge"
+        yield WrongPayment(f"mac, {name}", quote, {**proof, member: head + near_mac}, code, names_lane=is_of_rail)
     for name, text in _spell_token(token).items():
         yield WrongPayment(name, quote, {**proof, member: text}, "unknown_challenge", names_lane=False)
     foreign_proof = proof_of_another_family(network, token)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from conformance.attacks.engine import Engine, extract_receipts, send_replay
+from conformance.attacks.engine import Engine, send_replay
 from conformance.attacks.largest_request import find_full_request
 from conformance.attacks.proof_on_nearby_requests import present_fine_changes
 from conformance.attacks.replay_changes import Material, Replay, list_changes
@@ -28,6 +28,7 @@ from conformance.engine.quick_policy import sample
 from conformance.http.refusal_details import describe_refused_body
 from conformance.lanes.registry import LANES
 from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.paid_answers import extract_receipts
 from conformance.surfaces.rail.purchase import challenge, pay, present, purchase, redeem
 
 _FIX = (

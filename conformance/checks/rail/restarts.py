@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.attacks.engine import extract_receipts
 from conformance.discovery.rail import INDEX
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -23,7 +22,7 @@ from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.keys import published_keys
-from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.paid_answers import brief, extract_receipts
 from conformance.surfaces.rail.purchase import (
     Challenge,
     Purchase,
@@ -184,9 +183,7 @@ async def _judge_task(case: Case, quote: Challenge, lane: str) -> None:
     """Judge that a payment on the terms of a task from before the restart is served over A2A, with its order."""
     proof = await pay(case, quote, lane)
     name_live_values(case, proof)
-    # With the order in place of the task: P-RA-12 holds for tasks that a restart has ended, too.
-    metadata = {a2a.STATUS_KEY: "payment-submitted", a2a.PAYLOAD_KEY: dict(proof)}
-    task = a2a.task_of(await a2a.send(case, a2a.orders(case, quote.operation)[0], metadata=metadata))
+    task = await _pay_with_order(case, quote, proof)
     if task.payment_status == "payment-submitted" and task.id is not None:
         task = await a2a.settle_task(case, task.id, proof)
     where = {"lane": lane, "door": "A2A", "payment": "made after the restart, on the terms from before it"}
@@ -221,6 +218,8 @@ async def _judge_lane(case: Case, state: _LaneState, keys: Mapping[str, list[Ed2
             where=where,
             beyond=OpenPoint("nothing is bought twice, but the profile promises the stored answer", "P-ST-04"),
         )
+    if case.profile.claims.includes("rail.a2a"):
+        await _judge_repetition_over_a2a(case, state)
     service = await redeem(case, operation, dict(state.proof), body=state.quote.body)
     row = next(row for row in _SERVICE_ROWS if decided_on(load()[row], state.lane))
     case.expect(row, service.status == 200, "200", brief(service), exchange=service, where=where)
@@ -239,6 +238,22 @@ async def _judge_lane(case: Case, state: _LaneState, keys: Mapping[str, list[Ed2
         )
         later_sale = Purchase(state.quote, state.lane, state.proof, service)
         _judge_receipt(case, later_sale, keys, {"lane": state.lane, "receipt": "from after a restart"})
+
+
+async def _judge_repetition_over_a2a(case: Case, state: _LaneState) -> None:
+    """Judge that a proof which was spent by REST before the restart buys no task after it."""
+    task = await _pay_with_order(case, state.sale.challenge, state.sale.proof)
+    is_allowed = extract_receipts(task.answer) <= extract_receipts(state.sale.answer)
+    finding = task.describe() if is_allowed else f"{task.describe()} with another receipt"
+    where = {"lane": state.lane, "restart": "after the payment", "door": "REST, then A2A"}
+    expectation = "the stored answer or a refusal"
+    case.expect(_ONCE_ROW, is_allowed, expectation, finding, exchange=task.answer, where=where)
+
+
+async def _pay_with_order(case: Case, quote: Challenge, proof: Mapping[str, Any]) -> a2a.Task:
+    """Submit a payment with its order in place of a task, which a restart may have ended (P-RA-12)."""
+    metadata = {a2a.STATUS_KEY: "payment-submitted", a2a.PAYLOAD_KEY: dict(proof)}
+    return a2a.task_of(await a2a.send(case, a2a.orders(case, quote.operation)[0], metadata=metadata))
 
 
 def _judge_receipt(case: Case, sale: Purchase, keys: Mapping[str, list[Ed25519Key]], where: Mapping[str, str]) -> None:

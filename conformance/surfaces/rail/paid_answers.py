@@ -25,6 +25,12 @@ def receipts_in(answer: Answer, at: str | None) -> list[tuple[str, str]]:
     ]
 
 
+def extract_receipts(answer: Answer) -> frozenset[str]:
+    """Return every compact JWS of an answer, except challenge tokens, which may have that form as well."""
+    tokens = jose.tokens_in(answer.read_object(), dict(answer.headers))
+    return frozenset(token for place, token in tokens if not place.endswith("payment_reference"))
+
+
 def result_of(case: Case, answer: Answer) -> Any:
     """Return the service's result in a paid answer: at the bound place, else `result`; `ABSENT` without one."""
     place = (case.profile.rail_bindings.result_at or "body:result").removeprefix("body:")

@@ -25,6 +25,11 @@ def test_the_worked_payer_reference() -> None:
         assert payer_ref(NETWORKS["base_mainnet"], address) == BLOCKED_REF
 
 
+def test_a_text_that_is_no_evm_address_is_hashed_as_given() -> None:
+    """On an EVM network too: only the letters of an address are a checksum."""
+    assert payer_ref(NETWORKS["base_mainnet"], "Alice") != payer_ref(NETWORKS["base_mainnet"], "alice")
+
+
 def test_elsewhere_case_and_network_count() -> None:
     """Off EVM the address is hashed as given, and the network key is part of the hash."""
     network = NETWORKS["algorand_mainnet"]

@@ -10,7 +10,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded
-from conformance.surfaces.rail.purchase import challenge
+from conformance.surfaces.rail.purchase import Challenge, challenge
 
 if TYPE_CHECKING:  # checks of every lane import this module, but the SDK comes with an extra
     from conformance.lanes.algorand.payer import AlgorandPayer
@@ -25,7 +25,12 @@ class AlgorandQuote(QuotedPayment):
     @classmethod
     async def ask(cls, case: Case, operation: Operation) -> Self:
         """Request a challenge."""
-        return cls(case, await challenge(case, operation), await algorand_payer(case))
+        return await cls.of(case, await challenge(case, operation))
+
+    @classmethod
+    async def of(cls, case: Case, quote: Challenge) -> Self:
+        """Wrap a challenge that was requested before."""
+        return cls(case, quote, await algorand_payer(case))
 
     @property
     def token(self) -> str:

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from conformance.assertions.rail.paid_tasks import LEAK_ROW, judge_secrets
 from conformance.engine.check import Case, check
 from conformance.lanes.algorand.transaction_ids import invented_id
-from conformance.surfaces.agent.answer_reader import leaves
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
-from conformance.surfaces.rail.purchase import header_value, lane_of, name_live_values
+from conformance.surfaces.rail.purchase import lane_of, name_live_values
 
 _LENGTH_ROW: Final = "RAIL-A2A-02"
 _STATE_ROW: Final = "RAIL-A2A-03"
 _STORED_ROW: Final = "RAIL-A2A-04"
 _TERMS_ROW: Final = "RAIL-A2A-05"
-_LEAK_ROW: Final = "X-ROB-02"
-_DEPTH: Final = 16
 _UNKNOWN_TOKEN: Final = "1795240615:047652b0a2d99b35:" + "0" * 64
 # The extension's names for the reason of a refusal (a2a-x402 0.2, section 9.1).
 _ERRORS: Final = frozenset(
@@ -44,7 +42,7 @@ _HISTORY_IS_OPEN: Final = "the interface leaves open what the history of a task 
     _STATE_ROW,
     _STORED_ROW,
     _TERMS_ROW,
-    _LEAK_ROW,
+    LEAK_ROW,
     surface="rail",
     fix="After a refused payment, keep the task input-required, with payment-failed, the reason and a fresh challenge. "
     "Remove x402.payment.payload from the messages in the history, and honour historyLength.",
@@ -73,14 +71,14 @@ async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
     _judge_refused(case, task, refused_task, where)
     stored_task = a2a.task_of(await a2a.fetch_task(case, task.id))
     _judge_stored(case, refused_task, stored_task, where)
-    _judge_secret(case, proof, where, refused_task, stored_task)
+    judge_secrets(case, proof, where, refused_task, stored_task)
     # The refusal of a forged token leaves the task's own token alive, so the task can still be paid with it.
     token = _find_token(task)
     if token is not None:
         unknown_proof = {"tx_id": invented_id(_draw_bytes(case)), "payment_reference": token}
         undecided_task = await _submit_payment(case, task.id, unknown_proof)
         where = {"operation": operation.path, "payment": "a transaction that was never sent"}
-        _judge_secret(case, unknown_proof, where, undecided_task, a2a.task_of(await a2a.fetch_task(case, task.id)))
+        judge_secrets(case, unknown_proof, where, undecided_task, a2a.task_of(await a2a.fetch_task(case, task.id)))
     await _judge_lengths(case, task.id, operation.path)
 
 
@@ -175,23 +173,6 @@ def _judge_stored(case: Case, refused_task: Task, stored_task: Task, where: Mapp
     case.expect(
         _STORED_ROW, holds, expectation, stored_task.describe(), exchange=stored_task.answer, where=where, beyond=beyond
     )
-
-
-def _judge_secret(case: Case, proof: Mapping[str, Any], where: Mapping[str, str], *tasks: Task) -> None:
-    """Judge that no task repeats a payment, as the submitted object or in the form of the REST header."""
-    # A proof that can still pay must not be in a history that other agents may read.
-    for task in tasks:
-        places = [place for place, value in leaves(dict(task.members), depth=_DEPTH) if _is_payment(value, proof)]
-        expectation, finding = "no payment in the task", ", ".join(map(str, places)) or "nowhere"
-        beyond = _open_point(case, _HISTORY_IS_OPEN)
-        task_where = {**where, "door": "A2A"}
-        case.expect(_LEAK_ROW, not places, expectation, finding, exchange=task.answer, where=task_where, beyond=beyond)
-
-
-def _is_payment(value: Any, proof: Mapping[str, Any]) -> bool:
-    if isinstance(value, Mapping):
-        return all(value.get(name) == member for name, member in proof.items())
-    return isinstance(value, str) and header_value(proof) in value
 
 
 async def _judge_lengths(case: Case, task_id: str, path: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.assertions.rail.algorand.payable_challenge import AlgorandQuote
 from conformance.assertions.rail.chain_outage import judge_nothing_served
+from conformance.assertions.rail.paid_tasks import can_pay_tasks, judge_unpaid, order_quoted_task, submit_payment
 from conformance.assertions.rail.refusals import (
     judge_refused,
     require_honest_payment_served,
@@ -27,6 +28,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
+from conformance.oracles.near_misses import list_near_texts
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.challenges import let_lapse
 from conformance.surfaces.rail.forgeries import forge_tokens
@@ -59,6 +61,7 @@ def make_wrong_notes(token: str) -> dict[str, bytes]:
         "the token as JSON": b'{"payment_reference":"' + raw + b'"}',
         "the token in quotes": b'"' + raw + b'"',
         "the token in UTF-16": token.encode("utf-16-le"),
+        **{f"the token with {name}": near.encode() for name, near in list_near_texts(token).items()},
     }
 
 
@@ -72,19 +75,22 @@ async def note_without_the_token(case: Case) -> None:
     """A payment whose note lacks the challenge token is not redeemed.
 
     Sends right payments except that the note is empty, garbage, or the token with something around it, cut, in another
-    case or re-encoded. Expects that none is served.
+    case or re-encoded. Also pays a few tasks over A2A with such notes. Expects that none is served.
     """
     payer, operation = await algorand_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
-    misses = {f"note: {name}": partial(_send_with_note, name=name) for name in make_wrong_notes("x")}
+    token = (await challenge(case, operation)).reference(case.lane)
+    misses = {f"note: {name}": partial(_send_with_note, name=name) for name in make_wrong_notes(token)}
     # The wrong payments are all right in amount, asset and receiver, so only the note can be the reason of the
     # refusal.
     await judge_near_misses(case, AlgorandQuote, "RAIL-WELD-01", misses)
 
 
 async def _send_with_note(challenge_quote: AlgorandQuote, *, name: str) -> str:
-    return await challenge_quote.send(note=make_wrong_notes(challenge_quote.token)[name])
+    # Tokens of another form than the specification's may have other lengths, so a name may not fit each of them.
+    note = make_wrong_notes(challenge_quote.token).get(name, challenge_quote.token[:-1].encode())
+    return await challenge_quote.send(note=note)
 
 
 @check(
@@ -132,15 +138,17 @@ async def stray_transfer(case: Case) -> None:
 async def expired_challenge(case: Case) -> None:
     """A payment welded to an expired challenge is not redeemed.
 
-    Pays one challenge in time and presents it only after its lifetime. Pays another after its lifetime. Names the
-    transaction of a third in time, but sends it only after its lifetime. Expects that none is served, and that a fresh
-    one is.
+    Pays one challenge in time and presents it only after its lifetime. Pays another after its lifetime. Does both over
+    A2A, too. Names the transaction of a third in time, but sends it only after its lifetime. Expects that none is
+    served, and that a fresh one is.
     """
     operation = case.session.catalog.operations[0]
     timely_quote, late_quote = await challenge(case, operation), await challenge(case, operation)
     proof = await pay(case, timely_quote, case.lane)
     # On Algorand an id is known before the transaction is sent, so a client could reserve a price and decide later.
     unsent_payment = await _name_unsent_payment(case) if FACTS[case.lane].family == "algorand" else None
+    tasks = [await order_quoted_task(case, operation) for _ in range(2)] if await can_pay_tasks(case, operation) else []
+    timely_proofs = [await pay(case, quote, case.lane) for _, quote in tasks[:1]]
     await let_lapse(case)
     if unsent_payment is not None:
         await (await algorand_payer(case)).submit([unsent_payment[1]], (await algorand_payer(case)).main)
@@ -152,6 +160,12 @@ async def expired_challenge(case: Case) -> None:
     # The payee has this money. But the row says that an expired challenge buys nothing, and P-ST-11 covers its claim.
     await judge_refused(case, "RAIL-WELD-06", timely_quote, proof, "paid in time, presented late")
     await judge_refused(case, "RAIL-WELD-06", late_quote, await pay(case, late_quote, case.lane), "paid late")
+    for number, (task, quote) in enumerate(tasks):
+        is_timely = number < len(timely_proofs)
+        task_proof = timely_proofs[number] if is_timely else await pay(case, quote, case.lane)
+        paid_task = await submit_payment(case, task, task_proof)
+        payment_name = "paid in time, presented late" if is_timely else "paid late"
+        judge_unpaid(case, "RAIL-WELD-06", task, paid_task, payment_name)
     await require_honest_payment_served(case, operation)
 
 

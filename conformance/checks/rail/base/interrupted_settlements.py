@@ -16,7 +16,6 @@ from conformance.assertions.rail.base.pending_settlements import (
     present_later,
 )
 from conformance.assertions.rail.refusals import require_honest_payment_served
-from conformance.attacks.engine import extract_receipts
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -24,7 +23,7 @@ from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
-from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.paid_answers import brief, extract_receipts
 
 Act = Callable[[FundedChallenge, Authorization], Awaitable[None]]
 _POLL_SECONDS, _POLL_COUNT = 0.02, 500

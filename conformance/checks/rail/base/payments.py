@@ -21,12 +21,15 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.base.authorization import Authorization, nonce_of
+from conformance.oracles.near_misses import list_near_texts
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.base.spellings import DUE, Spelling, spellings
 from conformance.surfaces.rail.purchase import challenge, lane_of
 from conformance.target import LANES
 
 Change = Callable[[Authorization], Authorization]
+
+_ADDRESS_DIGITS = 40
 
 
 @check(
@@ -134,9 +137,9 @@ async def authorization_of_other_terms(case: Case) -> None:
     """An authorization to another recipient or of another value than the challenge's is not redeemed.
 
     Signs authorizations with the right nonce and one fault: the recipient (another account, the payer itself, the
-    token), or the value (nothing, one unit short, half, one unit over, twice, a million times). Expects that none is
-    served, and that none is cashed. For a value above the price a breach only warns, since the interface does not
-    mention it.
+    token, an address that differs from the payee's in one digit), or the value (nothing, one unit short, half, one unit
+    over, twice, a million times). Expects that none is served, and that none is cashed. For a value above the price a
+    breach only warns, since the interface does not mention it.
     """
     payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -147,6 +150,13 @@ async def authorization_of_other_terms(case: Case) -> None:
     async def pay_elsewhere(description: str, choose_recipient: Callable[[FundedChallenge], str]) -> None:
         stake = await stakes.open_challenge(operation)
         authorization = await stake.sign(to=choose_recipient(stake))
+        await stakes.judge_buys_nothing(("RAIL-PAY-08", "RAIL-PAY-14"), stake, authorization, description)
+
+    async def pay_look_alike(place: str) -> None:
+        stake = await stakes.open_challenge(operation)
+        near_payee = "0x" + list_near_texts(stake.pay_to[2:].lower())[place]
+        authorization = await stake.sign(to=near_payee)
+        description = f"to the payee's address with {place}"
         await stakes.judge_buys_nothing(("RAIL-PAY-08", "RAIL-PAY-14"), stake, authorization, description)
 
     async def pay_other_value(
@@ -178,6 +188,7 @@ async def authorization_of_other_terms(case: Case) -> None:
     await run_concurrently(
         (
             *(pay_elsewhere(description, choose_recipient) for description, choose_recipient in recipients.items()),
+            *map(pay_look_alike, list_near_texts("0" * _ADDRESS_DIGITS)),
             *(
                 pay_other_value(("RAIL-PAY-09", "RAIL-PAY-14"), description, change_price)
                 for description, change_price in lower_values.items()

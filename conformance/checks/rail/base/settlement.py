@@ -9,7 +9,6 @@ from typing import Any
 
 from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
 from conformance.assertions.rail.refusals import QUICK, assert_control_is_served, require_honest_payment_served
-from conformance.attacks.engine import extract_receipts
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
@@ -19,7 +18,7 @@ from conformance.lanes.base.payer import Account, BasePayer, Refused
 from conformance.lanes.base.token import SPLIT, WHOLE
 from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.base.spellings import spellings
-from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.paid_answers import brief, extract_receipts
 
 _AT_ONCE, _CLAIMS = 50, 100
 # Enough blocks that the log is surely missing at the first look.

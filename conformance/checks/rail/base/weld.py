@@ -13,6 +13,7 @@ from typing import Any
 
 from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
 from conformance.assertions.rail.chain_outage import judge_under_fault, list_node_faults
+from conformance.assertions.rail.paid_tasks import MakePayment, judge_wrong_payments
 from conformance.assertions.rail.recovery_after_refusal import judge_fresh_terms, judge_recovery
 from conformance.assertions.rail.refusals import (
     assert_control_is_served,
@@ -25,9 +26,10 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.oracles.keccak import keccak256 as keccak
+from conformance.oracles.near_misses import list_near_bytes
 from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
-from conformance.surfaces.rail.purchase import challenge, header_value, pay, present, redeem
+from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, pay, present, redeem
 
 
 def make_wrong_nonces(token: str, random_nonce: bytes) -> dict[str, bytes]:
@@ -49,8 +51,7 @@ def make_wrong_nonces(token: str, random_nonce: bytes) -> dict[str, bytes]:
         "keccak256 of the token in quotes": bytes(keccak(b'"' + raw + b'"')),
         "keccak256 of keccak256 of the token": bytes(keccak(right_nonce)),
         "keccak256 of nothing": bytes(keccak(b"")),
-        "the right one with its first byte changed": bytes([right_nonce[0] ^ 1]) + right_nonce[1:],
-        "the right one with its last byte changed": right_nonce[:-1] + bytes([right_nonce[-1] ^ 1]),
+        **{f"the right one with {name}": near for name, near in list_near_bytes(right_nonce).items()},
         "the right one backwards": right_nonce[::-1],
     }
 
@@ -65,7 +66,8 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
     """A nonce other than keccak256 of the challenge token is not redeemed.
 
     Signs right authorizations except that the nonce is random (as stock x402 clients make it), another digest of the
-    token, a digest of a changed token, or a changed right nonce. Expects that none is served, and that none is cashed.
+    token, a digest of a changed token, or a changed right nonce. Pays a few tasks over A2A in the same way. Expects
+    that none is served, and that none is cashed.
     """
     payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -78,7 +80,20 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
         nonce = make_wrong_nonces(stake.quote.reference(case.lane), random_nonce)[description]
         await stakes.judge_buys_nothing("RAIL-WELD-03", stake, await stake.sign(nonce=nonce), f"nonce: {description}")
 
-    await run_concurrently(map(attempt, make_wrong_nonces("x", random_nonce)))
+    def for_task(description: str) -> MakePayment:
+        async def make_proof(quote: Challenge) -> Mapping[str, Any]:
+            stake = await stakes.fund_challenge(quote)
+            stake.judged_rows.append(("RAIL-WELD-03", f"nonce: {description}, over A2A"))
+            nonce = make_wrong_nonces(quote.reference(case.lane), random_nonce)[description]
+            return (await stake.sign(nonce=nonce)).proof()
+
+        return make_proof
+
+    descriptions = list(make_wrong_nonces("x", random_nonce))
+    await run_concurrently(map(attempt, descriptions))
+    await judge_wrong_payments(
+        case, "RAIL-WELD-03", operation, {f"nonce: {one}": for_task(one) for one in descriptions}
+    )
     await stakes.audit()
 
 

@@ -9,13 +9,12 @@ import asyncio
 
 from conformance.assertions.rail.refusals import require_honest_payment_served
 from conformance.assertions.rail.solana.payable_challenge import Quoted, get_solana_payer
-from conformance.attacks.engine import extract_receipts
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.lanes.solana.node import CONFIRMED, FINALIZED
 from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.paid_answers import brief, extract_receipts
 
 _MORE_SLOTS = 10
 _REORG_ATTEMPTS = 4

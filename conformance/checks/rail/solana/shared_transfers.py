@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from conformance.assertions.rail.refusals import require_honest_payment_served
 from conformance.assertions.rail.solana.payable_challenge import Quoted
-from conformance.attacks.engine import extract_receipts
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.paid_answers import extract_receipts
 
 _CHALLENGE_COUNT = 6
 

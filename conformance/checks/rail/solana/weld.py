@@ -55,7 +55,7 @@ async def transfer_without_the_reference(case: Case) -> None:
     Sends transfers of the price to the right account. The reference is missing, is another key, differs in one bit, or
     is somewhere else in the same transaction: in a memo, in a transfer of native coin, or in a token transfer of one
     unit to the payer or to the payee. Also sends one that loads the reference from an address lookup table and names it
-    only in another instruction. Expects that none is served.
+    only in another instruction. Pays a few tasks over A2A in the same way. Expects that none is served.
     """
     payer = await get_solana_payer(case)
     await require_honest_payment_served(case, case.session.catalog.operations[0])

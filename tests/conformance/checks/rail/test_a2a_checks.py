@@ -442,6 +442,24 @@ class Selling(Door):
         return {"kind": "task", "id": message["taskId"], "status": {"state": "completed"}, "artifacts": artifacts}
 
 
+class Remembering(Selling):
+    """Keeps the message that paid a task, with its payment, in the history of that task."""
+
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a task with the message."""
+        return {**super().answer_message(message), "history": [message]}
+
+
+@pytest.mark.parametrize(("specification", "verdict"), [("", Verdict.WARN), ('specification = "1"\n', Verdict.FAIL)])
+async def test_a_task_that_repeats_its_payment_breaks_the_row_of_secrets(specification: str, verdict: Verdict) -> None:
+    """The interface leaves the history open, so it decides at a target that claims the specification."""
+    profile = A2A_PROFILE + specification
+    remembered = await run_check("paid_tasks_repeat_no_payment", rail_with(Remembering(listens=True)), profile)
+    assert remembered == {"X-ROB-02": verdict}
+    silent = await run_check("paid_tasks_repeat_no_payment", rail_with(Selling(listens=True)), profile)
+    assert silent == {"X-ROB-02": Verdict.PASS}
+
+
 @pytest.mark.parametrize(("listens", "found"), [(True, Verdict.PASS), (False, Verdict.FAIL)])
 async def test_what_is_ordered_is_what_is_sold(listens: bool, found: Verdict) -> None:
     """An endpoint that sells its usual request for a different one binds a request that was not made."""
