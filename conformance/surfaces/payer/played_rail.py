@@ -117,6 +117,11 @@ class PlayedRail:
     presented: asyncio.Event = field(default_factory=asyncio.Event)
     _quotes: dict[str, Quote] = field(default_factory=dict)
 
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The challenge tokens that were issued."""
+        return tuple(quote.token for quote in self._quotes.values())
+
     async def answer(self, arrival: Arrival) -> Reply:
         """Answer a call."""
         method = arrival.method.replace("HEAD", "GET")

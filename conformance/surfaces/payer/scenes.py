@@ -76,7 +76,7 @@ class Outcome:
         received: Atomic units of the asset that arrived at the payee.
         spent: Atomic units of the asset that left the account.
         exposures: Places that show the key of the account.
-        open_files: Files of its state folder that other users may read.
+        open_files: Files of its state folder with a key or a proof that other users may read.
         last_n: Number of the last recorded call, for a judgement; 0 without a call.
     """
 
@@ -301,7 +301,7 @@ async def play(stage: Stage, scene: Scene) -> Outcome:
     outcome.received = await stage.host.read_units(payee, asset)
     outcome.spent = before - await stage.host.read_units(stage.account.address, asset)
     outcome.exposures += _find_exposures(stage, outcome)
-    outcome.open_files = _list_open_files(stage.state_folder)
+    outcome.open_files = _list_open_files(stage)
     _record_calls(case, rail, outcome)
     return outcome
 
@@ -399,9 +399,14 @@ def _find_exposures(stage: Stage, outcome: Outcome) -> list[str]:
     return list(dict.fromkeys(place for place, content in places if any(text in content for text in texts)))
 
 
-def _list_open_files(folder: Path) -> list[str]:
-    """Return the files in a folder whose mode lets other users read or write them."""
-    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.stat().st_mode & _OWNER_ONLY)
+def _list_open_files(stage: Stage) -> list[str]:
+    """Return the state files with a key or a challenge token whose mode lets other users read or write them."""
+    # Other files are the payer's own affair, such as logs without a proof.
+    texts = [text.encode() for text in (*_key_texts(stage.account), *stage.rail.tokens)]
+    open_files = (
+        path for path in stage.state_folder.rglob("*") if path.is_file() and path.stat().st_mode & _OWNER_ONLY
+    )
+    return sorted(path.name for path in open_files if any(text in path.read_bytes() for text in texts))
 
 
 def _record_calls(case: Case, rail: PlayedRail, outcome: Outcome) -> None:
