@@ -20,24 +20,34 @@ const SERVICE = "compliance-receipt";
 const PATH = "/pay/v1/compliance/receipt";
 const BODY = { recipient_address: "screen-allow", network: "solana_mainnet" };
 const LEFT_AT_LEAST = 120; // seconds; with less, a slow chain could cost the payment its challenge
-const PRICE_AT_MOST = 100_000n; // atomic units, 0.10 USDC
+// The only network and asset that are paid. A name proves nothing: any account can make an asset that is called USDC.
+const NETWORK = process.env.NETWORK ?? "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp";
+const ASSET = process.env.ASSET ?? "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
+const PRICE_AT_MOST = BigInt(process.env.PRICE_AT_MOST ?? "100000"); // atomic units, 0.10 USDC
+const SECONDS_AT_MOST = Number(process.env.SECONDS_AT_MOST ?? "300"); // in which the proof is presented
 const TRIES = 4; // signatures at most, if the node says that a transaction came too late
 // Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
 const PROOF_FILE = process.env.PROOF_FILE ?? "payment.json";
 
 function call(headers = {}) {
   const sent = { "Content-Type": "application/json", ...headers };
-  return fetch(RAIL + PATH, { method: "POST", headers: sent, body: JSON.stringify(BODY) });
+  // No redirect is followed: the offer of another host is another party's, and the proof is for this host alone.
+  return fetch(RAIL + PATH, { method: "POST", headers: sent, body: JSON.stringify(BODY), redirect: "manual" });
 }
+
+const hashOf = (data) => `sha256:${createHash("sha256").update(data).digest("hex")}`;
+const requestHash = () =>
+  hashOf(canonicalize({ body: BODY, method: "POST", path: PATH, query: "", service_id: SERVICE }));
 
 // Stops before any money moves, unless the challenge is for this request, affordable and fresh.
 function check(entry) {
-  const request = { body: BODY, method: "POST", path: PATH, query: "", service_id: SERVICE };
-  const hash = createHash("sha256").update(canonicalize(request)).digest("hex");
-  if (entry.extra.request_hash !== `sha256:${hash}`) throw new Error("the challenge is for another request");
+  if (entry.extra.request_hash !== requestHash()) throw new Error("the challenge is for another request");
   const lapses = Number(entry.extra.payment_reference.split(":")[0]) + entry.maxTimeoutSeconds;
   if (lapses - Date.now() / 1000 <= LEFT_AT_LEAST) throw new Error("the challenge is about to lapse");
   if (BigInt(entry.maxAmountRequired) > PRICE_AT_MOST) throw new Error(`the price is ${entry.maxAmountRequired}`);
+  const { amount = entry.maxAmountRequired, asset } = entry;
+  if (amount !== entry.maxAmountRequired) throw new Error("the challenge names two prices");
+  if (asset !== ASSET) throw new Error(`the challenge asks for the asset ${asset}`);
 }
 
 // The signed transfer and its proof, its signature; nothing is sent.
@@ -91,19 +101,22 @@ async function kept() {
 async function present(proof) {
   const header = Buffer.from(JSON.stringify(proof)).toString("base64");
   let reason;
-  for (let tries = 1; tries <= 30; tries++) {
+  const ends = Date.now() + SECONDS_AT_MOST * 1000;
+  for (;;) {
     let wait = 2;
     try {
       const answer = await call({ "X-PAYMENT": header });
       const body = answer.headers.get("Content-Type")?.startsWith("application/json") ? await answer.json() : {};
       if (answer.status === 200) return body;
       reason = `${answer.status} ${body.error ?? ""}`;
-      wait = answer.headers.get("Retry-After") ?? (answer.status >= 500 ? wait : null);
+      const isFault = answer.status >= 500 || [408, 425, 429].includes(answer.status);
+      wait = answer.headers.get("Retry-After") ?? (isFault ? wait : null);
     } catch (fault) {
       reason = `${fault.cause ?? fault}`;
     }
-    if (wait === null) break;
-    await pause((Number(wait) || 5) * 1000); // it may be a date
+    const seconds = Number.isNaN(Number(wait)) ? 5 : Number(wait); // it may be a date
+    if (wait === null || Date.now() + seconds * 1000 > ends) break;
+    await pause(seconds * 1000);
   }
   console.error("Run this again to present it. Remove the file only if the chain shows no such payment.");
   throw new Error(`not served: ${reason}; the payment is kept in ${PROOF_FILE}`);
@@ -113,20 +126,32 @@ async function present(proof) {
 async function challenge() {
   const unpaid = await call();
   if (unpaid.status !== 402) throw new Error(`no challenge: ${unpaid.status}`);
-  const entry = (await unpaid.json()).accepts.find((one) => one.network.startsWith("solana:"));
+  const { accepts } = await unpaid.json();
+  const header = unpaid.headers.get("PAYMENT-REQUIRED");
+  if (header && canonicalize(JSON.parse(Buffer.from(header, "base64")).accepts) !== canonicalize(accepts)) {
+    throw new Error("the header offers something else than the body");
+  }
+  const entry = accepts.find((one) => one.network === NETWORK);
+  if (!entry) throw new Error(`the rail offers nothing on ${NETWORK}`);
   check(entry);
   return entry;
 }
 
-// The receipt's claims, once its signature has verified against the rail's published key.
-async function claims(receipt) {
-  const [head, payload, signature] = receipt.split(".");
+// The receipt's claims, once its signature has verified against the rail's published key, and the receipt is of this
+// request, answer and payment.
+async function claims({ payable_receipt, result }, token) {
+  const [head, payload, signature] = payable_receipt.split(".");
   const { kid } = JSON.parse(Buffer.from(head, "base64url"));
   const { keys } = await (await fetch(`${RAIL}/.well-known/jwks.json`)).json();
   const key = createPublicKey({ key: keys.find((one) => one.kid === kid), format: "jwk" });
   const good = verify(null, Buffer.from(`${head}.${payload}`), key, Buffer.from(signature, "base64url"));
   if (!good) throw new Error("the receipt does not verify");
-  return JSON.parse(Buffer.from(payload, "base64url"));
+  const found = JSON.parse(Buffer.from(payload, "base64url"));
+  const own = { request_hash: requestHash(), response_hash: hashOf(canonicalize(result)) };
+  own.payment_reference_hash = hashOf(token);
+  const wrong = Object.keys(own).filter((member) => found[member] !== own[member]);
+  if (wrong.length) throw new Error(`the receipt is of another call: ${wrong}; the payment is kept in ${PROOF_FILE}`);
+  return found;
 }
 
 const payer = Keypair.fromSecretKey(Uint8Array.from(JSON.parse(await readFile(process.env.KEY_FILE, "ascii"))));
@@ -142,7 +167,8 @@ if (payment === null) {
 } else {
   await send(chain, payment);
 }
-const { payable_receipt } = await present(payment.proof);
-console.log(JSON.stringify({ payable_receipt, claims: await claims(payable_receipt) }, null, 2));
+const answer = await present(payment.proof);
+const found = await claims(answer, payment.proof.payment_reference);
+console.log(JSON.stringify({ payable_receipt: answer.payable_receipt, claims: found }, null, 2));
 await unlink(PROOF_FILE);
 process.exit(0); // web3.js keeps its WebSocket open

@@ -23,7 +23,11 @@ RAIL = os.environ["RAIL_URL"].rstrip("/")
 SERVICE, PATH = "compliance-receipt", "/pay/v1/compliance/receipt"
 BODY = {"recipient_address": "screen-allow", "network": "base_mainnet"}
 LEFT_AT_LEAST = 120  # seconds; with less, a slow chain could cost the payment its challenge
-PRICE_AT_MOST = 100_000  # atomic units, 0.10 USDC
+# The only network and asset that are paid. A name proves nothing: any account can make an asset that is called USDC.
+NETWORK = os.environ.get("NETWORK", "eip155:8453")
+ASSET = os.environ.get("ASSET", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913")
+PRICE_AT_MOST = int(os.environ.get("PRICE_AT_MOST", "100000"))  # atomic units, 0.10 USDC
+SECONDS_AT_MOST = float(os.environ.get("SECONDS_AT_MOST", "300"))  # in which the proof is presented
 # Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
 PROOF_FILE = Path(os.environ.get("PROOF_FILE", "payment.json"))
 ERC20 = [
@@ -47,16 +51,30 @@ AUTHORIZATION = {
 }
 
 
+def hash_of(data: bytes) -> str:
+    """Return a hash as the rail and its receipts write it."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def request_hash() -> str:
+    """Return the hash of this request."""
+    request: dict[str, Any] = {"body": BODY, "method": "POST", "path": PATH, "query": "", "service_id": SERVICE}
+    return hash_of(rfc8785.dumps(request))
+
+
 def check(entry: dict[str, Any]) -> None:
     """Stop before any money is promised, unless the challenge is for this request, affordable and fresh."""
-    request: dict[str, Any] = {"body": BODY, "method": "POST", "path": PATH, "query": "", "service_id": SERVICE}
-    if entry["extra"]["request_hash"] != "sha256:" + hashlib.sha256(rfc8785.dumps(request)).hexdigest():
+    if entry["extra"]["request_hash"] != request_hash():
         raise SystemExit("the challenge is for another request")
     issued = int(entry["extra"]["payment_reference"].split(":")[0])
     if issued + entry["maxTimeoutSeconds"] - time.time() <= LEFT_AT_LEAST:
         raise SystemExit("the challenge is about to lapse")
     if int(entry["maxAmountRequired"]) > PRICE_AT_MOST:
         raise SystemExit(f"the price is {entry['maxAmountRequired']}")
+    if entry.get("amount", entry["maxAmountRequired"]) != entry["maxAmountRequired"]:
+        raise SystemExit("the challenge names two prices")
+    if entry["asset"] != ASSET:
+        raise SystemExit(f"the challenge asks for the asset {entry['asset']}")
 
 
 def challenge() -> dict[str, Any]:
@@ -64,7 +82,13 @@ def challenge() -> dict[str, Any]:
     asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
     if asked.status_code != 402:
         raise SystemExit(f"no challenge: {asked.status_code}")
-    entry: dict[str, Any] = next(one for one in asked.json()["accepts"] if one["network"].startswith("eip155:"))
+    offers = asked.json()["accepts"]
+    header = asked.headers.get("PAYMENT-REQUIRED")
+    if header is not None and json.loads(base64.b64decode(header))["accepts"] != offers:
+        raise SystemExit("the header offers something else than the body")
+    entry: dict[str, Any] | None = next((one for one in offers if one["network"] == NETWORK), None)
+    if entry is None:
+        raise SystemExit(f"the rail offers nothing on {NETWORK}")
     check(entry)
     return entry
 
@@ -125,7 +149,8 @@ def kept() -> dict[str, Any] | None:
 def present(proof: dict[str, Any]) -> dict[str, Any]:
     """Send the call with its proof, again while the rail says when, fails, or cannot be reached."""
     header = {"X-PAYMENT": base64.b64encode(json.dumps(proof).encode()).decode()}
-    for _ in range(30):
+    ends = time.monotonic() + SECONDS_AT_MOST
+    while True:
         try:
             answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
         except httpx.TransportError as fault:
@@ -135,14 +160,28 @@ def present(proof: dict[str, Any]) -> dict[str, Any]:
                 return dict(answer.json())
             is_json = answer.headers.get("Content-Type", "").startswith("application/json")
             reason = f"{answer.status_code} {answer.json().get('error', '') if is_json else ''}"
-            wait = answer.headers.get("Retry-After", "2" if answer.status_code >= 500 else "")
-        if not wait:
+            is_fault = answer.status_code >= 500 or answer.status_code in {408, 425, 429}
+            wait = answer.headers.get("Retry-After", "2" if is_fault else "")
+        seconds = int(wait) if wait.isdigit() else 5  # it may be a date
+        if not wait or time.monotonic() + seconds > ends:
             break
-        time.sleep(int(wait) if wait.isdigit() else 5)  # it may be a date
+        time.sleep(seconds)
     print(
         "Run this again to present it. Remove the file only if the chain shows that it paid nothing.", file=sys.stderr
     )
     raise SystemExit(f"not served: {reason}; the payment is kept in {PROOF_FILE}")
+
+
+def verify(answer: dict[str, Any], token: str) -> dict[str, Any]:
+    """Return the claims of the receipt, which the rail's published key signed for this request, answer and payment."""
+    receipt = answer["payable_receipt"]
+    signer = jwt.PyJWKClient(RAIL + "/.well-known/jwks.json").get_signing_key_from_jwt(receipt)
+    claims: dict[str, Any] = jwt.decode(receipt, signer.key, algorithms=["EdDSA"])
+    own = {"request_hash": request_hash(), "response_hash": hash_of(rfc8785.dumps(answer["result"]))}
+    own["payment_reference_hash"] = hash_of(token.encode())
+    if wrong := [name for name, value in own.items() if claims.get(name) != value]:
+        raise SystemExit(f"the receipt is of another call: {', '.join(wrong)}; the payment is kept in {PROOF_FILE}")
+    return claims
 
 
 def main() -> None:
@@ -152,9 +191,8 @@ def main() -> None:
     if payment is None:
         payment = {"proof": sign(Web3(Web3.HTTPProvider(os.environ["RPC_URL"])), payer, challenge())}
         keep(payment)
-    receipt = present(payment["proof"])["payable_receipt"]
-    key = jwt.PyJWKClient(RAIL + "/.well-known/jwks.json").get_signing_key_from_jwt(receipt)
-    claims = jwt.decode(receipt, key.key, algorithms=["EdDSA"])
+    answer = present(payment["proof"])
+    receipt, claims = answer["payable_receipt"], verify(answer, payment["proof"]["challenge_token"])
     print(json.dumps({"payable_receipt": receipt, "claims": claims}, indent=2))
     PROOF_FILE.unlink()
 

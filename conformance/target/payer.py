@@ -16,9 +16,9 @@ class PayerProgram(Table):
         command: How one paid call is made, word by word, from the folder that the run is called from. What to pay for
             is in environment variables and files, which docs/testing-payers.md lists.
         environment: Further environment variables.
-        seconds: Time that a call may take before the suite ends it; `WELDPROOF_PAYER_SECONDS` says less by a margin.
+        seconds: `WELDPROOF_PAYER_SECONDS`: time in which a call should end. The suite ends it half a minute later.
     """
 
     command: tuple[str, ...] | None = Field(default=None, min_length=1)
     environment: Mapping[str, str] = Field(default_factory=dict)
-    seconds: float = Field(default=30.0, gt=0)
+    seconds: float = Field(default=20.0, gt=0)

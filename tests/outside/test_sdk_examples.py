@@ -88,7 +88,7 @@ GUARDS = {
     "few_seconds_left": "the challenge is about to lapse",
     "dear": "the price is 50000",
 }
-DEAR: Edits = (("PRICE_AT_MOST = 100_000", "PRICE_AT_MOST = 49_999"),)
+DEAR: Edits = (('"100000"', '"49999"'),)
 
 EXAMPLES_OF_SDKS = (ALGOSDK, WEB3PY, VIEM, SOLANA_PY, WEB3JS)
 SIDES: dict[str, Callable[[dict[str, str]], Side]] = {"algorand": AlgorandSide, "base": BaseSide, "solana": SolanaSide}

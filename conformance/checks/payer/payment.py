@@ -68,14 +68,16 @@ def _quote_errors(outcome: Outcome) -> str:
 async def skips_unknown_offers(case: Case) -> None:
     """A challenge with offers on unknown networks before and after the lane's is paid on the lane.
 
-    Puts an offer on an unknown network before the lane's, and two malformed ones after it. Expects that the call is
-    paid on the lane and served.
+    Puts an offer on an unknown network before the lane's, and one on another unknown network after it. Expects that the
+    call is paid on the lane and served.
     """
     await require_honest_call(case)
 
     def surround(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        unknown = {**entries[0], "network": "unknown:1", "asset": "COIN", "payTo": "somewhere", "extra": {}}
-        return [unknown, *entries, {**unknown, "network": "unknown:2", "maxAmountRequired": None}]
+        # Well-formed, since a strict client may refuse a document with a malformed offer.
+        extra = {"payment_reference": "a token of another chain", "name": "COIN"}
+        unknown = {**entries[0], "network": "unknown:1", "asset": "COIN", "payTo": "somewhere", "extra": extra}
+        return [unknown, *entries, {**unknown, "network": "unknown:2"}]
 
     outcome = await perform(case, Scene(script=Script(entries=surround)))
     case.expect(
@@ -92,15 +94,15 @@ async def skips_unknown_offers(case: Case) -> None:
     "PAYER-SEC-02",
     surface="payer",
     lane="each",
-    fix="Read the key from its file where it is needed, keep it out of arguments, output and errors, and create files "
-    "with mode 0600.",
+    fix="Read the key from its file where it is needed, keep it out of arguments, output and errors, and create the "
+    "files of proofs with mode 0600.",
     needs_more=NEEDS_MORE,
 )
 async def shows_no_key(case: Case) -> None:
-    """The key of the account is in no output, argument or call, and what the payer keeps is readable by its owner only.
+    """The key of the account is in no output, argument or call, and keys and proofs are in files of their owner only.
 
     Plays an honest call, a refused proof, and a rail that never answers a proof. Expects the key neither in output and
-    arguments nor in calls, and no file of the state folder that other users may read.
+    arguments nor in calls, and neither key nor proof in a file that other users may read.
     """
     outcomes = [await require_honest_call(case)]
     outcomes.append(await perform(case, Scene(script=Script(steps=(refuse(400, "bad_request", None),)))))
@@ -108,4 +110,4 @@ async def shows_no_key(case: Case) -> None:
     exposures = sorted({place for one in outcomes for place in one.exposures})
     open_files = sorted({name for one in outcomes for name in one.open_files})
     case.expect("PAYER-SEC-01", not exposures, "the key of the account nowhere but in its file", ", ".join(exposures))
-    case.expect("PAYER-SEC-02", not open_files, "files of mode 0600 in the state folder", ", ".join(open_files))
+    case.expect("PAYER-SEC-02", not open_files, "keys and proofs in files of mode 0600", ", ".join(open_files))

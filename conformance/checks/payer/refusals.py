@@ -151,7 +151,7 @@ async def refuses_other_networks(case: Case) -> None:
 async def refuses_malformed_payees(case: Case) -> None:
     """An offer whose payee is not an address of the chain is not paid.
 
-    Offers the call for a payee that is empty, lacks its last character, is an address of another chain, or has one
+    Offers the call for a payee that is empty, half an address, an address of another chain, or has one
     wrong character. Expects that nothing is paid, and an exit code other than 0.
     """
     # The contract of USDC is an address of its chain.
@@ -159,7 +159,8 @@ async def refuses_malformed_payees(case: Case) -> None:
     foreign = next(text for text in contracts if not text.isdecimal())
     scenes = {
         "an empty payee": _scene(_entry(payTo="")),
-        "a payee without its last character": _scene(lambda entry: {**entry, "payTo": entry["payTo"][:-1]}),
+        # Not only without its last character: that may be an address again, where addresses have no checksum.
+        "half of an address": _scene(lambda entry: {**entry, "payTo": entry["payTo"][: len(entry["payTo"]) // 2]}),
         "an address of another chain": _scene(_entry(payTo=foreign)),
     }
 

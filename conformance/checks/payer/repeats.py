@@ -80,12 +80,13 @@ async def keeps_the_proof_of_a_lost_answer(case: Case) -> None:
 async def presents_again_after_not_yet(case: Case) -> None:
     """An answer that leaves the payment open makes a payer present the same proof again, and pay nothing more.
 
-    Answers proofs with 409, 425, 429, 500, 502, 503 and 504 in turn, with Retry-After, and serves the last one. Expects
-    one payment, and the same proof each time.
+    Answers proofs with 409, 425, 429, 500, 502, 503 and 504 in pairs, with Retry-After, then serves. Expects one
+    payment, and the same proof each time.
     """
     await require_honest_call(case)
-    halves = (_NOT_YET[:3], _NOT_YET[3:])
-    scripts = [(part, Script(steps=(*(refuse(status, code, "0") for status, code in part), serve))) for part in halves]
+    # Two at a time: a payer may wait longer after each further refusal.
+    pairs = [_NOT_YET[start : start + 2] for start in range(0, len(_NOT_YET), 2)]
+    scripts = [(part, Script(steps=(*(refuse(status, code, "0") for status, code in part), serve))) for part in pairs]
     outcomes = await asyncio.gather(*(perform(case, Scene(script=script)) for _, script in scripts))
     for (part, _), outcome in zip(scripts, outcomes, strict=True):
         scene = f"proofs are answered {', '.join(str(status) for status, _ in part)}, then 200"

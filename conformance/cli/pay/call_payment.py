@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,11 +25,13 @@ from conformance.engine.session import Session
 from conformance.http.client import JsonFault, Unreachable
 from conformance.lanes.signed_payment import Fate, SignsEntries
 from conformance.oracles import hash_recipes, jose, keys
+from conformance.oracles.strict_json import strict_json
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values
 from conformance.vocabulary.network import with_worth
+from conformance.vocabulary.networks import network_named
 
 Agree = Callable[[int, str, str], Awaitable[None]]
 
@@ -62,7 +65,7 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
     """
     quote, task_id = await _offer(case, operation, attempt)
     entry = quote.entry(case.lane)
-    network, units = _price(case, entry)
+    network, units = read_price(case, entry)
     payee = str(entry.get("payTo"))
     attempt.steps.say("challenge", f"{in_usdc(units)} USDC on {with_worth(network)} to {payee}")
     await agree(units, payee, network)
@@ -131,7 +134,9 @@ async def finish_call(case: Case, operation: Operation, attempt: Attempt) -> dic
 async def _offer(case: Case, operation: Operation, attempt: Attempt) -> tuple[Challenge, str | None]:
     """Return the challenge of a call, and the id of its task if it is ordered over A2A."""
     if not attempt.is_a2a:
-        return await challenge(case, operation), None
+        quote = await challenge(case, operation)
+        check_header(quote)
+        return quote, None
     if operation.query:
         raise PaymentRefused("--a2a: the address has a query, which an order over A2A cannot carry. Nothing was paid")
     task = await a2a.order_service(case, operation)
@@ -140,6 +145,25 @@ async def _offer(case: Case, operation: Operation, attempt: Attempt) -> tuple[Ch
             f"the order over A2A was answered with {task.describe()} instead of a price. Nothing was paid"
         )
     return Challenge(operation, operation.body, task.answer, tuple(task.entries)), task.id
+
+
+def check_header(quote: Challenge) -> None:
+    """Reject a 402 whose header offers something else than its body (P-PY-05). A header is optional.
+
+    Raises:
+        PaymentRefused: The challenge must not be paid.
+    """
+    value = quote.answer.headers.get("PAYMENT-REQUIRED")
+    if value is None:
+        return
+    try:
+        document = strict_json(base64.b64decode(value, validate=True))
+    except ValueError:
+        document = None
+    offers = document.get("accepts") if isinstance(document, Mapping) else None
+    # Some programs read the header and others the body. If they differ, one of the readers pays what it did not see.
+    if offers != quote.answer.read_object().get("accepts"):
+        raise PaymentRefused("the 402 offers one thing in its body and another in PAYMENT-REQUIRED; nothing was paid")
 
 
 async def _present_proof(case: Case, operation: Operation, attempt: Attempt) -> ProofReply:
@@ -263,7 +287,8 @@ async def _find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dic
 def _other_subject(purchase: Purchase, record: PaymentRecord, claims: Mapping[str, Any]) -> str | None:
     """Return the subject in which a receipt differs from the paid call; None if nothing shows a difference.
 
-    The request's hash is compared only if the challenge contains one, since otherwise its recipe is unknown.
+    The request's hash is compared only if the challenge contains one, since otherwise its recipe is unknown. The
+    answer's hash is compared only if the request's has the recipe of the specification, which has one for answers, too.
     """
     extra = record.entry.get("extra")
     extra = extra if isinstance(extra, Mapping) else {}
@@ -274,11 +299,28 @@ def _other_subject(purchase: Purchase, record: PaymentRecord, claims: Mapping[st
         and not _is_hash_of(purchase.challenge, extra, receipt_hash)
     ):
         return "request"
+    response_hash = claims.get("response_hash")
+    if _follows_recipes(purchase, extra, receipt_hash) and response_hash not in _response_hashes(purchase):
+        return "answer"
     payment = claims.get("payment_reference_hash")
     is_reference = isinstance(payment, str) and _HASH_REFERENCE.fullmatch(payment) is not None
     if is_reference and payment not in hash_recipes.spellings(record.reference.encode()):
         return "payment"
     return None
+
+
+def _follows_recipes(purchase: Purchase, extra: Mapping[str, Any], request_hash: object) -> bool:
+    """Return whether the hash of the request is that of P-RH-01."""
+    operation, body = purchase.operation, purchase.challenge.body
+    recipes = hash_recipes.request_hashes("POST", operation.path, operation.query, b"", body, extra.get("service_id"))
+    return request_hash in recipes["jcs-envelope"]
+
+
+def _response_hashes(purchase: Purchase) -> set[str]:
+    """Return the hashes of the answer by every known recipe."""
+    answer = purchase.answer
+    recipes = hash_recipes.response_hashes(answer.body, answer.read_object().get("result"))
+    return set().union(*recipes.values())
 
 
 def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
@@ -320,7 +362,7 @@ def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation
     return Operation(operation.role, address.url, operation.path, operation.body if body is None else body, ())
 
 
-def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
+def read_price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
     """Return the network key and the price of an offer, in millionths of USDC.
 
     Raises:
@@ -330,6 +372,14 @@ def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
     if chain is None:
         raise PaymentRefused(f"the profile has no [chains.{case.lane}], so nothing can be paid on that lane")
     network = chain.network
+    offered_network = network_named(entry.get("network"))
+    # A test network and a main network of one chain have the same addresses. An offer for the other one would be paid
+    # here, where its rail does not look.
+    if offered_network is not None and offered_network.key not in {network, case.profile.usual_network(network)}:
+        raise PaymentRefused(
+            f"the challenge asks for a payment on {offered_network.key}, and the profile's node is one of {network}. "
+            "Nothing was paid"
+        )
     usdc, asset, amount = chain.usdc, entry.get("asset"), str(entry.get("maxAmountRequired"))
     # The asset of the challenge is chosen by the rail. A worthless token of the same name must not
     # count as USDC, and another asset would have another price.
@@ -338,6 +388,8 @@ def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
         raise PaymentRefused(f"the challenge asks for the asset {asset}, and {usdc_text}. Nothing was paid")
     if not (amount.isascii() and amount.isdecimal() and len(amount) <= _LONGEST_NUMBER):
         raise PaymentRefused(f"the challenge's maxAmountRequired {amount} is not an amount. Nothing was paid")
+    if str(entry.get("amount", amount)) != amount:
+        raise PaymentRefused(f"the challenge asks for {amount} and for {entry['amount']} at once. Nothing was paid")
     return network, int(amount)
 
 

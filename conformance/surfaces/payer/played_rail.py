@@ -20,7 +20,7 @@ _JSON: Final = ("Content-Type", "application/json")
 _PRIVATE: Final = ("Cache-Control", "no-store")
 # A payer may present its proof before the transaction is final. The rail waits for it, so that no scene depends on
 # the speed of the payer or of the chain.
-_FINAL_SECONDS: Final = 4.0
+_FINAL_SECONDS: Final = 8.0
 _POLL_SECONDS: Final = 0.05
 
 
@@ -35,6 +35,7 @@ class Presentation:
         quote: The quote whose token it names; None if the rail issued no such token.
         tx_id: The transaction that paid the quote; None if the proof pays nothing.
         fault: Why the proof pays nothing; None if it pays.
+        is_pending: Whether the chain may still show the payment.
     """
 
     arrival: Arrival
@@ -43,6 +44,7 @@ class Presentation:
     quote: Quote | None = None
     tx_id: str | None = None
     fault: str | None = None
+    is_pending: bool = False
 
     def is_at(self, url: str) -> bool:
         """Return whether the call came to an address of the rail."""
@@ -115,6 +117,11 @@ class PlayedRail:
     presented: asyncio.Event = field(default_factory=asyncio.Event)
     _quotes: dict[str, Quote] = field(default_factory=dict)
 
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The challenge tokens that were issued."""
+        return tuple(quote.token for quote in self._quotes.values())
+
     async def answer(self, arrival: Arrival) -> Reply:
         """Answer a call."""
         method = arrival.method.replace("HEAD", "GET")
@@ -150,10 +157,13 @@ class PlayedRail:
 
     async def _take(self, arrival: Arrival, header: str) -> Reply:
         presentation = await self._judge(arrival, header)
-        step_number = len(self.presentations)
+        # Presentations that the rail could not judge yet are no steps of the scene.
+        step_number = sum(one.tx_id is not None for one in self.presentations)
         self.presentations.append(presentation)
         self.presented.set()
         if presentation.tx_id is None:
+            if presentation.is_pending:
+                return await self.quote("tx_not_confirmed", ("Retry-After", "1"))
             return await self.quote("payment_invalid")
         steps = self.script.steps or (serve,)
         return await steps[min(step_number, len(steps) - 1)](self, presentation)
@@ -176,8 +186,10 @@ class PlayedRail:
             try:
                 tx_id = await self.host.accept(quote.challenge(), proof)
             except PaymentRefusal as refusal:
-                if refusal.stage != FINALITY or asyncio.get_running_loop().time() > ends:
-                    return Presentation(arrival, header, proof, quote, fault=f"{refusal.code}: {refusal}")
+                is_pending = refusal.stage == FINALITY
+                if not is_pending or asyncio.get_running_loop().time() > ends:
+                    fault = f"{refusal.code}: {refusal}"
+                    return Presentation(arrival, header, proof, quote, fault=fault, is_pending=is_pending)
                 await asyncio.sleep(_POLL_SECONDS)
             else:
                 return Presentation(arrival, header, proof, quote, tx_id)
@@ -232,7 +244,7 @@ async def quote_again(rail: PlayedRail, presentation: Presentation) -> Reply:
 
 
 def refuse(status: int, code: str, retry_after: str | None = "1") -> Step:
-    """Return a step that answers a status with a code, and with Retry-After unless it is None."""
+    """Return a step that answers a status with a code, and with Retry-After if there is one."""
 
     async def answer(rail: PlayedRail, presentation: Presentation) -> Reply:
         del presentation

@@ -32,7 +32,10 @@ from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bi
 NEEDS_MORE: Final = "the check starts the payer that it judges, and ends it"
 UNBOUND_PAYER: Final = "needs a payer to judge: weldproof run PAYER -- COMMAND, or [payer] command, word by word"
 _PREFIX: Final = "WELDPROOF_PAYER_"
-_MARGIN_SECONDS: Final = 10.0
+# A payer that knows when to end may need longer on a busy machine, and is ended only after this time.
+_GRACE_SECONDS: Final = 30.0
+# Payers that run at the same time. More of them would only slow each other down, and look like payers that hang.
+_PAYERS_AT_ONCE: Final = 4
 _POLL_SECONDS: Final = 0.02
 _OWNER_ONLY: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -73,7 +76,7 @@ class Outcome:
         received: Atomic units of the asset that arrived at the payee.
         spent: Atomic units of the asset that left the account.
         exposures: Places that show the key of the account.
-        open_files: Files of its state folder that other users may read.
+        open_files: Files of its state folder with a key or a proof that other users may read.
         last_n: Number of the last recorded call, for a judgement; 0 without a call.
     """
 
@@ -174,7 +177,7 @@ class Stage:
         """Return the environment variables of a payer under test, and write the files that they name."""
         program = self.case.profile.payer
         terms = self.rail.terms
-        token = getattr(self.chain, "token", None)
+        token, socket = getattr(self.chain, "token", None), getattr(self.chain, "ws", None)
         files = {"BODY_FILE": json.dumps(self.rail.desk.body), "ACCOUNT_FILE": self.account.key}
         files |= {} if token is None else {"NODE_TOKEN_FILE": token.read()}
         values = {
@@ -186,9 +189,10 @@ class Stage:
             "NODE": self.chain.node,
             "ADDRESS": self.account.address,
             "LIMIT": str(limit),
-            "SECONDS": f"{max(5.0, program.seconds - _MARGIN_SECONDS):g}",
+            "SECONDS": f"{program.seconds:g}",
             "STATE_DIR": str(self.state_folder),
         }
+        values |= {} if socket is None else {"NODE_WS": socket}
         for name, content in files.items():
             path = self.folder / name.lower()
             path.touch(mode=0o600)
@@ -250,10 +254,18 @@ async def perform(case: Case, scene: Scene) -> Outcome:
     Raises:
         Inconclusive: The scene cannot be played.
     """
-    async with open_stage(case, scene.script) as stage:
+    async with await _find_slots(case), open_stage(case, scene.script) as stage:
         if scene.prepare is not None:
             await scene.prepare(stage)
         return await play(stage, scene)
+
+
+async def _find_slots(case: Case) -> asyncio.Semaphore:
+    async def make_slots() -> asyncio.Semaphore:
+        return asyncio.Semaphore(_PAYERS_AT_ONCE)
+
+    slots: asyncio.Semaphore = await case.session.find_once("slots of payers", make_slots)
+    return slots
 
 
 async def require_honest_call(case: Case) -> Outcome:
@@ -289,7 +301,7 @@ async def play(stage: Stage, scene: Scene) -> Outcome:
     outcome.received = await stage.host.read_units(payee, asset)
     outcome.spent = before - await stage.host.read_units(stage.account.address, asset)
     outcome.exposures += _find_exposures(stage, outcome)
-    outcome.open_files = _list_open_files(stage.state_folder)
+    outcome.open_files = _list_open_files(stage)
     _record_calls(case, rail, outcome)
     return outcome
 
@@ -320,7 +332,7 @@ async def _run_payer(stage: Stage, variables: Mapping[str, str], kill_at: str | 
             raise Inconclusive(f"the payer cannot be started: {fault.strerror}") from fault
     is_killed = False
     try:
-        async with asyncio.timeout(program.seconds):
+        async with asyncio.timeout(program.seconds + _GRACE_SECONDS):
             if kill_at is not None:
                 await _wait_for(stage, child, kill_at)
                 is_killed = child.returncode is None
@@ -387,9 +399,14 @@ def _find_exposures(stage: Stage, outcome: Outcome) -> list[str]:
     return list(dict.fromkeys(place for place, content in places if any(text in content for text in texts)))
 
 
-def _list_open_files(folder: Path) -> list[str]:
-    """Return the files in a folder whose mode lets other users read or write them."""
-    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.stat().st_mode & _OWNER_ONLY)
+def _list_open_files(stage: Stage) -> list[str]:
+    """Return the state files with a key or a challenge token whose mode lets other users read or write them."""
+    # Other files are the payer's own affair, such as logs without a proof.
+    texts = [text.encode() for text in (*_key_texts(stage.account), *stage.rail.tokens)]
+    open_files = (
+        path for path in stage.state_folder.rglob("*") if path.is_file() and path.stat().st_mode & _OWNER_ONLY
+    )
+    return sorted(path.name for path in open_files if any(text in path.read_bytes() for text in texts))
 
 
 def _record_calls(case: Case, rail: PlayedRail, outcome: Outcome) -> None:

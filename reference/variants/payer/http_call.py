@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _LONGEST_ANSWER = 4 * 1024 * 1024
-_SECONDS = 6.0
+_SECONDS = 12.0
 
 
 class NoAnswer(Exception):
@@ -45,7 +45,7 @@ def send_request(method: str, url: str, body: bytes | None = None, headers: Mapp
     """Send a request and return the answer.
 
     Raises:
-        NoAnswer: There is none, or it is not whole.
+        NoAnswer: No answer came, or it is not whole.
     """
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection

@@ -43,7 +43,7 @@ class Offer:
 
     @property
     def token(self) -> str:
-        """The challenge token; empty if there is none."""
+        """The challenge token; empty if it is missing."""
         token = self.extra.get("payment_reference")
         return token if isinstance(token, str) else ""
 
@@ -139,11 +139,11 @@ def choose_offer(settings: Settings, answer: Answer) -> dict[str, Any]:
 
 
 def repeats_body(header: str | None, document: dict[str, Any]) -> bool:
-    """Return whether the header, if it is there, says what the body says, `error_detail` apart."""
+    """Return whether the header, if it is there, offers what the body offers."""
     if header is None:
         return True
     try:
         repeated = json.loads(base64.b64decode(header, validate=True))
     except (ValueError, RecursionError):
         return False
-    return bool(repeated == {name: value for name, value in document.items() if name != "error_detail"})
+    return isinstance(repeated, dict) and repeated.get("accepts") == document.get("accepts")

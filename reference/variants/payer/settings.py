@@ -1,4 +1,4 @@
-"""What the payer is told by its environment (10.1)."""
+"""The settings of the payer, from its environment (10.1)."""
 
 from __future__ import annotations
 

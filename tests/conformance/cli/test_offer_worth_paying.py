@@ -8,12 +8,14 @@ from typing import Any, cast
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.cli.pay.call_payment import check_worth_paying
+from conformance.cli.pay.call_payment import check_header, check_worth_paying, read_price
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.surfaces.gateway.paying import PaymentRefused
+from conformance.surfaces.payer.quotes import to_header
 from conformance.surfaces.rail.purchase import Challenge
+from conformance.target import Profile, parse
 
 OPERATION = Operation("receipt-verify", "http://rail.example/v1/x", "/v1/x", {"jws": "a"}, ())
 
@@ -36,3 +38,54 @@ def test_a_number_that_is_no_moment_says_nothing_of_the_time_left() -> None:
     bindings = SimpleNamespace(rail_bindings=SimpleNamespace(challenge_ttl=600))
     case = cast("Case", SimpleNamespace(lane="base", profile=bindings))
     check_worth_paying(case, make_challenge(extra={"payment_reference": "9" * 5000 + ":rest"}))
+
+
+def make_answer(header: str | None) -> Challenge:
+    """Return a 402 with one offer in its body, and a header."""
+    fields = CIMultiDict[str]() if header is None else CIMultiDict({"PAYMENT-REQUIRED": header})
+    answer = Answer(1, 402, CIMultiDictProxy(fields), b'{"accepts": [{"payTo": "a"}], "error_detail": []}')
+    return Challenge(OPERATION, OPERATION.body, answer, ({"payTo": "a"},))
+
+
+@pytest.mark.parametrize("header", [None, to_header({"accepts": [{"payTo": "a"}]})])
+def test_a_header_that_repeats_the_offers_is_no_obstacle(header: str | None) -> None:
+    """The header is optional, and may leave out other members."""
+    check_header(make_answer(header))
+
+
+@pytest.mark.parametrize(
+    "header", [to_header({"accepts": [{"payTo": "b"}]}), to_header({}), "no base64", "bm8ganNvbg=="]
+)
+def test_a_header_that_offers_something_else_is_not_paid(header: str) -> None:
+    """One line reports that nothing was paid."""
+    with pytest.raises(PaymentRefused, match=r"PAYMENT-REQUIRED; nothing was paid$"):
+        check_header(make_answer(header))
+
+
+def with_node(network: str) -> Case:
+    """Return a case with a node of a network of Base."""
+    profile: Profile = parse(f"[chains.base]\nnetwork = '{network}'\nrpc = 'http://127.0.0.1:1'\n")
+    return cast("Case", SimpleNamespace(lane="base", profile=profile))
+
+
+USDC = {"asset": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "maxAmountRequired": "7"}
+
+
+def test_a_price_is_read_on_the_network_of_the_node() -> None:
+    """With or without the member `amount`; an offer on a network without a name is of the node's."""
+    for entry in ({"network": "eip155:8453", "amount": "7"}, {"network": "eip155:8453"}, {"network": "eip155:31337"}):
+        assert read_price(with_node("base_mainnet"), {**USDC, **entry}) == ("base_mainnet", 7)
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"network": "eip155:84532"}, "asks for a payment on base_sepolia"),
+        ({"network": "eip155:8453", "amount": "8"}, "asks for 7 and for 8 at once"),
+        ({"network": "eip155:8453", "maxAmountRequired": "-7"}, "is not an amount"),
+    ],
+)
+def test_a_price_that_is_not_this_one_is_not_paid(entry: dict[str, Any], reason: str) -> None:
+    """Another network of the chain, two prices, or no price."""
+    with pytest.raises(PaymentRefused, match=reason):
+        read_price(with_node("base_mainnet"), {**USDC, **entry})

@@ -62,6 +62,7 @@ def test_the_page_and_the_chapter_list_the_variables_that_are_set() -> None:
         "BODY_FILE",
         "ACCOUNT_FILE",
         "NODE_TOKEN_FILE",
+        "NODE_WS",
     }
     for text in (PAGE, CHAPTER):
         assert set(re.findall(r"^\| `WELDPROOF_PAYER_([A-Z_]+)` \|", text, re.MULTILINE)) == names
