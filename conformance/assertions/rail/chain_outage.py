@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from conformance.assertions.rail.paid_tasks import can_pay_tasks, judge_unpaid, order_quoted_task
+from conformance.assertions.rail.paid_tasks import (
+    can_pay_tasks,
+    judge_served_later,
+    judge_undecided,
+    order_quoted_task,
+)
 from conformance.assertions.rail.payable_challenge import QuotedPayment
 from conformance.assertions.rail.recovery_after_refusal import SUBMISSION_FAULTS
 from conformance.assertions.rail.refusals import AWAY, judge_outage, require_honest_payment_served
@@ -14,14 +19,12 @@ from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.lanes.node_control import Controlled
-from conformance.outcome import OpenPoint
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import pay
 
 # Calls of the node that the fault affects: more than any check makes, so that it lasts until it is lifted.
 _CALLS = 10_000
-_UNDECIDED_IS_OPEN = OpenPoint("the interface leaves open what follows the payment-required state", "P-RA-08")
 
 
 async def list_node_faults(case: Case, node: Controlled) -> list[str]:
@@ -92,18 +95,11 @@ async def _judge_task_without_node(case: Case, node: Controlled, operation: Oper
     """Judge that a payment over A2A completes no task while the node is away, and is not refused for good (P-RA-08)."""
     task, quote = await order_quoted_task(case, operation)
     proof = await pay(case, quote, case.lane)
+    payment_name = f"a real payment, fault {AWAY}"
     async with node.fault(AWAY, seed=case.rng.randrange(2**16), count=_CALLS):
         undecided_task = await a2a.pay_task(case, task.id or "", proof)
-        judge_unpaid(case, "RAIL-WELD-13", task, undecided_task, f"an honest one, fault {AWAY}")
-    where = {"door": "A2A", "fault": AWAY, "payment": "a real payment"}
-    holds, expectation = undecided_task.payment_status == "payment-submitted", "payment-submitted: not decided yet"
-    finding, answer = undecided_task.describe(), undecided_task.answer
-    case.expect("RAIL-WELD-13", holds, expectation, finding, exchange=answer, where=where, beyond=_UNDECIDED_IS_OPEN)
-    later_task = await a2a.settle_task(case, task.id or "", proof)
-    where["payment"] = "a real payment, after the fault"
-    holds, finding = later_task.state == "completed", later_task.describe()
-    answer, beyond = later_task.answer, _UNDECIDED_IS_OPEN
-    case.expect("RAIL-WELD-13", holds, "completed", finding, exchange=answer, where=where, beyond=beyond)
+        judge_undecided(case, "RAIL-WELD-13", task, undecided_task, payment_name)
+    await judge_served_later(case, "RAIL-WELD-13", task, proof, payment_name)
 
 
 async def _present_invented(challenge: QuotedPayment) -> Answer:

@@ -18,6 +18,7 @@ from conformance.surfaces.rail.paid_answers import extract_receipts
 from conformance.surfaces.rail.purchase import Challenge, header_value, name_live_values, pay
 
 LEAK_ROW: Final = "X-ROB-02"
+_UNDECIDED_IS_OPEN: Final = OpenPoint("the interface leaves open what follows the payment-required state", "P-RA-08")
 _HISTORY_IS_OPEN: Final = OpenPoint("the interface leaves open what the history of a task contains", "P-RA-07")
 _DEPTH: Final = 16
 _FEW: Final = 4
@@ -60,6 +61,23 @@ def judge_unpaid(case: Case, row: str, unpaid_task: Task, paid_task: Task, payme
     holds = paid_task.state != "completed" and not new_receipts
     where = {"door": "A2A", "payment": payment}
     case.expect(row, holds, "no completed task", paid_task.describe(), exchange=paid_task.answer, where=where)
+
+
+def judge_undecided(case: Case, row: str, unpaid_task: Task, undecided_task: Task, payment: str) -> None:
+    """Judge that a payment that is not decided yet completed no task, and may be sent again (P-RA-08)."""
+    judge_unpaid(case, row, unpaid_task, undecided_task, payment)
+    where = {"door": "A2A", "payment": payment}
+    holds, expectation = undecided_task.payment_status == "payment-submitted", "payment-submitted: not decided yet"
+    finding, answer = undecided_task.describe(), undecided_task.answer
+    case.expect(row, holds, expectation, finding, exchange=answer, where=where, beyond=_UNDECIDED_IS_OPEN)
+
+
+async def judge_served_later(case: Case, row: str, task: Task, proof: Mapping[str, Any], payment: str) -> None:
+    """Judge that a payment that was not decided before completes its task when it is sent again (P-RA-08)."""
+    paid_task = await a2a.settle_task(case, task.id or "", proof)
+    where = {"door": "A2A", "payment": f"{payment}, sent again"}
+    holds, finding, answer = paid_task.state == "completed", paid_task.describe(), paid_task.answer
+    case.expect(row, holds, "completed", finding, exchange=answer, where=where, beyond=_UNDECIDED_IS_OPEN)
 
 
 async def can_pay_tasks(case: Case, operation: Operation) -> bool:

@@ -41,6 +41,14 @@ async def judge_near_misses(
 
     await run_concurrently(map(attempt, quotes, misses))
 
+    await _judge_over_a2a(case, lane, row, misses)
+
+
+async def _judge_over_a2a(
+    case: Case, lane: type[Q], row: str | tuple[str, ...], payments: Mapping[str, Callable[[Q], Awaitable[str]]]
+) -> None:
+    """Judge that payments with a wrong weld complete no task, each on the terms of its own task."""
+
     def for_task(send: Callable[[Q], Awaitable[str]]) -> MakePayment:
         async def make_proof(quote: Challenge) -> Mapping[str, Any]:
             challenge = await lane.of(case, quote)
@@ -48,7 +56,8 @@ async def judge_near_misses(
 
         return make_proof
 
-    await judge_wrong_payments(case, row, operation, {name: for_task(send) for name, send in misses.items()})
+    operation = case.session.catalog.operations[0]
+    await judge_wrong_payments(case, row, operation, {name: for_task(send) for name, send in payments.items()})
 
 
 async def judge_mixed_pairs(case: Case, lane: type[QuotedPayment], row: str, payment_name: str) -> None:
@@ -73,6 +82,11 @@ async def judge_mixed_pairs(case: Case, lane: type[QuotedPayment], row: str, pay
 
     await run_concurrently(map(for_operation, case.sample(case.session.catalog.operations)))
 
+    async def pay_other(_: QuotedPayment) -> str:
+        return await (await lane.ask(case, case.session.catalog.operations[0])).send()
+
+    await _judge_over_a2a(case, lane, (row, "RAIL-WELD-15"), {payment_name: pay_other})
+
 
 async def judge_stray_transfers(case: Case, lane: type[QuotedPayment]) -> None:
     """Judge that transfers without a weld, made before and after a challenge, buy nothing (RAIL-WELD-05)."""
@@ -88,6 +102,11 @@ async def judge_stray_transfers(case: Case, lane: type[QuotedPayment]) -> None:
                 await challenge.judge_buys_nothing("RAIL-WELD-05", tx_id, f"a stray transfer {time_name}")
 
     await run_concurrently(map(for_operation, case.sample(case.session.catalog.operations)))
+
+    async def pay_unwelded(challenge: QuotedPayment) -> str:
+        return await challenge.send_unwelded()
+
+    await _judge_over_a2a(case, lane, "RAIL-WELD-05", {"a stray transfer": pay_unwelded})
 
 
 async def judge_ordinary_client(

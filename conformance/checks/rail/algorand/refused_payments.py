@@ -10,6 +10,12 @@ from typing import Any
 
 import base58
 
+from conformance.assertions.rail.paid_tasks import (
+    can_pay_tasks,
+    judge_served_later,
+    judge_undecided,
+    order_quoted_task,
+)
 from conformance.assertions.rail.refusals import judge_refusal, judge_refused, require_honest_payment_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
@@ -18,10 +24,11 @@ from conformance.engine.exclusive import Exclusive
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.outcome import Inconclusive
+from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.base.unsigned import unsigned_proof
 from conformance.surfaces.rail.paid_answers import brief
-from conformance.surfaces.rail.purchase import Challenge, challenge, present, redeem
+from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present, redeem
 
 # The most payments that are presented at once, until one is answered before its block, on a node without control.
 _TRIES = 6
@@ -139,8 +146,8 @@ async def unconfirmed_transaction(case: Case) -> None:
     """A transaction that is not yet confirmed is not redeemed.
 
     Makes the node hold a welded payment in its pool, presents it, then lets it into a block and presents it again.
-    Expects that it is not served before its block, and that it is served after it. On a node without that control,
-    presents payments at once, since an ordinary payment waits two rounds for its block.
+    Expects that it is not served before its block, and that it is served after it. Does the same for a task over A2A.
+    On a node without that control, presents payments at once, since an ordinary payment waits two rounds for its block.
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
@@ -150,10 +157,17 @@ async def unconfirmed_transaction(case: Case) -> None:
         return
     quote = await challenge(case, operation)
     await payer.hold(payer.asset_id(quote.entry(case.lane)))
+    task = await order_quoted_task(case, operation) if await can_pay_tasks(case, operation) else None
+    task_proof: Mapping[str, Any] = {}
     try:
-        async with payer.fault("withhold"):
+        async with payer.fault("withhold", count=1 if task is None else 2):
             proof = await pay_welded(payer, quote, wait=False)
             await judge_refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
+            if task is not None:
+                task_proof = await pay_welded(payer, task[1], wait=False)
+                name_live_values(case, task_proof)
+                undecided_task = await a2a.pay_task(case, task[0].id or "", task_proof)
+                judge_undecided(case, "RAIL-PAY-07", task[0], undecided_task, "still in the pool")
     finally:
         await payer.control("release")
     await payer.wait_for_block(proof["tx_id"])
@@ -162,6 +176,9 @@ async def unconfirmed_transaction(case: Case) -> None:
         case.mark_inconclusive(
             "RAIL-PAY-07", f"once confirmed it was answered {brief(answer)}, not 200", exchange=answer
         )
+    if task is not None:
+        await payer.wait_for_block(task_proof["tx_id"])
+        await judge_served_later(case, "RAIL-PAY-07", task[0], task_proof, "still in the pool")
 
 
 async def _present_before_round(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
