@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from email.utils import formatdate
 from typing import Final
 
 from conformance.engine.check import Case, check
-from conformance.surfaces.payer.played_rail import Script, Step, hang_up, quote_again, refuse, serve, stay_silent
+from conformance.surfaces.payer.played_rail import (
+    PlayedRail,
+    Presentation,
+    Script,
+    Step,
+    hang_up,
+    quote_again,
+    refuse,
+    serve,
+    stay_silent,
+)
 from conformance.surfaces.payer.quotes import PRICE
 from conformance.surfaces.payer.scenes import NEEDS_MORE, Outcome, Scene, cite_last_call, perform, require_honest_call
+from conformance.webhook_receiver.raw_receiver import Reply
 
 # Statuses that leave it open whether a proof was taken, with codes of rails (5.7).
 _NOT_YET: Final = (
@@ -104,22 +117,34 @@ async def presents_again_after_not_yet(case: Case) -> None:
 async def waits_as_asked(case: Case) -> None:
     """A payer waits at least as long as Retry-After says before it presents its proof again.
 
-    Answers the first proof with 503 and Retry-After of three seconds. Expects the next presentation after that time.
+    Answers the first proof with 503 and Retry-After of three seconds, and in a second scene with such a date.
+    Expects the next presentation after that time.
     """
     await require_honest_call(case)
-    outcome = await perform(case, Scene(script=Script(steps=(refuse(503, "busy", str(_WAIT_SECONDS)), serve))))
-    if len(outcome.presentations) < 2:
-        case.mark_inconclusive("PAYER-ONCE-05", "the payer presents no proof again, which PAYER-ONCE-04 judges")
-        return
-    first, second = (one.arrival for one in outcome.presentations[:2])
-    waited = second.monotonic - (first.answered_at or first.monotonic)
-    case.expect(
-        "PAYER-ONCE-05",
-        waited >= _WAIT_SECONDS - _TOLERANCE_SECONDS,
-        f"the proof again after {_WAIT_SECONDS} s",
-        f"after {waited:.1f} s",
-        exchange=cite_last_call(outcome),
-    )
+    steps: dict[str, Step] = {"seconds": refuse(503, "busy", str(_WAIT_SECONDS)), "a date": _refuse_until_date}
+    scenes = [Scene(script=Script(steps=(step, serve))) for step in steps.values()]
+    outcomes = await asyncio.gather(*(perform(case, scene) for scene in scenes))
+    for form, outcome in zip(steps, outcomes, strict=True):
+        if len(outcome.presentations) < 2:
+            case.mark_inconclusive("PAYER-ONCE-05", "the payer presents no proof again, which PAYER-ONCE-04 judges")
+            continue
+        first, second = (one.arrival for one in outcome.presentations[:2])
+        waited = second.monotonic - (first.answered_at or first.monotonic)
+        case.expect(
+            "PAYER-ONCE-05",
+            waited >= _WAIT_SECONDS - _TOLERANCE_SECONDS,
+            f"the proof again after {_WAIT_SECONDS} s",
+            f"after {waited:.1f} s",
+            exchange=cite_last_call(outcome),
+            where={"scene": f"Retry-After as {form}"},
+        )
+
+
+async def _refuse_until_date(rail: PlayedRail, presentation: Presentation) -> Reply:
+    """Answer 503 with Retry-After as a date."""
+    # A date has whole seconds, so one second more is at least the time that is asked for.
+    date = formatdate(time.time() + _WAIT_SECONDS + 1, usegmt=True)
+    return await refuse(503, "busy", date)(rail, presentation)
 
 
 @check(

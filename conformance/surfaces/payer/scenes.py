@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +38,9 @@ _GRACE_SECONDS: Final = 30.0
 # Payers that run at the same time. More of them would only slow each other down, and look like payers that hang.
 _PAYERS_AT_ONCE: Final = 4
 _POLL_SECONDS: Final = 0.02
+_LOOK_SECONDS: Final = 0.2
+# Atomic units of a USDC.
+_UNITS: Final = 10**6
 _OWNER_ONLY: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -130,8 +134,13 @@ class Outcome:
             subject = "unpaid" if payment is None else f"payment {numbers[payment]}"
             calls.append(f"{subject}: {'no answer' if arrival.reply is None else arrival.reply.description}")
         faults = [one.fault for one in self.presentations if one.fault is not None]
-        money = f"{self.received} of {PRICE} units reached the payee, {self.spent} left the account"
+        money = f"{_in_usdc(self.received)} of {_in_usdc(PRICE)} USDC reached the payee"
+        money = f"{money}, {_in_usdc(self.spent)} left the account"
         return "; ".join([*calls, *faults, money, *(one.words for one in self.endings)])
+
+
+def _in_usdc(units: int) -> str:
+    return f"{(Decimal(units) / _UNITS).normalize():f}"
 
 
 def cite_last_call(outcome: Outcome) -> Outcome | None:
@@ -368,17 +377,23 @@ def _kill_group(child: Child) -> None:
 
 
 async def _watch_arguments(stage: Stage, child: Child, exposures: list[str]) -> None:
-    """Look at the arguments of the payer's processes once a proof has arrived, and once it has run for a second."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(1.0):
-            await stage.rail.presented.wait()
+    """Look at the arguments of the payer's processes, several times a second, until they show the key."""
+    while not await asyncio.to_thread(_is_key_in_arguments, stage.account, child.pid):  # noqa: ASYNC110 - of another process
+        await asyncio.sleep(_LOOK_SECONDS)
+    exposures.append("the arguments of its process, which every user of the machine can read")
+
+
+def _is_key_in_arguments(account: HostedAccount, session: int) -> bool:
+    """Return whether a process of a session has a key among its arguments."""
+    texts = [text.encode() for text in _key_texts(account)]
     for path in Path("/proc").glob("[0-9]*"):
+        # A process may end meanwhile.
         with contextlib.suppress(OSError, ValueError):
-            if os.getsid(int(path.name)) == child.pid:
-                words = (path / "cmdline").read_bytes().decode("utf-8", "replace")
-                if any(text in words for text in _key_texts(stage.account)):
-                    exposures.append("the arguments of its process, which every user of the machine can read")
-                    return
+            if os.getsid(int(path.name)) == session:
+                words = (path / "cmdline").read_bytes()
+                if any(text in words for text in texts):
+                    return True
+    return False
 
 
 def _key_texts(account: HostedAccount) -> tuple[str, ...]:
