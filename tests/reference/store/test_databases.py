@@ -60,6 +60,15 @@ async def test_text_is_text_in_a_database_without_an_encoding(postgres_server: s
     assert [tuple(row) for row in rows] == [("Übergröße 標準",)]
 
 
+async def test_capacity_is_counted(database_of_things: Database) -> None:
+    """Connections are idle after a call and never lost; SQLite has no change that waits."""
+    await asyncio.gather(*(database_of_things.change(ADD, thing=number, number=0) for number in range(5)))
+    with pytest.raises(DuplicateKey):
+        await database_of_things.change(ADD, thing=0, number=0)
+    counts = database_of_things.count_connections()
+    assert counts in [{"waiting": 0}, *({"used": 0, "idle": idle} for idle in range(1, 17))]
+
+
 async def test_an_index_with_a_condition_holds_for_what_meets_it_alone(database: Database) -> None:
     tables = MetaData()
     seats = Table(

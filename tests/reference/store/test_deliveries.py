@@ -112,6 +112,25 @@ async def test_those_who_have_waited_longest_are_claimed_first(box: Box) -> None
     assert [[parts[1].id, parts[3].id], [parts[0].id], []] == [[one.event_id for one in won] for won in claims]
 
 
+async def test_the_outbox_is_measured(box: Box) -> None:
+    """How many deliveries wait and are on their way, and since when the oldest is due; an ended one does not count."""
+    destination = await box.add()
+    nothing = {DeliveryState.PENDING: 0, DeliveryState.SENDING: 0}
+    assert await box.deliveries.measure(now_ms=NOW * 1000) == (nothing, 0)
+    for late in (0, 5, 60):
+        await box.tell(at=NOW + late)
+    waiting = nothing | {DeliveryState.PENDING: 3}
+    assert await box.deliveries.measure(now_ms=NOW * 1000 + 2500) == (waiting, 2.5)
+    assert await box.deliveries.measure(now_ms=NOW * 1000 - 1) == (waiting, 0)
+    (claim,) = await box.claim(destination)
+    on_the_way = {DeliveryState.PENDING: 2, DeliveryState.SENDING: 1}
+    assert await box.deliveries.measure(now_ms=(NOW + 6) * 1000) == (on_the_way, 1)
+    delivered = attempt(1, Outcome.DELIVERED, 204)
+    await box.deliveries.finish(claim.id, delivered, move=DeliveryMove.ARRIVED, failures=0, due_ms=None)
+    ended = {DeliveryState.PENDING: 2, DeliveryState.SENDING: 0}
+    assert await box.deliveries.measure(now_ms=(NOW + 6) * 1000) == (ended, 1)
+
+
 async def test_an_attempt_is_told_once(box: Box) -> None:
     """A worker that was thought dead changes nothing by what it tells afterwards."""
     destination = await box.add()

@@ -75,6 +75,34 @@ async def test_one_claim_a_token_and_payment(ledger: Redemptions) -> None:
     await insert_claim(ledger, payment_key="chain|other")
 
 
+async def test_what_enters_a_state_is_counted_once(ledger: Redemptions) -> None:
+    """Of many identical claims or marks one counts, by state and network."""
+    rows = await asyncio.gather(*(ledger.claim(CLAIM, worker="w", now=1, order=n) for n in range(5)))
+    (row,) = filter(None, rows)
+    outcomes = await asyncio.gather(
+        *(ledger.mark_paid_and_spend(row, PAYMENT, ANSWER, worker="w", now=2, recheck_at=3) for _ in range(5))
+    )
+    assert sum(outcomes) == 1
+    paid = await insert_paid_elsewhere(ledger)
+    assert ledger.moves == {
+        (State.UNPAID, "algorand_mainnet"): 1,
+        (State.PAID, "algorand_mainnet"): 1,
+        (State.SPENT, "algorand_mainnet"): 1,
+        (State.UNPAID, paid.network): 1,
+        (State.PAID, paid.network): 1,
+    }
+
+
+async def insert_paid_elsewhere(ledger: Redemptions) -> Redemption:
+    """Insert a paid redemption of another lane."""
+    new = replace(CLAIM, token="other", payment_key="chain|other", network="solana_mainnet")
+    row = await ledger.claim(new, worker="w", now=1, order=1)
+    assert row is not None
+    paid_row = await ledger.mark_paid(row, Payment("P", "other"), worker="w", now=2)
+    assert paid_row is not None
+    return paid_row
+
+
 async def test_one_payment_a_token(ledger: Redemptions) -> None:
     """Of many claims on one token, marked at once, one is paid."""
     rows = [await insert_claim(ledger, payment_key=f"chain|{n}", order=n) for n in range(12)]
