@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from typing import Any, Final
 
 from conformance.first_look.look import Look, by_needs
@@ -15,9 +14,9 @@ from conformance.outcome import Verdict
 from conformance.report.conclusion import SURFACES
 from conformance.report.row_result import RowResult
 from conformance.text.untrusted import one_line
+from conformance.text.usdc import in_usdc
 from conformance.vocabulary.networks import network_named
 
-_UNITS: Final = 10**6
 _WORDS: Final = {Verdict.PASS: "ok", Verdict.FAIL: "FAIL", Verdict.WARN: "WARN"}
 _SAFER: Final = (
     "Why a weld is safer: a client that pays by `exact` signs payee, amount, a time window and a random nonce, but no "
@@ -27,11 +26,6 @@ _SAFER: Final = (
     "challenge that it answers (on EVM chains the nonce is the hash of the challenge's token). The payment then buys "
     "only that call, and the server recognises a repeat after a crash."
 )
-
-
-def usdc(units: int) -> str:
-    """Return atomic units of USDC as a decimal number: `0.05`."""
-    return f"{(Decimal(units) / _UNITS).normalize():f}"
 
 
 def grade(look: Look) -> str:
@@ -218,7 +212,7 @@ def next_steps(look: Look) -> Iterator[str]:
 
 def would_pay(adds: Paying) -> str:
     """Return the sentence about the price and the benefit of a paying run."""
-    price = "the price of its calls" if adds.units is None else f"about {usdc(adds.units)} USDC"
+    price = "the price of its calls" if adds.units is None else f"about {in_usdc(adds.units)} USDC"
     if adds.is_free:
         return f"Would pay {price} on test networks to judge {adds.rows} more: --pay"
     places = ", ".join(adds.on_main_networks) or "networks that the suite does not know"

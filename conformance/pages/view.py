@@ -16,6 +16,7 @@ from conformance.outcome import Inconclusive
 from conformance.pages import figures
 from conformance.pages.page import Element, Page
 from conformance.pages.qr import Payload
+from conformance.text.usdc import in_usdc
 from conformance.vocabulary.lanes.registry import FACTS
 
 _PAID_WORD = re.compile(r"\bpaid\b", re.IGNORECASE)
@@ -155,7 +156,10 @@ def disagreements(view: View, address: str, microunits: int, memo: str | None) -
     """Return how the QR codes of a page contradict its text; nothing for values that a code does not contain."""
     tests: tuple[tuple[str, Callable[[Payload], bool]], ...] = (
         (f"the receiving address {address}", lambda one: one.holds(address)),
-        (f"the amount of {microunits} micro-units", lambda one: one.microunits in {None, Decimal(microunits)}),
+        (
+            f"the amount of {in_usdc(microunits)} USDC ({microunits} micro-units)",
+            lambda one: one.microunits in {None, Decimal(microunits)},
+        ),
         (f"the memo {memo}", lambda one: memo is None or one.memo is None or one.memo == memo),
     )
     return [f"a QR code does not say {what}" for what, agrees in tests if not all(map(agrees, view.codes))]

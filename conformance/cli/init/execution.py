@@ -127,7 +127,10 @@ def _check_limit(chain: Mapping[str, Any]) -> None:
     limit = chain.get("spending_limit")
     funders = [option.name for lane in FACTS.values() for option in lane.options if option.kind == "funder"]
     if any(chain.get(name) for name in funders) and limit is None:
-        raise UsageFault("a paying account needs --spending-limit: the atomic units of USDC that a whole run may spend")
+        raise UsageFault(
+            "a paying account needs --spending-limit: the atomic units of USDC that a whole run may spend, such as "
+            "5000000 for 5 USDC"
+        )
     if limit is not None and re.fullmatch(ATOMIC_UNITS, limit) is None:
         raise UsageFault("--spending-limit: give atomic units of USDC, such as 5000000 for 5 USDC")
 

@@ -14,7 +14,7 @@ import click
 from pydantic import ValidationError
 
 from conformance.cli.pay import payment_file
-from conformance.cli.pay.confirmation import Agreement, in_usdc
+from conformance.cli.pay.confirmation import Agreement
 from conformance.cli.pay.kept_files import CallFolder
 from conformance.cli.pay.paid_address import PaidAddress
 from conformance.cli.pay.payment_file import Channel, NotPaymentFile, PaymentFile, PaymentRecord, SignedMembers, State
@@ -28,6 +28,7 @@ from conformance.outcome import Inconclusive, PaidExit
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.target import Chain, Profile
 from conformance.text.untrusted import one_line
+from conformance.text.usdc import in_usdc
 
 # Characters of a text of the rail, gateway or node that are shown.
 _SHOWN_CHARACTERS = 1000

@@ -12,7 +12,6 @@ from typing import Any, Final
 import click
 
 from conformance.cli.pay.attempt import Attempt, PaymentOpen, PaymentStopped
-from conformance.cli.pay.confirmation import in_usdc
 from conformance.cli.pay.kept_files import RECEIPT
 from conformance.cli.pay.paid_address import PaidAddress
 from conformance.cli.pay.payment_file import Channel, PaymentRecord, State
@@ -30,6 +29,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values
+from conformance.text.usdc import in_usdc
 from conformance.vocabulary.network import with_worth
 from conformance.vocabulary.networks import network_named
 

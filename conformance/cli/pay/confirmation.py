@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import dataclass
-from decimal import Decimal
 
 import click
 
@@ -15,9 +14,9 @@ from conformance.lanes.spending import Wallet
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.target import Profile
 from conformance.text.untrusted import one_line
+from conformance.text.usdc import in_usdc
 from conformance.vocabulary.network import with_worth
 
-_UNITS = 10**6
 # Every other answer means no, including an empty one.
 _YES = frozenset({"y", "yes"})
 
@@ -121,8 +120,3 @@ async def _read_line() -> str:
     finally:
         loop.remove_reader(sys.stdin.fileno())
     return sys.stdin.readline()
-
-
-def in_usdc(units: int) -> str:
-    """Return millionths of USDC as a decimal number: `0.05`, `900`."""
-    return f"{(Decimal(units) / _UNITS).normalize():f}"

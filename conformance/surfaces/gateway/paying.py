@@ -17,6 +17,7 @@ from conformance.oracles.addresses import is_address
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View, disagreements, is_state
 from conformance.target import LANES
+from conformance.text.usdc import in_usdc
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.network import with_worth
 
@@ -85,7 +86,8 @@ async def read_demand(session: Session, client: Client, url: str, lane: str | No
     demand = _demand(session, url, view, lane)
     extras.need(FACTS[demand.lane].extra)
     bill = demand.bill
-    say("amount", f"{demand.microunits} micro-units of {bill.asset} on {with_worth(demand.network)}")
+    amount = f"{in_usdc(demand.microunits)} USDC ({demand.microunits} micro-units of {bill.asset})"
+    say("amount", f"{amount} on {with_worth(demand.network)}")
     say("address", bill.address)
     say("memo", bill.memo)
     await agree(demand.microunits, bill.address, demand.network)
@@ -151,10 +153,8 @@ def _microunits(view: View) -> int:
     shown_amounts = {value for values in view.amounts() for value in values if value > 0}
     coded_amounts = {one.microunits for one in view.codes if one.microunits is not None}
     if len(coded_amounts) > 1 or (coded_amounts and not coded_amounts <= shown_amounts):
-        amounts = ", ".join(map(str, sorted(coded_amounts)))
-        raise PaymentRefused(
-            f"a QR code asks for {amounts} micro-units, which the page does not show. Nothing was paid"
-        )
+        amounts = " and ".join(f"{in_usdc(one)} USDC" for one in sorted(coded_amounts))
+        raise PaymentRefused(f"a QR code asks for {amounts}, which the page does not show. Nothing was paid")
     candidates = [value for value in shown_amounts if not coded_amounts or value in coded_amounts]
     if len(candidates) != 1:
         raise PaymentRefused("the page's amount is ambiguous. Nothing was paid")
