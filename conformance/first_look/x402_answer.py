@@ -102,7 +102,7 @@ def read_challenge(method: str, url: str, answer: Answer) -> ChallengeAnswer:
 
 def decode_header(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
     """Return the document in a header's value and None, or None and the fault."""
-    # Python's decoder skips foreign characters unless it is told not to. Clients differ there, so each is a fault here.
+    # Python's decoder skips foreign characters unless it gets validate=True. Clients differ there, so each is a fault here.
     if _STANDARD.fullmatch(value) is None:
         return None, f"it is not base64 of the standard alphabet: {value[:60]!r}"
     if len(value) % 4:

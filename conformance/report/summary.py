@@ -252,7 +252,7 @@ def summarise(events: Iterable[Event]) -> Summary:
 
 
 # A log is a list of events, and a report needs a few kinds of them many times. So the events are sorted by kind in one
-# pass. A run that was killed has no `run.finished`: everything that needs it is None then.
+# pass. A run that was killed has no `run.finished`: everything that needs it is missing then.
 class _Reader:
     """Reads the parts of a summary from events that are sorted by kind once."""
 
