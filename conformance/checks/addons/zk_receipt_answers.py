@@ -289,6 +289,7 @@ async def _judge_issuing(service: Service, folder: Path, hub_token: str, passpor
 
 async def _judge_refused_requests(service: Service, token: str, passport: IssuedCredential) -> None:
     expired = next(one.text for one in list_whole_faults() if "certificate/plain" in one.name)
+    alone = {"bench_issuer": None, "score_milliunits": None}
     refused: dict[str, Mapping[str, Any]] = {
         "a score below its threshold": {"score_milliunits": 699},
         "a ttl of 0": {"ttl_seconds": 0},
@@ -297,8 +298,9 @@ async def _judge_refused_requests(service: Service, token: str, passport: Issued
         "a time that is a day": {"settled_at": "2026-01-01"},
         "a negative amount": {"amount_microusd": -1},
         "an amount that is a text": {"amount_microusd": "50000"},
-        "a certificate that is over": {"atb_certificate": expired},
-        "a passport as certificate": {"atb_certificate": passport.text},
+        # Issuer and score are left out, so that only the certificate can be the reason.
+        "a certificate that is over": {"atb_certificate": expired, **alone},
+        "a passport as certificate": {"atb_certificate": passport.text, **alone},
         "a certificate that is a word": {"atb_certificate": "certificate"},
         **{f"no {name}": {name: None} for name in _REQUEST},
         **{
