@@ -43,12 +43,12 @@ def with_payer(profile: Profile | None, words: Sequence[str], lanes: Sequence[st
     payer = base.payer.model_copy(update={"command": tuple(words)}) if words else base.payer
     # The report lists fields that were set, because a verdict may depend on them.
     payer.model_fields_set.add("command")
-    return _claim(base, payer, tuple(lanes) or base.claims.lanes or LANES)
+    # Not the surfaces of the profile's server, which need not run: the suite is the rail.
+    return _claim(base, payer, (_SURFACE,), tuple(lanes) or base.claims.lanes or LANES)
 
 
-def _claim(profile: Profile, payer: PayerProgram, lanes: Sequence[str]) -> Profile:
-    surfaces = tuple(dict.fromkeys((*profile.claims.surfaces, _SURFACE)))
-    claims = profile.claims.model_copy(update={"surfaces": surfaces, "lanes": tuple(lanes)})
+def _claim(profile: Profile, payer: PayerProgram, surfaces: Sequence[str], lanes: Sequence[str]) -> Profile:
+    claims = profile.claims.model_copy(update={"surfaces": tuple(surfaces), "lanes": tuple(lanes)})
     return profile.model_copy(update={"claims": claims, "payer": payer})
 
 
@@ -57,7 +57,7 @@ def claim_reference_payer(profile: Profile, mutant: str | None = None) -> Profil
     is_payer_mutant = mutant is not None and any(one.mutant == mutant and one.payer for one in load_kill_lists())
     words = (_MUTANTS, str(mutant), _REFERENCE) if is_payer_mutant else (_REFERENCE,)
     payer = PayerProgram(command=(sys.executable, "-m", *words))
-    return _claim(profile, payer, profile.claims.lanes)
+    return _claim(profile, payer, (*profile.claims.surfaces, _SURFACE), profile.claims.lanes)
 
 
 @asynccontextmanager

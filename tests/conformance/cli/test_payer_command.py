@@ -38,9 +38,18 @@ def test_a_payer_that_pays_and_refuses_passes(tmp_path: Path) -> None:
 
 
 def test_a_payer_that_never_pays_passes_nothing(tmp_path: Path) -> None:
-    """The honest call fails, and its refusals decide nothing; the profile names the command."""
+    """The honest call fails, and its refusals decide nothing; the profile names the command, and a rail that is off."""
     words = json.dumps([sys.executable, "-c", "import sys; sys.exit('no')"])
-    (tmp_path / "weldproof.toml").write_text(f"[claims]\nlanes = ['base']\n[payer]\ncommand = {words}\n", "utf-8")
+    profile = f"""
+[surfaces.rail]
+url = "http://127.0.0.1:9"
+[claims]
+surfaces = ["rail"]
+lanes = ["base"]
+[payer]
+command = {words}
+"""
+    (tmp_path / "weldproof.toml").write_text(profile, "utf-8")
     result = run_command(tmp_path, "PAYER-PAY", "PAYER-OFFER-01")
     assert result.returncode == 1, result.stdout + result.stderr
     verdicts = read_verdicts(tmp_path)
