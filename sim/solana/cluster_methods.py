@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from solders.hash import Hash
+from solders.hash import Hash, ParseHashError
 from solders.message import MessageV1, from_bytes_versioned
 
 from sim.json_rpc import RpcError
@@ -104,7 +104,8 @@ def _is_blockhash_valid(ask: Ask) -> dict[str, Any]:
     slot = ask.slot(1)
     try:
         blockhash = Hash.from_string(ask.text(0))
-    except ValueError as fault:
+    # A text that decodes to another length raises `ParseHashError`, which is no `ValueError`.
+    except (ValueError, ParseHashError) as fault:
         raise invalid(f"Invalid param: {fault}") from fault
     return in_context(slot, ask.chain.slots.is_recent(blockhash, slot))
 

@@ -89,9 +89,9 @@ def test_every_check_is_known_without_any_extra() -> None:
     program = (
         "from conformance.engine.check_loading import load_checks\n"
         "from conformance.engine.catalogue import load_catalogue\n"
-        "from tests.conformance.described_checks import described\n"
+        "from tests.conformance.described_checks import describe_checks\n"
         "import sys\n"
-        "print(described(load_checks()) == load_catalogue(), sorted(HIDDEN & {*sys.modules}))"
+        "print(describe_checks(load_checks()) == load_catalogue(), sorted(HIDDEN & {*sys.modules}))"
     )
     result = run_without(extras.MODULES, program, cwd=ROOT)
     assert (result.stdout.strip(), result.stderr) == ("True []", "")

@@ -250,16 +250,16 @@ def lookups(node: SolanaNode) -> dict[str, Any]:
         node.until(signatures[-1], "confirmed")
     node.until(signatures[-1], "finalized")
 
-    def list_slots(**options: Any) -> list[int]:
-        signatures = node.call("getSignaturesForAddress", str(reference), options)
-        return [signatures.index(one["signature"]) for one in signatures]
+    def list_places(**options: Any) -> list[int]:
+        entries = node.call("getSignaturesForAddress", str(reference), options)
+        return [signatures.index(entry["signature"]) for entry in entries]
 
     return {
-        "all": list_slots(),
-        "limited": list_slots(limit=2),
-        "before": list_slots(before=signatures[2]),
-        "until": list_slots(until=signatures[0]),
-        "between": list_slots(before=signatures[2], until=signatures[0]),
+        "all": list_places(),
+        "limited": list_places(limit=2),
+        "before": list_places(before=signatures[2]),
+        "until": list_places(until=signatures[0]),
+        "between": list_places(before=signatures[2], until=signatures[0]),
         "of an unused key": node.call("getSignaturesForAddress", str(node.key().pubkey())),
         "processed": compared_outcome(node.ask("getSignaturesForAddress", str(reference), {"commitment": "processed"})),
         "limit 0": compared_outcome(node.ask("getSignaturesForAddress", str(reference), {"limit": 0})),

@@ -82,6 +82,12 @@ PLACES = {
         "self._redraw_until_stopped",
         "Thread",
     ): "drawing lines, of a state that is only replaced",
+    ("conformance/surfaces/payer/scenes.py", "bind_sockets", "to_thread"): "sockets, of a host and a port",
+    (
+        "conformance/surfaces/payer/scenes.py",
+        "_is_key_in_arguments",
+        "to_thread",
+    ): "whether a text is in the arguments of a process, of /proc alone",
     ("conformance/receipts/offline/fetching.py", "fetch", "Thread"): "one request; its answer is handed over",
 }
 

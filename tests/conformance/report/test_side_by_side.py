@@ -58,7 +58,7 @@ def test_what_differs_as_expected_is_no_difference_that_matters(grade: str, word
 
 def test_what_could_not_be_compared_is_told_with_its_reason() -> None:
     """A comparison that was not made stands in every report for people."""
-    events = a_run(grade=None, missing="the lane is not funded")
+    events = a_run(grade=None, missing_reason="the lane is not funded")
     for text in (print_to_console(events), render("html", events), render("markdown", events)):
         assert "not compared" in text
         assert "the lane is not funded" in text
@@ -66,7 +66,7 @@ def test_what_could_not_be_compared_is_told_with_its_reason() -> None:
 
 def test_a_receipt_that_does_not_verify_is_told_loudly() -> None:
     """By the target's own keys not verified: in capitals with the reason, in each report; never where it holds."""
-    events = a_run(grade="same", verified=False)
+    events = a_run(grade="same", is_verified=False)
     assert (
         "NOT VERIFIED: the receipt of theirs here for POST /here on algorand, by its own keys: why: here"
         in print_to_console(events)
