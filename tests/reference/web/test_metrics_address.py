@@ -21,6 +21,7 @@ from reference.web.http.metrics import offer_metrics
 from reference.web.settings import Misconfigured
 from tests.reference.web.five_services import five_services
 from tests.reference.worker_process import WorkerProcess
+from tests.reserved_port import reserved_port
 
 DASHBOARD = Path(__file__).parents[3] / "deploy/grafana/weldproof.json"
 MEASURED = ("rail", "gateway")
@@ -117,25 +118,26 @@ async def surface(scope: MutableMapping[str, Any], receive: object, send: object
 
 
 @asynccontextmanager
-async def serve_metrics(capfd: pytest.CaptureFixture[str], token_file: Path | None) -> AsyncIterator[str]:
+async def serve_metrics(token_file: Path | None) -> AsyncIterator[str]:
     """Offer metrics, and yield their address."""
-    async with offer_metrics(surface, Settings(("127.0.0.1", 0), token_file), measure) as app:
-        assert app is surface
-        port = re.findall(r"port\W+(\d+)", re.sub(r"\x1b\[[0-9;]*m", "", "".join(capfd.readouterr())))[0]
-        yield f"http://127.0.0.1:{port}"
+    # The port is not read from the log: another test of the same process may have configured where it goes.
+    with reserved_port() as port:
+        async with offer_metrics(surface, Settings(("127.0.0.1", port), token_file), measure) as app:
+            assert app is surface
+            yield f"http://127.0.0.1:{port}"
 
 
-async def test_a_token_is_asked_for_if_one_is_set(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_a_token_is_asked_for_if_one_is_set(tmp_path: Path) -> None:
     """401 without it; without such a setting every client at that address sees the metrics."""
     token_file = tmp_path / "token"
-    async with serve_metrics(capfd, token_file) as url, httpx.AsyncClient(trust_env=False, base_url=url) as http:
+    async with serve_metrics(token_file) as url, httpx.AsyncClient(trust_env=False, base_url=url) as http:
         right = {"Authorization": f"Bearer {token_file.read_text('ascii')}"}
         wrong = {"Authorization": "Bearer " + "A" * 43}
         answers = [await http.get("/metrics", headers=headers) for headers in (right, wrong, {})]
         assert [answer.status_code for answer in answers] == [200, 401, 401]
         assert "weldproof_x 1.0" in answers[0].text
         assert (await http.get("/", headers=right)).status_code == 404
-    async with serve_metrics(capfd, None) as url, httpx.AsyncClient(trust_env=False, base_url=url) as http:
+    async with serve_metrics(None) as url, httpx.AsyncClient(trust_env=False, base_url=url) as http:
         assert (await http.get("/metrics")).status_code == 200
 
 
