@@ -48,14 +48,14 @@ class Size:
 
 # However versions change, an environment has no more than this.
 BOUNDS: Final[Mapping[str, Size]] = {
-    "": Size(45, 92, 73),
-    "algorand": Size(51, 143, 113),
-    "base": Size(73, 181, 144),
-    "solana": Size(65, 180, 144),
-    "fuzz": Size(66, 160, 130),
-    "postgres": Size(47, 105, 80),
-    "reference": Size(134, 474, 380),
-    "all": Size(134, 474, 380),
+    "": Size(45, 96, 76),
+    "algorand": Size(51, 147, 116),
+    "base": Size(73, 185, 147),
+    "solana": Size(65, 184, 147),
+    "fuzz": Size(66, 164, 133),
+    "postgres": Size(47, 109, 83),
+    "reference": Size(134, 480, 386),
+    "all": Size(134, 480, 386),
 }
 # It brings what another does, and nothing else: installed once.
 _LIKE: Final = {"all": "reference"}
