@@ -40,7 +40,7 @@ _SERVICES = (
 _STACK = ("localnet.prepared", *_SERVICES)
 PROGRAMS = {"localnet": _STACK, "conformance": ("localnet", *_STACK), "pytest": ("conformance",)}
 # Modules that the reference imports if a PostgreSQL server is set, and the programs for which one may be set.
-_OF_POSTGRES = ("sqlalchemy.ext.asyncio", "sqlalchemy.dialects.postgresql.psycopg", "psycopg")
+_OF_POSTGRES = ("sqlalchemy.dialects.postgresql.psycopg", "psycopg")
 _STORING_PACKAGES = ("reference", "tests")
 _FLOOR = 512
 _CODE_OF_A_FAULT = 1

@@ -127,6 +127,11 @@ class Outcome:
         return all(one.code not in {None, 0} for one in self.endings)
 
     @property
+    def has_paid_at_most_once(self) -> bool:
+        """Whether no second price was paid for the call, on the chain or by a signed authorization."""
+        return self.received < 2 * PRICE and len(self.payments) <= 1
+
+    @property
     def has_paid_nothing(self) -> bool:
         """Whether no proof was presented, and no money left the account or reached the payee."""
         return not self.presentations and not self.received and not self.spent
