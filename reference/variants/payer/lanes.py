@@ -1,4 +1,8 @@
-"""Payments of the payer by lane: signed first, stored by the caller, then sent as often as necessary."""
+"""Payments of the payer by lane: signed first, stored by the caller, then sent as often as necessary.
+
+The libraries of a chain are imported where its payments are signed. A run pays on one lane, and refuses most offers, so
+that importing the libraries of every chain would be most of its time.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import msgpack
-from coincurve import PrivateKey
-from nacl.signing import SigningKey
-from solders.hash import Hash
-from solders.instruction import AccountMeta, Instruction
-from solders.keypair import Keypair
-from solders.message import MessageV0
-from solders.pubkey import Pubkey
-from solders.transaction import VersionedTransaction
-
-from reference.protocol import eip3009, solana_transfers
 from reference.variants.payer.http_call import NoAnswer, send_request
 from reference.variants.payer.settings import Refused, Settings
 
@@ -54,6 +47,8 @@ def is_address(lane: str, value: object) -> bool:
     if lane == "base":
         return _EVM_ADDRESS.fullmatch(value) is not None
     if lane == "solana":
+        from reference.protocol import solana_transfers  # noqa: PLC0415 - of one lane
+
         return solana_transfers.is_address(value)
     if _ALGORAND_ADDRESS.fullmatch(value) is None:
         return False
@@ -127,6 +122,9 @@ def _ask_rpc(settings: Settings, method: str, params: list[Any]) -> Any:
 
 def _sign_algorand(settings: Settings, entry: Mapping[str, Any], token: str) -> Payment:
     """Sign an asset transfer whose note is the token."""
+    import msgpack  # noqa: PLC0415 - of one lane
+    from nacl.signing import SigningKey  # noqa: PLC0415 - of one lane
+
     key = SigningKey(base64.b64decode(settings.key)[:_KEY_BYTES])
     params = _ask_algod(settings, "GET", "/v2/transactions/params")
     transfer = {
@@ -150,6 +148,10 @@ def _sign_algorand(settings: Settings, entry: Mapping[str, Any], token: str) -> 
 
 def _sign_base(settings: Settings, entry: Mapping[str, Any], token: str) -> Payment:
     """Sign an authorization whose nonce is the hash of the token; the rail sends it."""
+    from coincurve import PrivateKey  # noqa: PLC0415 - of one lane
+
+    from reference.protocol import eip3009  # noqa: PLC0415 - of one lane
+
     key = PrivateKey.from_hex(settings.key.removeprefix("0x"))
     newest = _ask_rpc(settings, "eth_getBlockByNumber", ["latest", False])
     extra = entry["extra"]
@@ -173,6 +175,15 @@ def _sign_base(settings: Settings, entry: Mapping[str, Any], token: str) -> Paym
 
 def _sign_solana(settings: Settings, entry: Mapping[str, Any], token: str) -> Payment:
     """Sign a transfer that names the reference account which the offer derives from the token."""
+    from solders.hash import Hash  # noqa: PLC0415 - of one lane
+    from solders.instruction import AccountMeta, Instruction  # noqa: PLC0415 - of one lane
+    from solders.keypair import Keypair  # noqa: PLC0415 - of one lane
+    from solders.message import MessageV0  # noqa: PLC0415 - of one lane
+    from solders.pubkey import Pubkey  # noqa: PLC0415 - of one lane
+    from solders.transaction import VersionedTransaction  # noqa: PLC0415 - of one lane
+
+    from reference.protocol import solana_transfers  # noqa: PLC0415 - of one lane
+
     payer = Keypair.from_bytes(bytes(json.loads(settings.key)))
     owner, mint, payee = str(payer.pubkey()), str(entry["asset"]), str(entry["payTo"])
     source, destination = (Pubkey.from_string(solana_transfers.associated_account(one, mint)) for one in (owner, payee))

@@ -7,9 +7,7 @@ from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from typing import Any
 
-from reference.protocol.challenge import payment_reference_hash
 from reference.protocol.hashes import response_hash
-from reference.protocol.receipt_verification import verify_receipt
 from reference.variants.payer.http_call import Answer, NoAnswer, send_request
 from reference.variants.payer.settings import Settings
 
@@ -24,6 +22,10 @@ def check_receipt(settings: Settings, entry: Mapping[str, Any], answer: Answer) 
     Raises:
         BadReceipt: It is missing, does not verify, or is of another request, answer or payment.
     """
+    # Imported here, since most runs refuse an offer and get no receipt: these imports take as long as all others.
+    from reference.protocol.challenge import payment_reference_hash  # noqa: PLC0415
+    from reference.protocol.receipt_verification import verify_receipt  # noqa: PLC0415
+
     receipt = answer.members.get("payable_receipt")
     if not isinstance(receipt, str):
         raise BadReceipt("the answer contains no receipt")
