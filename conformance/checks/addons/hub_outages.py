@@ -75,10 +75,12 @@ async def _judge_addon(case: Case, subject: AddonSubject) -> None:
     label = subject.name
     receipt = subject.addon.question is not None and subject.addon.question.proof_system == NAME
     honest = await issue_receipt(case, label) if receipt else issue_passport(case, label)
-    async with played_hub(case) as hub:
-        trial = _Trial(case, subject, hub, honest)
-        await trial.judge_outage()
-        await trial.judge_settings()
+    async with played_hub(case) as hub, played_hub(case) as renewal_hub:
+        trial, renewal_trial = _Trial(case, subject, hub, honest), _Trial(case, subject, renewal_hub, honest)
+        # A renewal comes after 30 seconds, so the other trials run meanwhile, at another hub. Two processes of an addon
+        # with a fixed address would want the same port.
+        at_once = 2 if subject.addon.url is None else 1
+        await run_concurrently((trial.judge_outage_and_settings(), renewal_trial.judge_address()), at_once=at_once)
 
 
 class _Trial:
@@ -91,7 +93,12 @@ class _Trial:
         self.honest = honest
         hub.trust_set = {honest.did: honest.key}
 
-    async def judge_outage(self) -> None:
+    async def judge_outage_and_settings(self) -> None:
+        """Judge the trials at one hub, one after the other."""
+        await self._judge_outage()
+        await self._judge_missing_settings()
+
+    async def _judge_outage(self) -> None:
         """Judge an addon that starts before its hub, and whose hub goes away later."""
         hub = self.hub
         hub.receiver.plan = lambda _: _AWAY
@@ -166,8 +173,8 @@ class _Trial:
         where = {**self._where, "trial": "renewal after an answer 202"}
         self.case.expect(ROW, not finding, "one again after 30 seconds", finding, exchange=record, where=where)
 
-    async def judge_settings(self) -> None:
-        """Judge an addon without one of the three variables (P-AD-03)."""
+    async def _judge_missing_settings(self) -> None:
+        """Judge an addon without the address of its hub, and one without its token (P-AD-03)."""
         hub = self.hub
         hub.receiver.plan = hub.answer
         async with started_addon(self.case, self.subject, hub.url, hub.token, without=["S2_HUB_URL"]) as addon:
@@ -182,7 +189,10 @@ class _Trial:
             faults = _find_differences(answer, verdict_members(None))
             faults += ["it registers"] if hub.calls(SERVICES, "POST", after=before) else []
             self._expect("without a token", faults, answer)
-        before = hub.last
+
+    async def judge_address(self) -> None:
+        """Judge an addon without its own address, and that its registration is renewed (P-AD-02, P-AD-03)."""
+        hub = self.hub
         hub.receiver.plan = self._answer_accepted
         name = f"named-{self.subject.name}".replace("_", "-")
         async with started_addon(
@@ -193,7 +203,7 @@ class _Trial:
             variables={**_OUTAGE, "S2_HUB_NAME": name},
             without=["S2_HUB_SELF_URL"],
         ) as addon:
-            call = await hub.wait_for_call(SERVICES, "POST", seconds=_PATIENCE_SECONDS, after=before)
+            call = await hub.wait_for_call(SERVICES, "POST", seconds=_PATIENCE_SECONDS)
             body = {} if call is None else _body_of(call)
             # The address that it was bound to is the suite's own choice of a port.
             port = addon.url.rpartition(":")[2]
