@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -36,8 +37,6 @@ class Secrets:
         # one of the places 0, 7, 14, … with 6 letters, whatever its place. So a look-up of the 6 letters at each
         # place yields the secrets that may be there: most often none. Shorter secrets are always candidates.
         self._starts: defaultdict[str, list[str]] = defaultdict(list)
-        # All substrings of SHORTEST letters of the secrets: every beginning of a secret ends with one of them.
-        self._runs: set[str] = set()
         self._values: list[str] = []
         self._names: dict[str, str] = {}
         self._short: list[int] = []
@@ -50,7 +49,6 @@ class Secrets:
         if before is None:
             self.longest = max(self.longest, len(value))
             self._starts[value[:SHORTEST]].append(value)
-            self._runs.update(value[start : start + SHORTEST] for start in range(len(value) - SHORTEST + 1))
             place = len(self._values)
             self._values.append(value)
             if len(value) < _PIECE + _STEP - 1:
@@ -73,10 +71,14 @@ class Secrets:
 
     def replace_beginnings(self, text: str, cuts: Iterable[int]) -> str:
         """Return `text` with a name for each beginning of a secret that ends at one of the places where it was cut."""
+        # Most texts contain no first letters of a secret. An index of every place where a secret may be cut would be
+        # far larger than the secrets: a signed credential has thousands of letters, in each of its forms.
+        starts = [at for at in range(len(text) - SHORTEST + 1) if text[at : at + SHORTEST] in self._starts]
+        if not starts:
+            return text
         for cut in sorted(cuts, reverse=True):
-            if text[max(0, cut - SHORTEST) : cut] not in self._runs:
-                continue
-            for start in range(max(0, cut - self.longest), cut - SHORTEST + 1):
+            first, end = bisect_left(starts, cut - self.longest), bisect_right(starts, cut - SHORTEST)
+            for start in starts[first:end]:
                 part = text[start:cut]
                 whole = next((one for one in self._starts.get(part[:SHORTEST], ()) if one.startswith(part)), None)
                 if whole is not None:
