@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 from conformance.http.client import JsonFault, Unreachable
 from conformance.outcome import Inconclusive
 
 T = TypeVar("T")
+S = TypeVar("S")
+
+
+@asynccontextmanager
+async def enter_together(
+    first: AbstractAsyncContextManager[T], second: AbstractAsyncContextManager[S]
+) -> AsyncIterator[tuple[T, S]]:
+    """Enter two contexts at the same time, and leave both with this one, also if one of them cannot be entered."""
+    async with AsyncExitStack() as contexts:
+        enter = contexts.enter_async_context
+        entered, also_entered = await asyncio.gather(enter(first), enter(second), return_exceptions=True)
+        if isinstance(entered, BaseException):
+            raise entered
+        if isinstance(also_entered, BaseException):
+            raise also_entered
+        yield entered, also_entered
 
 
 async def run_concurrently(parts: Iterable[Awaitable[T]], *, at_once: int = 16) -> list[T]:

@@ -18,6 +18,7 @@ class Payers:
 
     Attributes:
         open_payers: The payers opened so far, by lane; those on the gateway's nodes by `gateway LANE`.
+        separate_payers: Those on `[payer.chains]` by lane. The target's clock does not move these nodes.
         checkout_payers: The payers of checkout links opened so far, by lane.
     """
 
@@ -30,11 +31,12 @@ class Payers:
         # operator's money.
         self._lock = asyncio.Lock()
         self.open_payers: dict[str, Payer] = {}
+        self.separate_payers: dict[str, Payer] = {}
         self.checkout_payers: dict[str, CheckoutPayer] = {}
 
     async def close(self) -> None:
         """Close the connections of every payer."""
-        for payer in self.open_payers.values():
+        for payer in (*self.open_payers.values(), *self.separate_payers.values()):
             await payer.close()
 
     async def for_rail(self, lane: str) -> Payer:
@@ -62,6 +64,21 @@ class Payers:
                 nodes = self._profile.gateway_chains
                 self.open_payers[place] = await open_payer(lane, self._profile, self._names, nodes, self._wallet)
             return self.open_payers[place]
+
+    async def for_payer_under_test(self, lane: str) -> Payer:
+        """Return the funded payer of a lane on the node that a payer under test pays on, opening it at first use.
+
+        Raises:
+            Inconclusive: The profile has no way to reach that node or to fund a payer, or its chain is stale.
+        """
+        if self._profile.payer.chains.of(lane) is None:
+            return await self.for_rail(lane)
+        nodes = self._profile.payer_chains
+        await self._refuse_stale_chain(nodes, lane)
+        async with self._lock:
+            if lane not in self.separate_payers:
+                self.separate_payers[lane] = await open_payer(lane, self._profile, self._names, nodes, self._wallet)
+            return self.separate_payers[lane]
 
     async def _refuse_stale_chain(self, chains: Chains, lane: str) -> None:
         if (chain := chains.of(lane)) is not None:

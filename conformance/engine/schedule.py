@@ -24,7 +24,9 @@ from conformance.target import Profile
 #
 # 1. Workers take ordinary checks from four queues. The queues are ordered by what can disturb them: queue 0 by a node
 #    of the rail, queue 1 by a node of the checkouts, queue 2 by a surface or the clock, queue 3 by nothing, because its
-#    checks judge programs that they start themselves.
+#    checks judge programs that they start themselves. Checks of payers are in a fifth queue, with workers that take
+#    no other checks: they wait for the payer most of the time, and call no surface. Nodes of the rail disturb them,
+#    unless payers have separate nodes.
 # 2. The disturbing checks go through phases. Each phase begins when the queues that it would disturb are empty:
 #    - queue 0 empty: checks that disturb rail nodes at which no checkout is paid;
 #    - queue 1 and the limits empty: checks that disturb any other node;
@@ -49,6 +51,8 @@ _LONG_SECONDS: Final = 3.0
 _LONGEST_SECONDS: Final = 10.0
 # A check of this length goes to queue 0 although it belongs to queue 1: several phases wait for the end of queue 1.
 _FIRST_SECONDS: Final = 5.0
+# Checks of payers that run in addition to the workers' checks. One worker means one check at a time.
+_PAYER_WORKERS: Final = 2
 
 
 def name_group(check: Check, profile: Profile) -> str:
@@ -115,6 +119,8 @@ class Schedule:
             _Queue(sorted(seeded_random.sample(check, len(check)), key=_estimate_seconds))
             for check in self._split_ordinary()
         ]
+        payer_checks = [check for check in checks if check.exclusive is Exclusive.NOTHING and check.surface == "payer"]
+        self._payers = _Queue(sorted(seeded_random.sample(payer_checks, len(payer_checks)), key=_estimate_seconds))
         limits = (check for check in reversed(checks) if check.exclusive is Exclusive.LIMITS)
         self._limits = _Queue([*limits] if self._has_separate_limits else [])
         chain_groups = [
@@ -130,8 +136,10 @@ class Schedule:
             async with asyncio.TaskGroup() as group:
                 for number in range(self._workers):
                     group.create_task(self._work(number))
+                for _ in range(min(_PAYER_WORKERS, self._workers - 1)):
+                    group.create_task(self._run_until_ended(self._payers))
                 group.create_task(self._run_disturbing())
-                group.create_task(self._run_separate_limits())
+                group.create_task(self._run_until_ended(self._limits))
         except BaseExceptionGroup as faults:
             # The caller distinguishes interrupts and faults of the suite, so it gets the first fault and not the
             # nested groups.
@@ -144,7 +152,7 @@ class Schedule:
         """Return the checks that disturb nothing as four queues, ordered by what can disturb them."""
         parts: list[list[Check]] = [[], [], [], []]
         for check in self._checks:
-            if check.exclusive is Exclusive.NOTHING:
+            if check.exclusive is Exclusive.NOTHING and check.surface != "payer":
                 parts[self._choose_part(check)].append(check)
         return parts
 
@@ -160,7 +168,11 @@ class Schedule:
         # Workers 1 to 3 begin with the first check of "their" queue if it is longer than the phases that will follow.
         if 0 < number < len(self._queues) and self._queues[number].is_next_longer(self._longest_seconds):
             await self._run_next(self._queues[number])
-        for queue in self._queues:
+        general, *others = self._queues
+        # Phases wait for payers on the nodes of the rail as they wait for the first queue.
+        are_payers_apart = self._session.profile.has_separate_payer_nodes
+        queues = [general, *others, self._payers] if are_payers_apart else [general, self._payers, *others]
+        for queue in queues:
             while queue.pending_checks:
                 async with self._capacity:
                     # Worker 0 never waits: otherwise the phases could wait for queues that no worker empties.
@@ -181,6 +193,8 @@ class Schedule:
         general, of_checkouts, without_chain, _ = self._queues
         chains = self._group_by(Exclusive.CHAIN)
         await general.all_done.wait()
+        if not self._session.profile.has_separate_payer_nodes:
+            await self._payers.all_done.wait()
         async with asyncio.TaskGroup() as group:
             for checks in filter(self._spares_checkouts, chains):
                 group.create_task(self._run_in_turn(checks))
@@ -211,10 +225,10 @@ class Schedule:
             if check.exclusive is Exclusive.CHAIN_AND_CLOCK and check.lane not in lagging_lanes
         )
 
-    async def _run_separate_limits(self) -> None:
-        """Run the checks of a separate service for limits, one after the other, from the beginning of the run."""
-        while self._limits.pending_checks:
-            await self._run_next(self._limits)
+    async def _run_until_ended(self, queue: _Queue) -> None:
+        """Run the checks of a queue one after the other, in addition to those of the workers."""
+        while queue.pending_checks:
+            await self._run_next(queue)
 
     async def _run_restarts(self) -> None:
         """Run the checks that restart a service at the same time: each service restarts once for all its checks."""

@@ -91,7 +91,8 @@ class StaleChains:
         if lane is None and surface not in _CHAIN_SURFACES:
             return
         for name in self._profile.claims.lanes if lane is None else (lane,):
-            for chains in (self._profile.chains, self._profile.gateway_chains):
+            own_chains = (self._profile.chains, self._profile.gateway_chains)
+            for chains in (self._profile.payer_chains,) if surface == "payer" else own_chains:
                 if (chain := chains.of(name)) is not None:
                     yield chain
 

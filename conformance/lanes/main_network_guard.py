@@ -169,7 +169,8 @@ def usdc_of(table: str, chain: Chain, network: NodeNetwork) -> Network:
 
 def tables(profile: Profile) -> Iterator[tuple[str, Chain]]:
     """Yield (name of its table, what it says) of every node."""
-    for prefix, chains in (("chains", profile.chains), ("gateway.chains", profile.gateway.chains)):
+    nodes = {"chains": profile.chains, "gateway.chains": profile.gateway.chains, "payer.chains": profile.payer.chains}
+    for prefix, chains in nodes.items():
         for lane in LANES:
             chain = chains.of(lane)
             if chain is not None:

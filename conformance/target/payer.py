@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
+from conformance.target.chains import Chains
 from conformance.target.tables import Table
 
 
@@ -17,8 +18,11 @@ class PayerProgram(Table):
             is in environment variables and files, which docs/testing-payers.md lists.
         environment: Further environment variables.
         seconds: `WELDPROOF_PAYER_SECONDS`: time in which a call should end. The suite ends it half a minute later.
+        chains: Nodes on which the payer pays by lane, in tables like those of `[chains]`; a lane that is left out has
+            the node of `[chains]`. Give nodes that no surface uses and whose time `[clock]` does not move.
     """
 
     command: tuple[str, ...] | None = Field(default=None, min_length=1)
     environment: Mapping[str, str] = Field(default_factory=dict)
     seconds: float = Field(default=20.0, gt=0)
+    chains: Chains = Chains()

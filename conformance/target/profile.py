@@ -386,6 +386,17 @@ class Profile(Table):
         own = self.gateway.chains
         return Chains.model_validate({lane: own.of(lane) or self.chains.of(lane) for lane in LANES})
 
+    @property
+    def payer_chains(self) -> Chains:
+        """The nodes of a payer under test: a lane that `[payer.chains]` leaves out has the node of `[chains]`."""
+        own = self.payer.chains
+        return Chains.model_validate({lane: own.of(lane) or self.chains.of(lane) for lane in LANES})
+
+    @property
+    def has_separate_payer_nodes(self) -> bool:
+        """Whether a payer under test pays on nodes of `[payer.chains]` alone, on each claimed lane."""
+        return all(self.payer.chains.of(lane) is not None for lane in self.claims.lanes)
+
     def checkout_node_apart(self, lane: str) -> bool:
         """Return whether what is done to the node of a lane's checkout payments is not done to that of `[chains]`.
 
@@ -443,7 +454,7 @@ class Profile(Table):
         # Each kind of resource has its kind in the key, so that a file and an address of one name stay different.
         files = [self.clock.offset_file, *(one.offset_file for one in self.limited.values())]
         resources = {f"clock {Path(one).resolve()}": f"the clock file {one}" for one in files if one is not None}
-        for chains in (self.chains, self.gateway.chains):
+        for chains in (self.chains, self.gateway.chains, self.payer.chains):
             for node in (chains.of(lane) for lane in LANES):
                 if node is not None and node.control is not None:
                     resources[f"control {node.control.rstrip('/')}"] = f"the node control {node.control}"

@@ -130,7 +130,7 @@ async def refuses_other_networks(case: Case) -> None:
     """
     facts = FACTS[case.lane]
     others = [one for one in FACTS.values() if one.name != case.lane]
-    chain = case.profile.chains.of(case.lane)
+    chain = case.profile.payer_chains.of(case.lane)
     own = "" if chain is None or chain.usdc is None else chain.usdc.key
     sibling = facts.test if own == facts.main.key else facts.main
     scenes = {

@@ -12,7 +12,14 @@ import click
 from conformance import extras
 from conformance.cli.run.addon import ADDON_ROWS, with_addon
 from conformance.cli.run.options import RunOptions
-from conformance.cli.run.payer import claim_reference_payer, selects_only_payers, with_chains, with_payer
+from conformance.cli.run.payer import (
+    claim_reference_payer,
+    open_payer_chains,
+    selects_only_payers,
+    with_chains,
+    with_payer,
+    with_payer_chains,
+)
 from conformance.cli.run.program_command import command_after_dashes
 from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.reports import run_and_report
@@ -28,6 +35,7 @@ from conformance.cli.targets import (
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.check_loading import find_missing_extras, import_meanwhile
+from conformance.engine.concurrency import enter_together
 from conformance.engine.expected_failures import explain_contradiction
 from conformance.engine.quick_policy import FUZZ_SECONDS
 from conformance.engine.quick_selection import select_quick_checks
@@ -38,7 +46,7 @@ from conformance.ledger import Requirement, load
 from conformance.log.events import EventLog
 from conformance.outcome import OUR_LISTENER, Exit
 from conformance.processes.own_stack import list_surface_options
-from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
+from conformance.target import LANES, Chains, ExpectedFailure, Profile, ProfileError, parse
 from conformance.text.files import read_text
 
 NO_TARGET = (
@@ -80,11 +88,16 @@ def run_suite(ctx: click.Context, options: RunOptions) -> None:
     async def body(log: EventLog) -> Exit:
         async with (
             import_meanwhile(),
-            open_target(request.profile, request.stack_options) as started,
+            # Both start processes, so they start at the same time.
+            enter_together(
+                open_target(request.profile, request.stack_options),
+                open_payer_chains(_list_lanes_of_payer(request, options)),
+            ) as (started, payer_chains),
             with_receiver(started, options.mutant) as received,
-            with_chains(_add_reference_payer(received, request, options.mutant)) as profile,
+            with_chains(_add_reference_payer(received, request, payer_chains, options.mutant)) as profile,
         ):
-            return await _plan_run(request, profile, log, names, options).execute(options=options.changed_options())
+            run = _plan_run(request, profile, log, names, options)
+            return await run.execute(options=options.changed_options())
 
     expected_failures = (*(() if request.profile is None else request.profile.xfail), *request.expected_failures)
     presentation = {"as_json": options.as_json, "verbose": options.verbose}
@@ -92,11 +105,27 @@ def run_suite(ctx: click.Context, options: RunOptions) -> None:
     ctx.exit(run_and_report(body, options.report_folder, kinds, names, expected_failures, **presentation))
 
 
-def _add_reference_payer(profile: Profile, request: RunRequest, mutant: str | None) -> Profile:
+def _add_reference_payer(profile: Profile, request: RunRequest, chains: Chains, mutant: str | None) -> Profile:
     """Return the profile; if the reference is the target of rows of payers, with its payer under test."""
-    if request.profile is not None or not any(row.surface == "payer" for row in request.rows):
+    if not _judges_reference_payer(request):
         return profile
-    return claim_reference_payer(profile, mutant)
+    claimed = claim_reference_payer(profile, mutant)
+    return claimed if chains == Chains() else with_payer_chains(claimed, chains)
+
+
+def _judges_reference_payer(request: RunRequest) -> bool:
+    return request.profile is None and any(row.surface == "payer" for row in request.rows)
+
+
+def _list_lanes_of_payer(request: RunRequest, options: RunOptions) -> tuple[str, ...]:
+    """Return the lanes for which the reference's payer gets nodes of its own; none if nothing would disturb it.
+
+    A selection of other chains is also one for the payer, and a quick run is over before further nodes have started.
+    """
+    is_alone = all(row.surface == "payer" for row in request.rows)
+    if not _judges_reference_payer(request) or is_alone or options.quick or options.chains is not None:
+        return ()
+    return options.lanes or LANES
 
 
 def _resolve_options(program_command: Sequence[str], options: RunOptions) -> RunRequest:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
 from conformance.cli.run.program_command import PAYER_ROWS
 from conformance.cli.usage import UsageFault
-from conformance.processes.own_stack import start_own_stack
+from conformance.processes.own_stack import OwnStack, start_own_stack
 from conformance.selftest.kill_lists import load_kill_lists
 from conformance.target import LANES, Chains, PayerProgram, Profile, Target
 
@@ -61,16 +61,41 @@ def claim_reference_payer(profile: Profile, mutant: str | None = None) -> Profil
 
 
 @asynccontextmanager
+async def open_payer_chains(lanes: Sequence[str]) -> AsyncIterator[Chains]:
+    """Start simulated chains for a payer under test alone, and yield their nodes; none without lanes.
+
+    With nodes that nothing else uses, payers run while other checks stop the reference's chains or move its clock.
+    """
+    if not lanes:
+        yield Chains()
+        return
+    async with _start_chains(lanes) as stack:
+        yield stack.profile.chains
+
+
+def with_payer_chains(profile: Profile, chains: Chains) -> Profile:
+    """Return the profile with nodes for its payer alone."""
+    payer = profile.payer.model_copy(update={"chains": chains})
+    # A reference without a rail and a gateway has no lanes.
+    lanes = profile.claims.lanes or tuple(lane for lane in LANES if chains.of(lane) is not None)
+    return _claim(profile, payer, profile.claims.surfaces, lanes)
+
+
+@asynccontextmanager
 async def with_chains(profile: Profile) -> AsyncIterator[Profile]:
     """Yield the profile with a simulated chain for each claimed lane that has no node, until the context ends."""
     missing = [] if profile.payer.command is None else _lanes_without_node(profile)
     if not missing or _SURFACE not in profile.claims.surfaces:
         yield profile
         return
-    async with start_own_stack(("--chains-only", *(word for lane in missing for word in ("--lane", lane)))) as stack:
+    async with _start_chains(missing) as stack:
         nodes = {lane: profile.chains.of(lane) or stack.profile.chains.of(lane) for lane in LANES}
         yield profile.model_copy(update={"chains": Chains.model_validate(nodes)})
 
 
+def _start_chains(lanes: Sequence[str]) -> AbstractAsyncContextManager[OwnStack]:
+    return start_own_stack(("--chains-only", *(word for lane in lanes for word in ("--lane", lane))))
+
+
 def _lanes_without_node(profile: Profile) -> list[str]:
-    return [lane for lane in profile.claims.lanes if profile.chains.of(lane) is None]
+    return [lane for lane in profile.claims.lanes if profile.payer_chains.of(lane) is None]

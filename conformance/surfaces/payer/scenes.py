@@ -238,11 +238,11 @@ async def open_stage(case: Case, script: Script) -> AsyncIterator[Stage]:
     """
     if case.profile.payer.command is None:
         raise Inconclusive(UNBOUND_PAYER)
-    chain = case.profile.chains.of(case.lane)
+    chain = case.profile.payer_chains.of(case.lane)
     network = None if chain is None else chain.usdc
     if chain is None or network is None:
         raise Inconclusive(f"needs a node: [chains.{case.lane}] is missing, or its network has no known USDC")
-    host = open_payer_host(await case.session.payers.for_rail(case.lane))
+    host = open_payer_host(await case.session.payers.for_payer_under_test(case.lane))
     account, payee = await asyncio.gather(host.open_account(network.asset_id), host.open_payee(network.asset_id))
     try:
         pairs = [await asyncio.to_thread(bind_sockets, "127.0.0.1", 0) for _ in range(2)]

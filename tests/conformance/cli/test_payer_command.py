@@ -57,6 +57,16 @@ command = {words}
     assert verdicts["PAYER-OFFER-01"] == "inconclusive"
 
 
+def test_the_payer_of_a_whole_reference_has_nodes_of_its_own(tmp_path: Path) -> None:
+    """Other checks may stop the nodes of the rail, and move its clock, while it pays. A control plane has no nodes."""
+    result = run_command(tmp_path, "PAYER-PAY-01", "CP-POST-01", "--reference", "--lane", "base")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert set(read_verdicts(tmp_path).values()) == {"pass"}
+    report = json.loads((tmp_path / "report" / "report.json").read_text("utf-8"))
+    values = dict(report["results"]["extra"]["non_defaults"])
+    assert "payer.chains.base.rpc" in values
+
+
 def test_without_a_command_one_is_asked_for(tmp_path: Path) -> None:
     """Exit code 2, with an example."""
     result = run_command(tmp_path, "PAYER")

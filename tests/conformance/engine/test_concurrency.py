@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrency import enter_together, run_concurrently
 from conformance.http.client import Unreachable
 from conformance.outcome import Inconclusive
 
@@ -86,3 +88,45 @@ async def test_an_interrupt_leaves_no_part_behind(turns: int) -> None:
         await running_parts
     assert [inspect.getcoroutinestate(one) for one in parts] == [inspect.CORO_CLOSED] * 3
     assert ended_parts == ["ended"] * turns
+
+
+async def test_two_contexts_are_entered_at_the_same_time_and_both_are_left() -> None:
+    """Each waits for the other one to begin."""
+    events = {name: asyncio.Event() for name in ("first", "second")}
+    left = []
+
+    @asynccontextmanager
+    async def open_part(name: str, other: str) -> AsyncIterator[str]:
+        events[name].set()
+        await asyncio.wait_for(events[other].wait(), 600)
+        yield name
+        left.append(name)
+
+    async with enter_together(open_part("first", "second"), open_part("second", "first")) as parts:
+        assert [*parts] == ["first", "second"]
+        assert not left
+    assert sorted(left) == ["first", "second"]
+
+
+async def test_a_context_is_left_if_the_other_one_cannot_be_entered() -> None:
+    """Although it is entered after the other one has failed."""
+    left = []
+
+    @asynccontextmanager
+    async def open_slowly() -> AsyncIterator[None]:
+        await asyncio.sleep(0.01)
+        try:
+            yield
+        finally:
+            left.append(1)
+
+    @asynccontextmanager
+    async def fail() -> AsyncIterator[None]:
+        if not left:
+            raise KeyError("suite")
+        yield
+
+    with pytest.raises(KeyError):
+        async with enter_together(fail(), open_slowly()):
+            raise AssertionError
+    assert left == [1]

@@ -22,6 +22,7 @@ from conformance.target import Claims, Profile, Surface, clock_file
 from conformance.target.chains import Chains
 from conformance.target.gateway import Gateway
 from conformance.target.lanes.base import BaseChain
+from conformance.target.payer import PayerProgram
 from conformance.target.profile import Clock, LimitedService
 
 NOBODY = "http://127.0.0.1:9"
@@ -301,6 +302,32 @@ async def test_all_who_have_services_started_again_do_so_side_by_side() -> None:
     assert notes.met == {"rail": {"links", "events"}, "links": {"rail", "events"}, "events": {"rail", "links"}} | {
         "ordinary": set()
     }
+
+
+@pytest.mark.parametrize("apart", [True, False])
+async def test_payers_go_on_while_the_rails_nodes_are_disturbed_if_theirs_are_others(*, apart: bool) -> None:
+    """Otherwise the nodes are disturbed after the last payer has ended."""
+    notes = Notes()
+    payers = [check(f"payer{n}", notes.body(f"payer{n}"), "payer", lane="base") for n in range(6)]
+    disturbs = check("disturbs", notes.body("disturbs"), "rail", Exclusive.CHAIN, "base")
+    nodes: dict[str, Any] = {"chains": Chains.model_validate({"base": BaseChain(rpc=NOBODY, control=f"{NOBODY}/1")})}
+    own = Chains.model_validate({"base": BaseChain(rpc=f"{NOBODY}/2")} if apart else {})
+    await run_schedule(disturbs, *payers, workers=2, lanes=("base",), payer=PayerProgram(chains=own), **nodes)
+    assert bool(notes.met["disturbs"]) is apart
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+async def test_payers_run_in_addition_to_the_checks_of_the_workers(workers: int) -> None:
+    """One worker runs one check at a time, also if it is of a payer."""
+    notes = Notes()
+    payers = [check(f"payer{n}", notes.body(f"payer{n}"), "payer", lane="base") for n in range(6)]
+    ordinary = [check(f"ordinary{n}", notes.body(f"ordinary{n}"), "rail") for n in range(20)]
+    log = await run_schedule(*payers, *ordinary, workers=workers, lanes=("base",))
+    began = [event["check"] for event in log.of("check.started")]
+    first_payer = min(began.index(one.id) for one in payers)
+    assert (first_payer < len(ordinary)) is (workers > 1)
+    if workers == 1:
+        assert not any(notes.met.values())
 
 
 async def _turns(_: Case) -> None:

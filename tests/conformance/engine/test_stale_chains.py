@@ -24,6 +24,7 @@ from conformance.target import Budgets, Chain, Chains, Claims, Profile, Surface
 from conformance.target.lanes.algorand import AlgorandChain
 from conformance.target.lanes.base import BaseChain
 from conformance.target.lanes.solana import SolanaChain
+from conformance.target.payer import PayerProgram
 from tests.conformance.served import serve
 
 NOWHERE = "http://127.0.0.1:9"
@@ -224,3 +225,21 @@ async def test_on_base_the_next_block_counts(pending_block: object, ahead: int) 
             assert await node.next_block_time() == Anvil.newest + ahead
         finally:
             await node.close()
+
+
+@pytest.mark.parametrize(("surface", "path"), [("payer", "/payer"), ("rail", "")])
+async def test_a_payer_depends_on_the_nodes_that_it_pays_on(
+    surface: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the rail may be stale meanwhile."""
+    asked_nodes = []
+
+    def open_node(chain: BaseChain, *_: object) -> OneNode:
+        asked_nodes.append(chain.rpc)
+        return OneNode(Nodes({"base": 1.0}), "base")
+
+    monkeypatch.setattr(stale_chains, "open_node", open_node)
+    own = Chains.model_validate({"base": BaseChain(rpc=f"{NOWHERE}/payer")})
+    profile = PROFILE.model_copy(update={"payer": PayerProgram(chains=own)})
+    assert await StaleChains(profile, Names()).find_reason_for(surface, "base", 0.0) is None
+    assert {*asked_nodes} == {f"{NOWHERE}{path}"}

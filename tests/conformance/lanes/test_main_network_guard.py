@@ -10,6 +10,7 @@ from conformance.target import Chain, Chains, Profile, ProfileError, Secret, par
 from conformance.target.lanes.algorand import AlgorandChain
 from conformance.target.lanes.base import BaseChain
 from conformance.target.lanes.solana import SolanaChain
+from conformance.target.payer import PayerProgram
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.network import with_worth
 from conformance.vocabulary.networks import is_main
@@ -66,6 +67,13 @@ def test_a_main_network_elsewhere_needs_its_own_word(chains: Chains) -> None:
     with pytest.raises(ProfileError, match="--main-network"):
         guard_profile(profile, main_network=False)
     assert guard_profile(profile, main_network=True) is profile
+
+
+def test_a_main_network_for_a_payer_needs_it_too() -> None:
+    """The nodes of `[payer.chains]` spend the same money."""
+    profile = Profile(payer=PayerProgram(chains=Chains.model_validate({"base": BaseChain(rpc=ELSEWHERE)})))
+    with pytest.raises(ProfileError, match=r"payer\.chains\.base"):
+        guard_profile(profile, main_network=False)
 
 
 def test_local_nodes_and_test_networks_need_no_word() -> None:
