@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -55,6 +57,10 @@ NO_TARGET = (
 )
 
 
+# Objects before a collection of the youngest generation, and collections of a generation before one of the next.
+_COLLECTOR_THRESHOLDS: Final = (10_000, 20, 50)
+
+
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """One run, resolved from its options.
@@ -97,6 +103,9 @@ def run_suite(ctx: click.Context, options: RunOptions) -> None:
             with_chains(_add_reference_payer(received, request, payer_chains, options.mutant)) as profile,
         ):
             run = _plan_run(request, profile, log, names, options)
+            # Modules and events of the log stay until the end. The collector would walk through them again and again.
+            gc.freeze()
+            gc.set_threshold(*_COLLECTOR_THRESHOLDS)
             return await run.execute(options=options.changed_options())
 
     expected_failures = (*(() if request.profile is None else request.profile.xfail), *request.expected_failures)
