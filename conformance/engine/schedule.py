@@ -26,7 +26,7 @@ from conformance.target import Profile
 #    of the rail, queue 1 by a node of the checkouts, queue 2 by a surface or the clock, queue 3 by nothing, because its
 #    checks judge programs that they start themselves. Checks of payers are in a fifth queue, with workers that take
 #    no other checks: they wait for the payer most of the time, and call no surface. Nodes of the rail disturb them,
-#    unless payers have separate nodes.
+#    unless payers have separate nodes. With these they begin when queue 0 is empty, and fill the phases.
 # 2. The disturbing checks go through phases. Each phase begins when the queues that it would disturb are empty:
 #    - queue 0 empty: checks that disturb rail nodes at which no checkout is paid;
 #    - queue 1 and the limits empty: checks that disturb any other node;
@@ -137,7 +137,7 @@ class Schedule:
                 for number in range(self._workers):
                     group.create_task(self._work(number))
                 for _ in range(min(_PAYER_WORKERS, self._workers - 1)):
-                    group.create_task(self._run_until_ended(self._payers))
+                    group.create_task(self._run_payers())
                 group.create_task(self._run_disturbing())
                 group.create_task(self._run_until_ended(self._limits))
         except BaseExceptionGroup as faults:
@@ -224,6 +224,13 @@ class Schedule:
             for check in self._checks
             if check.exclusive is Exclusive.CHAIN_AND_CLOCK and check.lane not in lagging_lanes
         )
+
+    async def _run_payers(self) -> None:
+        """Run checks of payers, in addition to those of the workers."""
+        if self._session.profile.has_separate_payer_nodes:
+            # No phase waits for these checks, and most phases leave the processors idle.
+            await self._queues[0].all_done.wait()
+        await self._run_until_ended(self._payers)
 
     async def _run_until_ended(self, queue: _Queue) -> None:
         """Run the checks of a queue one after the other, in addition to those of the workers."""

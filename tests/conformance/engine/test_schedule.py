@@ -306,14 +306,20 @@ async def test_all_who_have_services_started_again_do_so_side_by_side() -> None:
 
 @pytest.mark.parametrize("apart", [True, False])
 async def test_payers_go_on_while_the_rails_nodes_are_disturbed_if_theirs_are_others(*, apart: bool) -> None:
-    """Otherwise the nodes are disturbed after the last payer has ended."""
+    """They begin after the checks for which phases wait. Otherwise the nodes are disturbed after the last payer."""
     notes = Notes()
+    ordinary = [check(f"ordinary{n}", notes.body(f"ordinary{n}"), "rail") for n in range(6)]
     payers = [check(f"payer{n}", notes.body(f"payer{n}"), "payer", lane="base") for n in range(6)]
     disturbs = check("disturbs", notes.body("disturbs"), "rail", Exclusive.CHAIN, "base")
     nodes: dict[str, Any] = {"chains": Chains.model_validate({"base": BaseChain(rpc=NOBODY, control=f"{NOBODY}/1")})}
     own = Chains.model_validate({"base": BaseChain(rpc=f"{NOBODY}/2")} if apart else {})
-    await run_schedule(disturbs, *payers, workers=2, lanes=("base",), payer=PayerProgram(chains=own), **nodes)
+    log = await run_schedule(
+        disturbs, *ordinary, *payers, workers=2, lanes=("base",), payer=PayerProgram(chains=own), **nodes
+    )
     assert bool(notes.met["disturbs"]) is apart
+    began = [event["check"] for event in log.of("check.started")]
+    last_ordinary = max(began.index(one.id) for one in ordinary)
+    assert (last_ordinary < min(began.index(one.id) for one in payers)) is apart
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
