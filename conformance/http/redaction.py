@@ -146,6 +146,7 @@ class Names(Owned):
     _live: dict[str, str] = field(default_factory=dict)
     _cache: dict[str, _RedactedText] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
+    _longest_name: int = 0
 
     def secret(self, value: str, name: str) -> None:
         """From now on write `$name` wherever `value` would appear, even inside other text.
@@ -195,6 +196,7 @@ class Names(Owned):
     def _mark(self, name: str) -> str:
         bare = name.lstrip("$")
         self._names.add(bare)
+        self._longest_name = max(self._longest_name, len(bare))
         return MARK + bare
 
     def redact_cut(self, text: str) -> str:
@@ -228,7 +230,8 @@ class Names(Owned):
 
     def _place_of(self, match: re.Match[str]) -> Span:
         """Return the place of a name; the letters after it may look like a longer name."""
-        longest = match[1]
+        # A target may send tens of thousands of letters after a name; no name is that long.
+        longest = match[1][: self._longest_name]
         name = next((longest[:end] for end in range(len(longest), 0, -1) if longest[:end] in self._names), longest)
         return match.start(), 1 + len(name)
 

@@ -139,6 +139,19 @@ def test_the_beginning_of_a_secret_at_a_cut_is_redacted(length: int, end: str) -
     assert names.redact_cut(f"it answered {SECRET[:length]}{end}") == f"it answered $TENANT_FIRST_KEY{end}"
 
 
+@pytest.mark.parametrize("length", [6, 7, 11, 12, 13, 18, 19, 40])
+def test_each_beginning_of_a_secret_of_any_length_is_redacted(length: int) -> None:
+    """Whether the secret is short or long, a text that ends in its beginning shows none of it; other ends stay."""
+    secret = "0aZ1bY2cX3dW4eV5fU6gT7hS8iR9jQ0kPalObmNc"[:length]
+    names = Names()
+    names.secret(secret, "KEY")
+    for shown in range(6, length + 1):
+        for before in ("", "x", "it answered "):
+            assert names.redact_cut(before + secret[:shown]) == f"{before}$KEY"
+    for start in range(1, length - 5):
+        assert names.redact_cut(f"it answered {secret[start:]}") == f"it answered {secret[start:]}"
+
+
 def test_a_form_is_no_variable_of_a_curl_line() -> None:
     """A reader has the secret, not its encoded form, so the form has a name that no line fills in."""
     names = Names()
