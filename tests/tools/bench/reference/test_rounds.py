@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from tools.bench.reference.rounds import Contender, Ratio, at_each_depth, measure, ratio, repeat_job
@@ -58,6 +60,18 @@ async def test_a_dear_first_call_does_not_shorten_the_rounds() -> None:
 
     costs = await measure("start", [Contender("busy", "ours", repeat_job(job))], rounds=1, seconds=0.01)
     assert costs["contenders"][0]["count"] > 100
+
+
+@pytest.mark.parametrize(("frozen_before", "thaws"), [(0, 1), (5, 0)])
+async def test_only_a_process_that_excluded_nothing_collects_everything_afterwards(
+    frozen_before: int, thaws: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the caller has excluded from garbage collection stays excluded after a measurement."""
+    calls: list[str] = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: frozen_before)
+    monkeypatch.setattr(gc, "unfreeze", lambda: calls.append("unfreeze"))
+    await measure("count", [Contender("light", "ours", repeat_job(lambda: sum(range(300))))], rounds=1, seconds=0.001)
+    assert len(calls) == thaws
 
 
 async def test_a_contender_that_fails_is_not_measured() -> None:
