@@ -62,8 +62,11 @@ _WAITING_FILES = (
     *(
         "reference/gateway",
         "sim/algorand",
+        "tools/assertions",
+        "tools/mutants",
+        "tools/mutation",
         "reference/addons",
-        "tools/bench/reference",
+        "tools/bench",
         "differential",
         "reference/webhooks",
     ),
