@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from algosdk import mnemonic
 
 from conformance.log.events import LOG, read_log
+from tests import prepared
 from tests.reference.rail.rail_stack import Payer, SimulatedChain
 
 ROWS = ("RAIL-PAY-01", "RAIL-PAY-02")
@@ -19,15 +18,9 @@ ROWS = ("RAIL-PAY-01", "RAIL-PAY-02")
 
 def run(folder: Path, *words: str, environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Run rows against the reference and return their verdicts."""
-    result = subprocess.run(
-        [sys.executable, "-m", "conformance", "run", *ROWS, "--reference", "--lane", "algorand", "--seed", "1", *words],
-        cwd=folder,
-        env={**os.environ, **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    options = ("--reference", "--lane", "algorand", "--seed", "1", *words)
+    env = {**os.environ, **(environment or {})}
+    result = prepared.run("conformance", "run", *ROWS, *options, env=env, cwd=folder, timeout=900)
     assert result.returncode == 0, result.stdout + result.stderr
     return {event["id"]: event["verdict"] for event in read_log(folder / "report" / LOG) if event["event"] == "row"}
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ import httpx
 import pytest
 
 from programs.missing import Missing
+from tests import prepared
 from tests.reference.web.nginx_front import behind_nginx
 
 PATHS = ("/pay/v1/verify/receipt", "/pay/v1/verify/rfc9421", "/pay/v1/compliance/receipt")
@@ -57,7 +57,7 @@ def test_a_call_is_paid_through_it(stack: dict[str, str], front: str, lane: str,
     """`weldproof pay` reads the challenge and gets the receipt, on each lane."""
     url = front + PATHS[0]
     words = ["pay", url, "--lane", lane, "--config", stack["profile"], "--receipt", str(tmp_path / "receipt.jws")]
-    command = [sys.executable, "-m", "conformance", *words, "--allow-host", urlsplit(front).netloc]
-    process = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    words += ["--allow-host", urlsplit(front).netloc]
+    process = prepared.run("conformance", *words, env=os.environ, cwd=tmp_path)
     assert process.returncode == 0, process.stderr
     assert (tmp_path / "receipt.jws").read_text().count(".") == 2

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from conformance.processes.other_runs import claim_addresses, wait_alone
 from conformance.report.console import show
 from conformance.report.summary import summarise
 from conformance.text.terminal import Terminal
+from tests import prepared
 from tests.stack import running_stack
 
 PROFILE = """
@@ -157,20 +159,21 @@ def test_two_runs_at_the_same_time_leave_each_other_alone(tmp_path: Path) -> Non
     The second begins while the first holds the clock, and says that it waits.
     """
     with running_stack(tmp_path / "stack", "--surface", "rail", "--lane", "algorand") as ready:
-        moving_run = start_run(tmp_path / "moving", "RAIL-WELD", "--config", ready["profile"])
-        wait_for(lambda: started_checks(tmp_path / "moving"))
-        paying_run = start_run(tmp_path / "paying", "RAIL-PAY-01", "RAIL-PAY-02", "--config", ready["profile"])
-        ends = {name: process.communicate(timeout=500) for name, process in (("m", moving_run), ("p", paying_run))}
-    assert (moving_run.returncode, paying_run.returncode) == (0, 0), ends
-    assert "Waiting for another run that uses the clock file" in ends["p"][1]
-    assert "Waiting" not in ends["m"][1]
+        with ThreadPoolExecutor(2) as pool:
+            moving_run = pool.submit(run_rows, tmp_path / "moving", "RAIL-WELD", "--config", ready["profile"])
+            wait_for(lambda: started_checks(tmp_path / "moving"))
+            paying_rows = ("RAIL-PAY-01", "RAIL-PAY-02")
+            paying_run = pool.submit(run_rows, tmp_path / "paying", *paying_rows, "--config", ready["profile"])
+        moving_end, paying_end = moving_run.result(), paying_run.result()
+    assert (moving_end.returncode, paying_end.returncode) == (0, 0), (moving_end, paying_end)
+    assert "Waiting for another run that uses the clock file" in paying_end.stderr
+    assert "Waiting" not in moving_end.stderr
 
 
-def start_run(folder: Path, *words: str) -> subprocess.Popen[str]:
-    """Start a run in a folder of its own."""
+def run_rows(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run rows, as a separate process, in its own folder."""
     folder.mkdir()
-    command = [sys.executable, "-m", "conformance", "run", *words]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return prepared.run("conformance", "run", *words, env=os.environ, cwd=folder, timeout=500)
 
 
 def started_checks(folder: Path) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from algosdk import mnemonic
 
 from conformance.log.events import LOG, read_log
 from localnet.lanes.algorand.algod import AlgodVerbs
+from tests import prepared
 from tests.reference.rail.base_stack import until
 from tests.reference.rail.rail_answers import refused_otherwise
 from tests.reference.rail.rail_stack import COMPLIANCE, COMPLIANCE_BODY, Payer, Rail, SimulatedChain, proof_of
@@ -59,14 +59,7 @@ control = "{rail.chain.algod}/control"
         "utf-8",
     )
     words = ["run", *ROWS, "--config", "weldproof.toml", "--seed", "1"]
-    outcome = subprocess.run(
-        [sys.executable, "-m", "conformance", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    outcome = prepared.run("conformance", *words, env=os.environ, cwd=folder, timeout=600)
     rows = {event["id"]: dict(event) for event in read_log(folder / "report" / LOG) if event["event"] == "row"}
     assert set(rows) == set(ROWS), outcome.stdout + outcome.stderr
     return outcome.returncode, rows

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import orjson
 import pytest
 from click import UsageError
 
+from tests import prepared
 from tools.mutants.choice import Choice, Mutant
 from tools.mutants.data import EditedMutant, load_mutants
 from tools.mutants.results import NO_VERDICT, Result, Results, conclude
@@ -20,8 +20,8 @@ ENTRY = '[[mutant]]\nid = "a"\n[[mutant.edits]]\nfile = "f"\nfind = "1"\nput = "
 
 def list_mutants(*words: str) -> list[dict[str, str]]:
     """Return what `--list --json` prints."""
-    run = [sys.executable, "-m", "tools.mutants", *words, "--list", "--json"]
-    result = subprocess.run(run, cwd=ROOT, capture_output=True, check=True)
+    result = prepared.run("tools.mutants", *words, "--list", "--json", env=os.environ, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
     entries: list[dict[str, str]] = orjson.loads(result.stdout)
     return entries
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import os
 import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -18,6 +19,7 @@ import pytest
 
 from conformance.cli.selftest.generated import against_generated
 from conformance.cli.usage import UsageFault
+from tests import prepared
 from tools.mutants import generated as command
 from tools.mutants.generated import Trial
 from tools.mutants.results import Results, Unjudged
@@ -133,10 +135,9 @@ def test_packages_in_which_nothing_can_match_are_not_read(globs: tuple[str, ...]
 
 def test_the_listing_names_ids_and_places() -> None:
     """`weldproof selftest --generated --list --only …` prints the ids that match, and tries nothing."""
-    words = [sys.executable, "-m", "conformance", "selftest", "--generated", "--list"]
-    result = subprocess.run(
-        [*words, "--only", "protocol/trial_limits:admit_link/*"], capture_output=True, text=True, check=True
-    )
+    words = ("selftest", "--generated", "--list", "--only", "protocol/trial_limits:admit_link/*")
+    result = prepared.run("conformance", *words, env=os.environ)
+    assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     assert lines
     assert all(line.startswith("protocol/trial_limits:admit_link/") for line in lines)
