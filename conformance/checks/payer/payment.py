@@ -90,6 +90,34 @@ async def skips_unknown_offers(case: Case) -> None:
 
 
 @check(
+    "PAYER-PAY-04",
+    surface="payer",
+    lane="each",
+    fix="Read maxAmountRequired in base ten, whatever its first digit is, or refuse zeros in front.",
+    needs_more=NEEDS_MORE,
+)
+async def reads_prices_in_base_ten(case: Case) -> None:
+    """A price with zeros in front is refused, or paid as the number that it is in base ten.
+
+    Offers the call at its price with a zero in front. Expects that nothing is paid and the exit code is not 0, or that
+    the exact price is paid once.
+    """
+    await require_honest_call(case)
+    price = f"0{PRICE}"
+    outcome = await perform(
+        case, Scene(script=Script(entry=lambda entry: {**entry, "maxAmountRequired": price, "amount": price}))
+    )
+    is_exact = outcome.received == PRICE and len(outcome.payments) == 1
+    case.expect(
+        "PAYER-PAY-04",
+        is_exact or (outcome.has_paid_nothing and outcome.is_refused),
+        f"nothing is paid and the exit code is not 0, or {PRICE} units are paid once",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+    )
+
+
+@check(
     "PAYER-SEC-01",
     "PAYER-SEC-02",
     surface="payer",

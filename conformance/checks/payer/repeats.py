@@ -25,6 +25,7 @@ from conformance.webhook_receiver.raw_receiver import Reply
 
 # Statuses that leave it open whether a proof was taken, with codes of rails (5.7).
 _NOT_YET: Final = (
+    (408, "request_timeout"),
     (409, "payment_in_progress"),
     (425, "too_early"),
     (429, "rate_limited"),
@@ -87,13 +88,13 @@ async def keeps_the_proof_of_a_lost_answer(case: Case) -> None:
     "PAYER-ONCE-04",
     surface="payer",
     lane="each",
-    fix="After 409, 425, 429 and 5xx present the same proof again after Retry-After. Never pay again.",
+    fix="After 408, 409, 425, 429 and 5xx present the same proof again after Retry-After. Never pay again.",
     needs_more=NEEDS_MORE,
 )
 async def presents_again_after_not_yet(case: Case) -> None:
     """An answer that leaves the payment open makes a payer present the same proof again, and pay nothing more.
 
-    Answers proofs with 409, 425, 429, 500, 502, 503 and 504 in pairs, with Retry-After, then serves. Expects one
+    Answers proofs with 408, 409, 425, 429, 500, 502, 503 and 504 in pairs, with Retry-After, then serves. Expects one
     payment, and the same proof each time.
     """
     await require_honest_call(case)
@@ -174,6 +175,34 @@ async def stops_at_a_new_challenge(case: Case) -> None:
             outcome.story,
             exchange=cite_last_call(outcome),
             where={"scene": scene},
+        )
+
+
+@check(
+    "PAYER-ONCE-11",
+    surface="payer",
+    lane="each",
+    fix="payment_already_spent and payment_refunded are final: stop, keep the proof, report it, and do not pay again.",
+    needs_more=NEEDS_MORE,
+)
+async def stops_at_a_final_code(case: Case) -> None:
+    """A payer whose payment is spent or was given back stops, pays nothing more, and reports a failure.
+
+    Answers the first proof with 409 `payment_already_spent`, and in a second scene with 409 `payment_refunded`. Would
+    serve the next one. Expects one payment, and an exit code other than 0.
+    """
+    await require_honest_call(case)
+    codes = ("payment_already_spent", "payment_refunded")
+    scenes = [Scene(script=Script(steps=(refuse(409, code, None), serve))) for code in codes]
+    outcomes = await asyncio.gather(*(perform(case, scene) for scene in scenes))
+    for code, outcome in zip(codes, outcomes, strict=True):
+        case.expect(
+            "PAYER-ONCE-11",
+            outcome.has_paid_at_most_once and outcome.is_refused,
+            "no second payment, and an exit code other than 0",
+            outcome.story,
+            exchange=cite_last_call(outcome),
+            where={"scene": f"the first proof is answered 409 {code}"},
         )
 
 
