@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
 
+from conformance.assertions.agent.result_members import RESULT_ROW, judge_result_members
 from conformance.assertions.agent.verdicts import (
     TWO_LINES,
     UNUSUAL,
@@ -288,12 +289,18 @@ def _digest_of(agent: Agent, answer: Answer, expected_digests: list[str]) -> str
     return next((digest for digest in expected_digests for text in texts if digest in text), None)
 
 
-@check("AGENT-EXPLAIN-07", surface="agent", fix="Build the base before you look for a key, and return it in any case.")
+@check(
+    "AGENT-EXPLAIN-07",
+    RESULT_ROW,
+    surface="agent",
+    fix="Build the base before you look for a key, and return it in any case.",
+)
 async def explanations_need_no_key(case: Case) -> None:
     """Without public_key_hex and did_key the signing base is still returned with 200.
 
     Explains valid and wrong messages without a key. Expects 200 and the base byte for byte. Then explains one without a
-    key from which a covered field was removed. Expects 200; the base cannot be complete, so it is not judged.
+    key from which a covered field was removed. Expects 200; the base cannot be complete, so it is not judged. If the
+    target claims the specification, expects each member, with the verdict unverified.
     """
     agent = await agent_of(case)
     for message_name, subject in {
@@ -307,6 +314,8 @@ async def explanations_need_no_key(case: Case) -> None:
         holds = answer.status == 200 and base == subject.base
         case.expect("AGENT-EXPLAIN-07", holds, requirement, f"{answer.status}, {base!r}", exchange=answer, where=where)
         _judge_unverified(case, agent, answer, where)
+        keyless = agent.explain_body(subject.with_expected_key(None, "none"))
+        judge_result_members(case, agent, keyless, answer, where, is_explanation=True)
     answer = await agent.explain(signed(case).with_field("Content-Digest", None).with_expected_key(None, "none"))
     where = {"message": "a covered field taken away"}
     case.expect("AGENT-EXPLAIN-07", answer.status == 200, "200", answer.status, exchange=answer, where=where)

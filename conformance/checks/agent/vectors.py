@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from conformance.assertions.agent.result_members import RESULT_ROW, judge_result_members
 from conformance.assertions.agent.verdicts import MAY_DEMAND_MORE, find_verdict_hint
 from conformance.assertions.agent.verify_explain_agreement import compute_digests, is_readable, judge_agreement
 from conformance.engine.check import Case, check
@@ -113,7 +114,7 @@ def find_rows(vector: MessageVector, *, ours: bool) -> tuple[str, ...]:
 
 
 @check(
-    *(_STATUS_ROW, _ERRORS_ROW, *_VERIFY_ROWS, *_EXPLAIN_ROWS, "AGENT-EXPLAIN-05"),
+    *(_STATUS_ROW, _ERRORS_ROW, *_VERIFY_ROWS, *_EXPLAIN_ROWS, "AGENT-EXPLAIN-05", RESULT_ROW),
     surface="agent",
     fix="Build the signature base by RFC 9421 section 2.5, verify it under the caller's key, compare Content-Digest by "
     "RFC 9530, and report every failure in a result with 200. Explain by the same code as verify.",
@@ -123,7 +124,8 @@ async def vectors_are_judged(case: Case) -> None:
     """Every vector of RFC 9421 and RFC 9530 is judged by verify and explain as its standard says, always with 200.
 
     Sends valid messages and messages with one fault each to both, among them the RFC's own examples. Expects the right
-    verdict, an error if it is negative, the same verdict from explain, its base byte for byte, and notes.
+    verdict, an error if it is negative, the same verdict from explain, its base byte for byte, and notes. If the target
+    claims the specification, expects each member of both answers.
     """
     agent = await agent_of(case)
     takes_only_young = await requires_young(case, agent)
@@ -146,6 +148,7 @@ async def vectors_are_judged(case: Case) -> None:
         _judge_verdict(case, agent, vector_answers)
         _judge_explanation(case, agent, vector_answers)
     _judge_notes(case, agent, all_answers)
+    _judge_members(case, agent, all_answers)
     for row in [row for row in _VERIFY_ROWS if takes_only_young and row not in case.judged_rows and row != _VALID_ROW]:
         case.mark_not_applicable(row, "the agent accepts only young signatures; fresh messages judge it")
     for row in () if agent.is_reference else (_VALID_ROW, _ERRORS_ROW, "AGENT-EXPLAIN-05"):
@@ -353,6 +356,16 @@ def _judge_notes(case: Case, agent: Agent, all_answers: Sequence[_VectorAnswers]
         case.expect("AGENT-EXPLAIN-06", len(kinds) >= _KINDS_OF_NOTES, requirement, f"{len(kinds)} different ones")
     elif not kinds:
         case.mark_inconclusive("AGENT-EXPLAIN-06", "unbound: no fix notes can be found; give [agent] notes_at")
+
+
+def _judge_members(case: Case, agent: Agent, all_answers: Sequence[_VectorAnswers]) -> None:
+    """Judge the members of each answer (6.3)."""
+    if not agent.has_specified_names:
+        return
+    for one in all_answers:
+        request = one.vector.request
+        judge_result_members(case, agent, request, one.verify_answer, one.where, is_explanation=False)
+        judge_result_members(case, agent, request, one.explain_answer, one.where, is_explanation=True)
 
 
 def _describe_validity(answer: Answer, validity: bool | None) -> str:

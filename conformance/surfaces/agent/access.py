@@ -21,9 +21,15 @@ from conformance.surfaces.agent.paths import EXPLAIN, SIGN, VERIFY
 from conformance.surfaces.agent.subjects import Subject
 from conformance.surfaces.agent.templates import fill_template, find_lost_part, values_of, without_key
 from conformance.target import AgentBindings
+from conformance.target.agent import REFERENCE_AGENT
 from conformance.vectors import MessageVector
 
 _OK = 200
+# The names of bodies and answers that a profile may bind.
+_SPECIFIED_NAMES = (
+    *("verify_body", "explain_body", "sign_body", "validity_at", "validity_words", "verdict_at", "errors_at"),
+    *("codes_at", "error_codes", "signing_base_at", "digest_at", "notes_at", "demo_key_at", "signed_fields"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,13 @@ class Agent:
         """Return the same agent at another address."""
         # Paths begin with a slash, so the address must not end with one.
         return replace(self, url=url.rstrip("/"))
+
+    @property
+    def has_specified_names(self) -> bool:
+        """Whether the target claims the specification and binds no other names than those of 6.2, 6.3 and 6.5."""
+        return self.is_reference and all(
+            getattr(self.bindings, name) == getattr(REFERENCE_AGENT, name) for name in _SPECIFIED_NAMES
+        )
 
     async def call(self, method: str, path: str, **options: Any) -> Answer:
         """Send one request; see `Client.call`."""

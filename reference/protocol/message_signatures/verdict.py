@@ -110,14 +110,13 @@ def _decide(
     try:
         holds = expected_key.verify(signature_base.text.encode("ascii"), signature_input.signature)
     except KeyRejected as fault:
-        verdict.signature_valid = False
         verdict.faults.append(Fault("key_rejected", str(fault)))
         return
-    # A base with nothing but parameters is complete. A base that lacks a line is not: a signature over it proves
-    # nothing about the covered component.
-    whole = not signature_base.faults or all(fault.code == "empty_components" for fault in signature_base.faults)
-    verdict.signature_valid = holds and whole
-    if whole and not holds:
+    # 6.3: "the equation is not asked over" a base that lacks a line. A base of parameters alone lacks no line.
+    if any(fault.code != "empty_components" for fault in signature_base.faults):
+        return
+    verdict.signature_valid = holds
+    if not holds:
         verdict.faults.append(Fault("signature_mismatch", "the signature is not this key's over this message"))
 
 

@@ -168,6 +168,8 @@ async def test_the_limit_of_an_address(opener: Opener, freeze_time: None) -> Non
     assert [answers[0].headers["X-RateLimit-Remaining"], answers[-1].headers["X-RateLimit-Remaining"]] == ["59", "0"]
     assert (reply.status_code, list(reply.json())) == (429, ["detail"])
     assert int(reply.headers["Retry-After"]) >= 1
+    rpc_reply = await agent.post("/a2a", json={"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "a"}})
+    assert (rpc_reply.status_code, "Retry-After" in rpc_reply.headers) == (429, True)
 
 
 async def test_forwarded_addresses_count_only_behind_a_trusted_proxy(opener: Opener, freeze_time: None) -> None:
