@@ -19,6 +19,7 @@ from programs.found import Program
 from programs.nginx import nginx
 from programs.node import node
 from programs.postgres import postgres
+from programs.valkey import valkey
 from tests.outside.a2a.environments import LINES, python_of
 from tests.outside.validators.environment import programs_of_validators
 from tests.outside.x402.environment import python_of_client
@@ -47,6 +48,7 @@ PROGRAMS: Mapping[str, Callable[[], Program]] = {
     "PostgreSQL": postgres,
     "Chromium": chromium,
     "nginx": nginx,
+    "Valkey": valkey,
 }
 NAMED_THINGS: Mapping[str, Callable[[], object]] = {
     **{f"the A2A SDK, line {line}": partial(python_of, line) for line in LINES},

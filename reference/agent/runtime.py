@@ -18,6 +18,7 @@ from reference.web.http.call_records import CallRecords
 from reference.web.http.detail_faults import render_refusal
 from reference.web.http.quart_calls import list_paths
 from reference.web.http.rate import AddressLimit
+from reference.web.http.rate_store import open_rate_store
 from reference.web.http.request_guard import RequestGuard
 from reference.web.process.work_limit import WorkLimit
 
@@ -45,18 +46,19 @@ async def open_agent(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
     a2a = A2aServer(MemoryTasks(clock, seconds=TASK_SECONDS), clock, conversation)
     documents_by_path = build_documents(settings)
     app = build_app(documents_by_path, a2a.rpc, clock, skew=settings.skew_seconds)
-    limit = AddressLimit.bucket(settings.agent_rate, clock, on=settings.rate_limits)
-    # In front of the app, so that a call over the limit costs no parsing.
-    gate = RequestGuard(methods_of(documents_by_path).get, limit, settings.proxies())
-    yield Envelope(
-        cast("AsgiApp", app),
-        settings.agent_body_limit,
-        CORS,
-        PREFLIGHT,
-        gate=gate,
-        render_refusal=render_refusal,
-        work=WorkLimit.of(settings),
-        records=CallRecords.of(settings),
-        routes=list_paths(app),
-        proxies=settings.proxies(),
-    )
+    async with open_rate_store(settings) as share:
+        limit = AddressLimit.bucket(settings.agent_rate, clock, on=settings.rate_limits, shared=share("agent"))
+        # In front of the app, so that a call over the limit costs no parsing.
+        gate = RequestGuard(methods_of(documents_by_path).get, limit, settings.proxies())
+        yield Envelope(
+            cast("AsgiApp", app),
+            settings.agent_body_limit,
+            CORS,
+            PREFLIGHT,
+            gate=gate,
+            render_refusal=render_refusal,
+            work=WorkLimit.of(settings),
+            records=CallRecords.of(settings),
+            routes=list_paths(app),
+            proxies=settings.proxies(),
+        )

@@ -33,14 +33,14 @@ class ControlPlaneGuard:
             routes.find_methods, limit, proxies, exempt=token.is_sent_with, path_of=raw_path_of, options=False
         )
 
-    def __call__(self, scope: Scope) -> None:
+    async def __call__(self, scope: Scope) -> None:
         """Judge one call.
 
         Raises:
             Refused: 401, 404, 405, 415 or 429.
         """
         # Limit and route first, so that guesses of tokens are counted.
-        self._gate(scope)
+        await self._gate(scope)
         operation, _ = self._routes.find(scope)
         scope[ROUTE] = operation.path
         if operation.is_for_admin and not self._token.is_sent_with(scope):

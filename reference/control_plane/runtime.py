@@ -34,6 +34,7 @@ from reference.web.http.bearer_token import BearerToken
 from reference.web.http.call_records import CallRecords
 from reference.web.http.detail_faults import render_refusal
 from reference.web.http.rate import AddressLimit
+from reference.web.http.rate_store import open_rate_store
 from reference.web.keyring import refuse_lost
 from reference.web.process.readiness import READINESS
 from reference.web.process.work_limit import WorkLimit
@@ -77,7 +78,8 @@ async def open_control_plane(settings: ControlPlaneSettings) -> AsyncIterator[As
                 AuditEndpoint(log),
             )
         )
-        limit = AddressLimit.bucket(settings.rate, clock, on=settings.rate_limits)
+        share = await exits.enter_async_context(open_rate_store(settings))
+        limit = AddressLimit.bucket(settings.rate, clock, on=settings.rate_limits, shared=share("control-plane"))
         rights = RegistrationRights(token, settings.admin_registers)
         # The guard runs in the envelope, before a body is read: a flood costs no parsing.
         gate = ControlPlaneGuard(routes, token, limit, settings.proxies(), rights)

@@ -144,9 +144,9 @@ class Calls:
             # A call with an unaccepted credential counts as one without. The guard has charged calls without any, but
             # could not know that this one would fail. So guessing keys is limited by address (P-RL-03).
             if "authorization" in request.headers:
-                self._limits.charge_address(scope)
+                await self._limits.charge_address(scope)
             raise
-        self._limits.charge_tenant(scope, caller.tenant.id)
+        await self._limits.charge_tenant(scope, caller.tenant.id)
         return caller, frozenset()
 
 

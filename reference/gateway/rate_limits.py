@@ -7,6 +7,9 @@ from reference.web.clock import WpClock
 from reference.web.http.asgi_envelope import ANSWER_HEADERS, Scope
 from reference.web.http.peers import client_address, read_hops
 from reference.web.http.rate import AddressLimit, RateLimit, build_too_many
+from reference.web.http.rate_store import Share, share_nothing
+
+_SHARED = ("gateway.tenant", "gateway.address", "gateway.token", "gateway.receipt")
 
 
 class Limits:
@@ -16,30 +19,31 @@ class Limits:
         Refused: `rate_limited`.
     """
 
-    def __init__(self, settings: GatewaySettings, clock: WpClock) -> None:
+    def __init__(self, settings: GatewaySettings, clock: WpClock, share: Share = share_nothing) -> None:
         # The limits count by the service's clock, which tests move.
         on, token_rate = settings.rate_limits, settings.checkout_token_rate
         self._proxies = settings.proxies()
-        self._tenants = RateLimit(settings.tenant_rate, clock, depth=settings.tenant_burst, on=on)
-        self._addresses = AddressLimit.bucket(settings.ip_rate, clock, depth=settings.ip_burst, on=on)
-        self._tokens = RateLimit(token_rate, clock, depth=token_rate, on=on)
-        self._receipts = AddressLimit.window(settings.receipt_verify_rate, clock, on=on)
+        tenants, addresses, tokens, receipts = map(share, _SHARED)
+        self._tenants = RateLimit(settings.tenant_rate, clock, depth=settings.tenant_burst, on=on, shared=tenants)
+        self._addresses = AddressLimit.bucket(settings.ip_rate, clock, depth=settings.ip_burst, on=on, shared=addresses)
+        self._tokens = RateLimit(token_rate, clock, depth=token_rate, on=on, shared=tokens)
+        self._receipts = AddressLimit.window(settings.receipt_verify_rate, clock, on=on, shared=receipts)
 
-    def charge_tenant(self, scope: Scope, tenant_id: str) -> None:
+    async def charge_tenant(self, scope: Scope, tenant_id: str) -> None:
         """Charge a call with credentials (P-RL-01). All keys of a tenant share one limit."""
-        _charge(self._tenants, tenant_id, scope)
+        await _charge(self._tenants, tenant_id, scope)
 
-    def charge_address(self, scope: Scope) -> None:
+    async def charge_address(self, scope: Scope) -> None:
         """Charge a call without credentials (P-RL-03)."""
-        _charge(self._addresses, self._address_of(scope), scope)
+        await _charge(self._addresses, self._address_of(scope), scope)
 
-    def charge_receipt(self, scope: Scope) -> None:
+    async def charge_receipt(self, scope: Scope) -> None:
         """Charge a verification of a receipt (P-RL-02)."""
-        _charge(self._receipts, self._address_of(scope), scope)
+        await _charge(self._receipts, self._address_of(scope), scope)
 
-    def charge_token(self, scope: Scope, token: str) -> None:
+    async def charge_token(self, scope: Scope, token: str) -> None:
         """Charge a call about a known checkout token (P-RL-04)."""
-        _charge(self._tokens, token, scope)
+        await _charge(self._tokens, token, scope)
 
     def _address_of(self, scope: Scope) -> str:
         # X-Forwarded-For counts only as far as it was written by proxies that the operator trusts. Any client can send
@@ -49,8 +53,8 @@ class Limits:
         return client_address(str(peer[0]), read_hops(fields), self._proxies)
 
 
-def _charge(limit: RateLimit | AddressLimit, key: str, scope: Scope) -> None:
-    allowance = limit.take(key)
+async def _charge(limit: RateLimit | AddressLimit, key: str, scope: Scope) -> None:
+    allowance = await limit.charge(key)
     if allowance is None:
         return
     scope[ANSWER_HEADERS] = allowance.headers()

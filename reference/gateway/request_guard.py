@@ -36,7 +36,7 @@ class RequestGuard:
         self._limits = limits
         self._edge = edge
 
-    def __call__(self, scope: Scope) -> None:
+    async def __call__(self, scope: Scope) -> None:
         """Judge one call.
 
         Raises:
@@ -58,14 +58,14 @@ class RequestGuard:
         scope[ROUTE] = rule.rule
         operation = self._operations.get(rule.endpoint)
         if operation is not None:
-            self._charge(operation.access, scope)
+            await self._charge(operation.access, scope)
 
-    def _charge(self, access: Access, scope: Scope) -> None:
+    async def _charge(self, access: Access, scope: Scope) -> None:
         # Calls with a credential are charged to their tenant later. Without one, only the address can be charged.
         if access is Access.RECEIPTS:
-            self._limits.charge_receipt(scope)
+            await self._limits.charge_receipt(scope)
         elif access is Access.OPEN or not _has_credential(scope):
-            self._limits.charge_address(scope)
+            await self._limits.charge_address(scope)
 
 
 def presents_payment(scope: Scope, body: bytes) -> bool:

@@ -63,6 +63,7 @@ from reference.web.first_start import open_secret, open_signing_key
 from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.call_records import CallRecords
 from reference.web.http.metrics import offer_metrics
+from reference.web.http.rate_store import Share, open_rate_store
 from reference.web.http.trace_context import build_client_tracing
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
 from reference.web.logs import get_logger
@@ -128,7 +129,8 @@ async def open_gateway_with_lanes(
     """
     async with AsyncExitStack() as exits:
         deps = await _open_dependencies(settings, lanes, exits)
-        parts = _build_parts(deps)
+        share = await exits.enter_async_context(open_rate_store(settings))
+        parts = _build_parts(deps, share)
         by_endpoint = {operation.endpoint: operation for operation in _build_operations(deps, parts)}
         app = build_app(Calls(parts.credentials, parts.limits), by_endpoint)
         attestor = Attestor(settings, Attestations(deps.database), sign=deps.sign, did=deps.did)
@@ -248,14 +250,14 @@ class _Parts:
     links: PaymentLinks
 
 
-def _build_parts(deps: _Dependencies) -> _Parts:
+def _build_parts(deps: _Dependencies, share: Share) -> _Parts:
     settings, database, clock, lanes = (
         deps.settings,
         deps.database,
         deps.clock,
         deps.lanes,
     )
-    limits = Limits(settings, clock)
+    limits = Limits(settings, clock, share)
     idempotency = Idempotency(
         database, deps.seal, clock, window=settings.idempotency_ttl, wait=settings.idempotency_wait
     )

@@ -85,7 +85,7 @@ class PaidEndpoint:
             self.refuse_disabled(challenges.service)
         # Counted before anything costs work, and also if the call fails later: an attacker pays for each attempt with
         # its allowance.
-        allowance = self.admit(request, has_proof=has_proof)
+        allowance = await self.admit(request, has_proof=has_proof)
         limits = {} if allowance is None else allowance.headers()
         try:
             reply = await self._answer(request, challenges)
@@ -136,7 +136,7 @@ class PaidEndpoint:
         if self.is_disabled(service):
             raise Refused(503, "service_disabled", "this service is switched off", {"Retry-After": _DISABLED_SECONDS})
 
-    def admit(self, request: Request, *, has_proof: bool) -> Allowance | None:
+    async def admit(self, request: Request, *, has_proof: bool) -> Allowance | None:
         """Count a call under its address, separately if it has a proof (P-RL-05).
 
         Raises:
@@ -144,7 +144,7 @@ class PaidEndpoint:
         """
         # Two counters: unpaid calls from a shared address must not keep a payer behind it from presenting a proof.
         limit = self._presented_limit if has_proof else self._unpaid_limit
-        allowance = limit.take(self.address_of(request))
+        allowance = await limit.charge(self.address_of(request))
         if allowance is not None and not allowance.is_allowed:
             raise build_too_many(allowance)
         return allowance

@@ -64,6 +64,7 @@ from reference.web.http.call_records import CallRecords
 from reference.web.http.metrics import offer_metrics
 from reference.web.http.quart_calls import list_paths
 from reference.web.http.rate import AddressLimit
+from reference.web.http.rate_store import Share, open_rate_store
 from reference.web.http.trace_context import build_client_tracing
 from reference.web.keyring import secret_bytes
 from reference.web.logs import get_logger
@@ -158,7 +159,8 @@ async def open_rail_with_lanes(
         for sequence in duties:
             exits.push_async_callback(_cancel, asyncio.create_task(_repeat(rounds, *sequence)))
         challenges = _build_challenges(settings, deps.offers, deps.mint, lane_health)
-        paid_endpoint = _build_paid_endpoint(settings, challenges, redeemer, deps.clock, deps.issuing_permission)
+        share = await exits.enter_async_context(open_rate_store(settings))
+        paid_endpoint = _build_paid_endpoint(settings, challenges, redeemer, deps.clock, deps.issuing_permission, share)
         conversation = Conversation(paid_endpoint, challenges.values(), uri=settings.a2a_x402_uri)
         a2a = A2aEndpoint(paid_endpoint, conversation, tasks, deps.clock, uri=settings.a2a_x402_uri)
         app = build_app(paid_endpoint, a2a, _build_documents(deps, challenges, lane_health))
@@ -451,14 +453,19 @@ def _build_paid_endpoint(
     redeemer: Redeemer,
     clock: WpClock,
     issuing_permission: IssuingPermission,
+    share: Share,
 ) -> PaidEndpoint:
     return PaidEndpoint(
         challenges,
         redeemer,
         clock,
         may_issue=issuing_permission.refuse_issuing,
-        unpaid_limit=AddressLimit.bucket(settings.rail_rate, clock, on=settings.rate_limits),
-        presented_limit=AddressLimit.bucket(settings.rail_rate, clock, on=settings.rate_limits),
+        unpaid_limit=AddressLimit.bucket(
+            settings.rail_rate, clock, on=settings.rate_limits, shared=share("rail.unpaid")
+        ),
+        presented_limit=AddressLimit.bucket(
+            settings.rail_rate, clock, on=settings.rate_limits, shared=share("rail.presented")
+        ),
         proxies=settings.proxies(),
         disabled_services=settings.rail_disabled_services,
         within=settings.answer_within,

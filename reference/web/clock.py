@@ -133,6 +133,11 @@ class WpClock:
         if doubt is not None and not doubt.returns:
             raise build_doubt_refusal(doubt.reason)
 
+    @property
+    def is_moved(self) -> bool:
+        """Whether a test sets the time, so that the time of other machines is not comparable."""
+        return self._offset_file is not None or self._wall_clock is not time.time
+
     # For witnesses that know the time from another source.
 
     def require_witnesses(self) -> None:

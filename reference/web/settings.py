@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import click
-from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from reference.protocol.networks import add_local_networks
@@ -25,6 +25,7 @@ _REFUSED_SERVERS = {
     f"place where that could be changed; {_SERVER_HINT}"
 }
 _LISTEN_ADDRESS = re.compile(r"(?:([^:\s\[\]]+)|\[([0-9A-Fa-f:.]+)\]):(\d+)")
+_STORE_ADDRESS = re.compile(r"(valkey|redis)s?://[^/]")
 SettingsType = TypeVar("SettingsType", bound=BaseSettings)
 
 
@@ -92,6 +93,9 @@ class CommonSettings(BaseSettings):
     clock_offset_file: Path | None = None
     skew_seconds: int = Field(default=60, ge=0)
     rate_limits: Switch = True
+    # Secret, because an address may contain a password.
+    rate_store: SecretStr | None = None
+    rate_store_password_file: Path | None = None
     body_limit: int = Field(default=65536, ge=1)
     server: str = HYPERCORN
     drain_seconds: float | None = Field(default=None, ge=0, le=600)
@@ -125,6 +129,15 @@ class CommonSettings(BaseSettings):
             except OSError as fault:
                 raise ValueError(str(fault)) from fault
         return path
+
+    @field_validator("rate_store")
+    @classmethod
+    def _is_a_store(cls, address: SecretStr | None) -> SecretStr | None:
+        if address is not None and _STORE_ADDRESS.match(address.get_secret_value()) is None:
+            raise ValueError(
+                "give valkey://host:port/number, or valkeys:// with TLS; redis:// and rediss:// are the same"
+            )
+        return address
 
     @field_validator("server")
     @classmethod

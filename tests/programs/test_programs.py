@@ -1,4 +1,4 @@
-"""Which PostgreSQL, Node.js, Chromium, nginx and Go are taken: the machine's where it will do, else the cache's."""
+"""Which PostgreSQL, Node.js, Chromium, nginx, Valkey and Go are used: the machine's if they will do, else the cache's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from programs import chromium, go, nginx, node, postgres
+from programs import chromium, go, nginx, node, postgres, valkey
 from programs.missing import Missing
 
 PINS = Path(node.__file__).parent / "pins"
@@ -92,6 +92,15 @@ def test_nginx_off_the_path_is_taken(tmp_path: Path) -> None:
     assert program.description == f"1.22.1, {path}"
 
 
+@pytest.mark.parametrize("name", ["valkey-server", "redis-server"])
+def test_valkey_or_its_ancestor_is_taken(machine: Path, name: str) -> None:
+    """Debian 12 has only redis-server; both report their version in the same form."""
+    path = script(machine, name, "Valkey server v=8.0.1 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=1")
+    program = valkey.find_installed()
+    assert program is not None
+    assert program.description == f"8.0.1, {path}"
+
+
 @pytest.mark.parametrize(("version", "is_taken"), [("1.22", True), ("1.26.8", True), ("1.21.13", False)])
 def test_go_of_the_machine_is_taken_if_it_is_new_enough(machine: Path, version: str, is_taken: bool) -> None:
     """Go counts from 1.22 on."""
@@ -103,17 +112,19 @@ def test_go_of_the_machine_is_taken_if_it_is_new_enough(machine: Path, version: 
 
 def test_a_variable_forbids_the_machines(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With WELDPROOF_PROGRAMS=own only the cache counts."""
-    for name in ("node", "npm", "chromium", "nginx", *postgres.PROGRAMS):
+    for name in ("node", "npm", "chromium", "nginx", "valkey-server", *postgres.PROGRAMS):
         script(machine, name, "v25.1.0")
     script(machine, "go", "go version go1.26.8 linux/amd64")
-    modules = (node, postgres, chromium, nginx, go)
+    modules = (node, postgres, chromium, nginx, valkey, go)
     assert all(module.find_installed() is not None for module in modules)
     monkeypatch.setenv("WELDPROOF_PROGRAMS", "own")
-    assert [module.find_installed() for module in modules] == [None] * 5
+    assert [module.find_installed() for module in modules] == [None] * 6
 
 
 @pytest.mark.parametrize(
-    "module", [node, postgres, chromium, nginx, go], ids=["node", "postgres", "chromium", "nginx", "go"]
+    "module",
+    [node, postgres, chromium, nginx, valkey, go],
+    ids=["node", "postgres", "chromium", "nginx", "valkey", "go"],
 )
 def test_where_nothing_serves_one_line_says_what_to_install(machine: Path, module: ModuleType) -> None:
     """No program, no registry: what is missing, and Debian's line for it."""
@@ -124,11 +135,11 @@ def test_where_nothing_serves_one_line_says_what_to_install(machine: Path, modul
     assert "\n" not in error.value.remedy
 
 
-@pytest.mark.parametrize("name", ["node", "postgres", "nginx", "go", "uv"])
+@pytest.mark.parametrize("name", ["node", "postgres", "nginx", "valkey", "go", "uv"])
 def test_python_packages_are_pinned_by_version_and_digest(name: str) -> None:
     """One version, and a digest for each of its files."""
     first, *digests = (PINS / f"{name}.txt").read_text("ascii").replace("\\\n", " ").split()
-    assert re.fullmatch(r"[a-z-]+==[0-9.]+", first)
+    assert re.fullmatch(r"[a-z-]+==[0-9.]+(post[0-9]+)?", first)
     assert digests
     assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", digest) for digest in digests)
 

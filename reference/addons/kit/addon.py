@@ -25,6 +25,7 @@ from reference.web.http.detail_faults import json_reply, render_refusal
 from reference.web.http.exchange import Reply
 from reference.web.http.quart_calls import list_paths
 from reference.web.http.rate import AddressLimit
+from reference.web.http.rate_store import open_rate_store
 from reference.web.http.request_guard import RequestGuard
 from reference.web.process.work_limit import WorkLimit
 from reference.web.settings import read_settings, server_option
@@ -95,19 +96,20 @@ class Addon:
         )
         # An addon may replace the kit's operations, since its own come last.
         operations = {"GET /health": self._build_health(context), **self._build_document(), **self.operations(context)}
-        limit = AddressLimit.bucket(settings.addon_rate, clock, on=settings.rate_limits)
-        gate = RequestGuard(methods_of(operations).get, limit, settings.proxies(), options=False)
-        app = build_app(operations)
-        yield Envelope(
-            cast("AsgiApp", app),
-            settings.body_limit,
-            gate=gate,
-            render_refusal=render_refusal,
-            work=WorkLimit.of(settings),
-            records=CallRecords.of(settings),
-            routes=list_paths(app),
-            proxies=settings.proxies(),
-        )
+        async with open_rate_store(settings) as share:
+            limit = AddressLimit.bucket(settings.addon_rate, clock, on=settings.rate_limits, shared=share(self.name))
+            gate = RequestGuard(methods_of(operations).get, limit, settings.proxies(), options=False)
+            app = build_app(operations)
+            yield Envelope(
+                cast("AsgiApp", app),
+                settings.body_limit,
+                gate=gate,
+                render_refusal=render_refusal,
+                work=WorkLimit.of(settings),
+                records=CallRecords.of(settings),
+                routes=list_paths(app),
+                proxies=settings.proxies(),
+            )
 
     def _build_health(self, context: Context) -> Handler:
         """Return the operation of GET /health (P-AD-01)."""

@@ -95,9 +95,9 @@ class Routes:
         # An unknown token counts against the address, so that tokens cannot be guessed at speed. A known one counts
         # against the token (P-RL-03, P-RL-04).
         if link is None:
-            self._limits.charge_address(scope)
+            await self._limits.charge_address(scope)
             raise refusals.not_found()
-        self._limits.charge_token(scope, token)
+        await self._limits.charge_token(scope, token)
         return link
 
     # Read operations.
@@ -150,14 +150,14 @@ class Routes:
         return str(text)
 
     async def _asset(self, name: str) -> Response:
-        self._limits.charge_address(cast("Scope", request.scope))
+        await self._limits.charge_address(cast("Scope", request.scope))
         asset = assets().get(name)
         if asset is None:
             raise refusals.not_found()
         return Response(asset.data, 200, {"Content-Type": asset.media, **_CACHEABLE})
 
     async def _logo(self, name: str) -> Response:
-        self._limits.charge_address(cast("Scope", request.scope))
+        await self._limits.charge_address(cast("Scope", request.scope))
         png = await self._storefronts.logo(name)
         if png is None:
             raise refusals.not_found()

@@ -75,14 +75,14 @@ class Routes:
         async def answer(scope: Scope, call: Request, arguments: Mapping[str, str], visitor: Visitor | None) -> Reply:
             reads = screen.method == "GET"
             if visitor is None:
-                self._limits.charge_address(scope)
+                await self._limits.charge_address(scope)
                 # A link from a mail leads to its page after the sign-in. Only paths of the dashboard are accepted
                 # there, or the sign-in could be used to send people to a foreign site.
                 if reads:
                     return redirect_to(f"{SIGN_IN}?to={call.path}" if _DASHBOARD_PATH.fullmatch(call.path) else SIGN_IN)
                 raise _session_over()
             if visitor.tenant_id is not None:
-                self._limits.charge_tenant(scope, visitor.tenant_id)  # as its calls of the API (P-RL-01)
+                await self._limits.charge_tenant(scope, visitor.tenant_id)  # as its calls of the API (P-RL-01)
                 if reads and screen.below == "":
                     return redirect_to(SHOP)
             _check_whose(screen, visitor)
@@ -97,21 +97,21 @@ class Routes:
     # Routes without a session.
 
     async def _asset(self, scope: Scope, _: Request, arguments: Mapping[str, str], __: Visitor | None) -> Reply:
-        self._limits.charge_address(scope)
+        await self._limits.charge_address(scope)
         asset = assets().get(arguments["name"])
         if asset is None:
             raise refusals.not_found()
         return Reply(200, asset.data, {"Content-Type": asset.media, **_CACHEABLE})
 
     async def _show_sign_in(self, scope: Scope, call: Request, _: Mapping[str, str], visitor: Visitor | None) -> Reply:
-        self._limits.charge_address(scope)
+        await self._limits.charge_address(scope)
         if visitor is not None:
             return redirect_to(visitor.home)
         target = re.search(r"(?:^|&)to=([^&]*)", call.query)
         return self._form(call, target[1] if target else "")
 
     async def _sign_in(self, scope: Scope, call: Request, _: Mapping[str, str], __: Visitor | None) -> Reply:
-        self._limits.charge_address(scope)
+        await self._limits.charge_address(scope)
         form, guard = read_form(call), self._entrance.guard(call)
         if guard is None:
             raise foreign_form()
@@ -123,7 +123,7 @@ class Routes:
 
     async def _sign_out(self, scope: Scope, call: Request, _: Mapping[str, str], visitor: Visitor | None) -> Reply:
         if visitor is None:
-            self._limits.charge_address(scope)
+            await self._limits.charge_address(scope)
         else:
             check_csrf(read_form(call), visitor.secret)
         return redirect_to(SIGN_IN, await self._entrance.sign_out(visitor))

@@ -47,7 +47,7 @@ class A2aEndpoint:
             DatabaseUnavailable: Ledger or tasks cannot be asked.
         """
         # The limit is judged before the body is parsed, so the mark of a payment is searched as bytes.
-        allowance = self._paid_endpoint.admit(request, has_proof=_PAYLOAD_MEMBER in request.body)
+        allowance = await self._paid_endpoint.admit(request, has_proof=_PAYLOAD_MEMBER in request.body)
         limits = {} if allowance is None else allowance.headers()
         request.answer_headers.update({"Cache-Control": "no-store", **self._echo_extension(request), **limits})
         try:

@@ -22,6 +22,7 @@ from reference.variants.seams import replace
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
 from reference.web.http.rate import WindowLimit
+from reference.web.http.rate_store import Share
 
 _CREATION_PATHS = ("/v1/payment-links", "/v1/resources")
 _INTERNAL = "/internal"
@@ -145,8 +146,8 @@ def _original(replay: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _by_window(init: Callable[..., None]) -> Callable[..., None]:
-    def init_with_window(self: Limits, settings: GatewaySettings, clock: WpClock) -> None:
-        init(self, settings, clock)
+    def init_with_window(self: Limits, settings: GatewaySettings, clock: WpClock, *share: Share) -> None:
+        init(self, settings, clock, *share)
         self._tenants = WindowLimit(settings.tenant_rate, clock, on=settings.rate_limits)  # type: ignore[assignment]
 
     return init_with_window

@@ -55,7 +55,7 @@ _HEALTH_PATH = "/health"
 _READY_PATH = "/health/ready"
 _PROBES = {"/health/live": b'{"status":"live"}', _READY_PATH: b'{"status":"ready"}'}
 _LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
-Gate = Callable[[Scope], None]
+Gate = Callable[[Scope], Awaitable[None]]
 # Returns headers and body of a refusal, None where the usual JSON is right.
 RefusalRenderer = Callable[[Scope, Refused], "tuple[Mapping[str, str], bytes] | None"]
 
@@ -151,7 +151,7 @@ class Envelope:
             if scope["method"] in {"GET", "HEAD"} and scope["path"] in _PROBES:
                 await self._answer_probe(scope, answer)
                 return
-            self._judge(scope)
+            await self._judge(scope)
         except Refused as refusal:
             await self._refuse(scope, answer, refusal)
             return
@@ -175,7 +175,7 @@ class Envelope:
         fields = {"content-type": "application/json", "cache-control": "no-store"}
         await _send(answer, 200, fields.items(), _PROBES[scope["path"]])
 
-    def _judge(self, scope: Scope) -> None:
+    async def _judge(self, scope: Scope) -> None:
         _refuse_framing(scope)
         # First, so that a load balancer takes this process out before calls fail for want of descriptors.
         if scope["path"] == _HEALTH_PATH:
@@ -192,7 +192,7 @@ class Envelope:
         if b"transfer-encoding" in headers:
             _refuse_two_lengths(headers, scope)
         if self.gate is not None:
-            self.gate(scope)
+            await self.gate(scope)
         elif headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
             raise Refused(415, "unsupported_media_type", "send the body without a content coding")
         length = headers.get(b"content-length", b"0")

@@ -43,14 +43,14 @@ class RequestGuard:
         self._path_of = path_of
         self._always = {"OPTIONS"} if options else set[str]()
 
-    def __call__(self, scope: Scope) -> None:
+    async def __call__(self, scope: Scope) -> None:
         """Judge one call.
 
         Raises:
             Refused: 404, 405, 415 or 429.
         """
         # First, so that probing for paths costs an attacker its allowance as well.
-        self._charge(scope)
+        await self._charge(scope)
         methods = self._methods_of(self._path_of(scope))
         if methods is None:
             raise Refused(404, "not_found", "Not Found")
@@ -63,12 +63,12 @@ class RequestGuard:
         if content_coding.strip().lower() != b"identity":
             raise Refused(415, "unsupported_media_type", "send the body without a content coding")
 
-    def _charge(self, scope: Scope) -> None:
+    async def _charge(self, scope: Scope) -> None:
         if self._exempt is not None and self._exempt(scope):
             return
         fields = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
         peer = scope.get("client") or ("", 0)
-        allowance = self._limit.take(client_address(str(peer[0]), read_hops(fields), self._proxies))
+        allowance = await self._limit.charge(client_address(str(peer[0]), read_hops(fields), self._proxies))
         if allowance is None:
             return
         scope[ANSWER_HEADERS] = allowance.headers()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
+from programs.missing import Missing
 from reference.web.clock import WpClock
+from reference.web.http import rate_store
 from tests.reference.gateway.gateway_stack import (
     LINK,
     LINKS,
@@ -20,16 +23,45 @@ from tests.reference.gateway.gateway_stack import (
     expect_refusal,
     gateway,
 )
+from tests.reference.gateway.two_gateways import two_gateways
+from tests.reference.valkey_server import ValkeyServer, valkey_server
 
 ALLOW = {"recipient_address": "screen-allow", "network": "base_mainnet"}
 
 
-@pytest.fixture
-async def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gateway]:
-    """A gateway with the limits of the profile, in whose time a second passes only when a test says so."""
+@pytest.fixture(scope="module")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
+    """A store of limits; its absence is a failure, never a skip."""
+    try:
+        with valkey_server(tmp_path_factory.mktemp("valkey")) as server:
+            yield server
+    except Missing as missing:
+        pytest.fail(str(missing))
+
+
+@pytest.fixture(params=["one worker", "two workers"])
+async def busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> AsyncIterator[Gateway]:
+    """A gateway with the limits of the profile, in whose time a second passes only when a test says so.
+
+    It is one worker, or two that share their limits, on two ports behind nginx, which takes them by turns.
+    """
     monkeypatch.setattr(WpClock, "seconds", lambda clock: 1_800_000_000.5 + clock._read_offset())
-    async with gateway(tmp_path, rate_limits=True) as opened:
-        yield opened
+    if request.param == "one worker":
+        async with gateway(tmp_path, rate_limits=True) as opened:
+            yield opened
+        return
+    # A busy machine may take longer than a payer would wait.
+    monkeypatch.setattr(rate_store, "WAIT_SECONDS", 60.0)
+    store: ValkeyServer = request.getfixturevalue("valkey")
+    store.ask(b"FLUSHALL")
+    shared = {"rate_limits": True, "rate_store": SecretStr(store.url)}
+    try:
+        async with two_gateways(tmp_path, **shared) as opened:
+            yield opened
+    except Missing as missing:
+        pytest.fail(str(missing))
 
 
 def expect_throttled(answer: httpx.Response, limit: int) -> int:

@@ -150,20 +150,23 @@ def test_a_window_counts_keys_apart_and_can_be_off() -> None:
 
 
 @pytest.mark.parametrize("make", [AddressLimit.bucket, AddressLimit.window])
-def test_a_wide_network_has_four_times_as_much(make: Callable[..., AddressLimit]) -> None:
+async def test_a_wide_network_has_four_times_as_much(make: Callable[..., AddressLimit]) -> None:
     """Each /64 its own share, all of a /48 together four; a /64 beyond its share takes nothing from the others."""
     limit = make(60, WpClock(wall_clock=Hand()))
     allowance = [
-        sum(bool(one and one.is_allowed) for one in (limit.take(f"2001:db8:1:{net}::/64") for _ in range(300)))
+        sum(
+            [bool(one and one.is_allowed) for one in [await limit.charge(f"2001:db8:1:{net}::/64") for _ in range(300)]]
+        )
         for net in range(5)
     ]
-    next_allowance = limit.take("2001:db8:1:9::/64")
+    next_allowance = await limit.charge("2001:db8:1:9::/64")
 
     assert allowance == [60, 60, 60, 60, 0]
     assert next_allowance is not None
     assert (next_allowance.is_allowed, next_allowance.limit, next_allowance.retry_after > 0) == (False, 60, True)
-    assert limit.take("2001:db8:2:9::/64") is not None
-    assert all(one and one.is_allowed for one in (limit.take("2001:db8:2:1::/64"), limit.take("192.0.2.1")))
+    assert await limit.charge("2001:db8:2:9::/64") is not None
+    others = [await limit.charge(address) for address in ("2001:db8:2:1::/64", "192.0.2.1")]
+    assert all(one and one.is_allowed for one in others)
 
 
 @pytest.mark.parametrize("limit", [RateLimit, WindowLimit])
