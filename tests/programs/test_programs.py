@@ -1,4 +1,4 @@
-"""Which PostgreSQL, Node.js, Chromium, nginx, Valkey and Go are used: the machine's if they will do, else the cache's."""
+"""Which PostgreSQL, Node.js, Chromium, nginx, Valkey and Go are used: the machine's, or those of the cache."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from tests.reference.web.test_rate_limits import Hand
 
 
 @pytest.fixture(autouse=True)
-def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def _wait_patiently(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a server on a busy machine take its time; the test of the wait sets its length itself."""
     monkeypatch.setattr(rate_store, "WAIT_SECONDS", 60.0)
     monkeypatch.setattr(rate_store, "_START_SECONDS", 60.0)
