@@ -33,7 +33,7 @@ from conformance.log.events import WHOLE_RUN, Event, EventLog
 from conformance.log.owner import OwnRandom
 from conformance.outcome import Exit, Inconclusive, NodeCannotShow, Verdict, exit_code, worst
 from conformance.processes.other_runs import claim_addresses, wait_alone
-from conformance.target import ExpectedFailure, Profile, receipts_only
+from conformance.target import ExpectedFailure, Profile, receipts_only, stock_payers
 from conformance.vocabulary.lanes.families import decided_on
 
 # How long an interrupted run waits for the clean-up of its checks, and again for that of its session: the operator gets
@@ -113,8 +113,9 @@ def explain_absence(row: Requirement, profile: Profile, lanes: Sequence[str] = (
             return f"the row needs the surface {surface}, which the profile does not claim"
     if row.option is not None and not profile.claims.includes(row.option):
         return f"the profile does not claim the option {row.option}"
-    if (reason := receipts_only.left_out(row, profile)) is not None:
-        return reason
+    for module in (receipts_only, stock_payers):
+        if (reason := module.left_out(row, profile)) is not None:
+            return reason
     if row.lane is None:
         return None
     claimed_lanes = [lane for lane in profile.claims.lanes if decided_on(row, lane)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -20,6 +20,11 @@ class HostedAccount:
     address: str
     key: str = field(repr=False)
     spellings: tuple[str, ...] = field(default=(), repr=False)
+
+
+# The lanes on which the suite plays a rail of plain x402 version 2.
+STOCK_LANES: Final = ("base",)
+NO_STOCK_FORM: Final = f"the suite plays a rail without a weld on {' and '.join(STOCK_LANES)} only"
 
 
 class PayerHost(Protocol):
@@ -59,4 +64,23 @@ class PayerHost(Protocol):
 
         Raises:
             PaymentRefusal: It does not pay the challenge.
+        """
+
+
+@runtime_checkable
+class StockHost(PayerHost, Protocol):
+    """A `PayerHost` that also takes payments of plain x402 version 2, scheme `exact`."""
+
+    async def describe_stock_offer(self, asset: str) -> Mapping[str, Any]:
+        """Return the members of `extra` in an `exact` offer of plain x402 version 2."""
+
+    async def accept_stock(self, offer: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
+        """Judge a payload of the scheme `exact` as a facilitator does, settle it, and return the transaction's id.
+
+        Args:
+            offer: `asset`, `amount`, `pay_to` and `caip2`.
+            payload: The member `payload` of the proof.
+
+        Raises:
+            PaymentRefusal: It does not pay the offer.
         """

@@ -28,6 +28,8 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   null.
 * `judgement`: `check`, `row`, `verdict`, `expected`, `found`, `exchange` (the `n` of an exchange or arrival, or null),
   `hint`, `where` (lane, operation …).
+* `scene`: `check`, `lane`, `runs` (how often the payer under test was started), `received` and `spent` (atomic units
+  that arrived at the payee, and that left the payer's account).
 * `check.finished`: `check`, `seconds`, `outcome` (`done`, `unreachable`, `lacking`, `fault`, `cancelled`), `error` or
   null.
 * `note`: `check`, `text`: information that affects no verdict.

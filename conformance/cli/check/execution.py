@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +14,8 @@ import click
 from conformance import target
 from conformance.cli.connection import apply_connection_options
 from conformance.cli.json_output import print_json
+from conformance.cli.program_command import PAYER_ROWS, command_after_dashes
+from conformance.cli.suggestion import find_nearest
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
 from conformance.first_look import text_report
@@ -27,7 +29,7 @@ from conformance.target import Profile, ProfileError, Surface
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.lanes.registry import FACTS
 
-_STYLES: Mapping[str, Mapping[str, Any]] = {
+STYLES: Mapping[str, Mapping[str, Any]] = {
     "title": {"bold": True},
     "ok": {"fg": "green", "bold": True},
     "fail": {"fg": "red", "bold": True},
@@ -36,6 +38,7 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
     "": {},
 }
 _TIMEOUT = 5.0
+_SECONDS = 10.0
 # Parts of the client's error texts, by which the fitting advice is chosen.
 _NO_CONNECTION = "cannot connect to"
 _NO_ANSWER_IN_TIME = "answer within"
@@ -48,18 +51,19 @@ def check(
     started_at: float,
     url: str,
     method: str,
-    seconds: float,
+    seconds: float | None,
     pay: bool,
     config: Path | None,
+    lane: str | None,
+    stock: bool,
     cacert: Path | None,
     insecure: bool,
     timeout: float | None,
-    seed: int,
+    seed: int | None,
     as_json: bool,
 ) -> None:
     """Run the command, whose options and help are in the package; `started_at` is its start on the monotonic clock."""
-    if not url.startswith(("http://", "https://")) or not urlsplit(url).hostname:
-        raise UsageFault(f"{one_line(url)}: give an address such as http://localhost:8402")
+    _require_server(url, command_after_dashes(ctx), lane, stock=stock)
     # An ignored option would make the user believe that the profile was used.
     if config is not None and not pay:
         raise UsageFault("--config is only for --pay: without it no profile is needed")
@@ -67,9 +71,12 @@ def check(
         raise UsageFault("--pay cannot be combined with --json: use `weldproof run --json` for the report of a run")
     profile = Profile(surfaces={"rail": Surface(url=url)})
     profile = apply_connection_options(profile, cacert=cacert, insecure=insecure, timeout=timeout)
+    seconds = seconds or _SECONDS
     # One slow answer may take half of the whole duration at most, so that a second request has a
     # chance.
-    settings = LookSettings(method, seconds, timeout or min(_TIMEOUT, seconds / 2), profile.tls, seed)
+    settings = LookSettings(
+        method, seconds, timeout or min(_TIMEOUT, seconds / 2), profile.tls, 1 if seed is None else seed
+    )
     try:
         first_look = interrupt.run_interruptible(look(url, settings, started_at))
     except (Unreachable, Throttled) as reason:
@@ -84,6 +91,22 @@ def check(
     ctx.exit(first_look.exit_code)
 
 
+def _require_server(url: str, words: Sequence[str], lane: str | None, *, stock: bool) -> None:
+    """Refuse what is not the address of a server.
+
+    Raises:
+        UsageFault: It is none, or an option or a command is for a payer.
+    """
+    if words:
+        near = find_nearest(url, (PAYER_ROWS,))
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UsageFault(f"{one_line(url)}: {hint}A command after -- is a payer: weldproof check PAYER -- COMMAND")
+    if lane is not None or stock:
+        raise UsageFault("--lane and --stock are for a payer: weldproof check PAYER -- COMMAND")
+    if not url.startswith(("http://", "https://")) or not urlsplit(url).hostname:
+        raise UsageFault(f"{one_line(url)}: give an address such as http://localhost:8402")
+
+
 def _remedy(reason: str) -> str:
     if _NO_CONNECTION in reason:
         return ". Is the server running, and is this its address?"
@@ -95,7 +118,7 @@ def _show(first_look: Look, *, as_json: bool) -> None:
         print_json(text_report.as_json(first_look))
     else:
         for text, style in text_report.lines(first_look):
-            click.secho(text, **_STYLES[style])
+            click.secho(text, **STYLES[style])
         click.secho(f"  {first_look.seconds:.1f} s, exit code {int(first_look.exit_code)}", dim=True)
     if not first_look.rules and first_look.summary is None:
         click.echo(f"weldproof check: {_describe_unknown_server(first_look)}", err=True)

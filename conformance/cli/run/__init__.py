@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from conformance.cli.connection import add_connection_options
+from conformance.cli.program_command import RunCommand
 from conformance.cli.renamed import option_with_old_name
-from conformance.cli.run.program_command import RunCommand
 from conformance.ledger import NEWEST, VERSIONS
 from conformance.report.formats import FORMATS
 from conformance.vocabulary.profile_claims import BLOCK_MODES, LANES, SURFACES
@@ -25,6 +25,7 @@ from conformance.vocabulary.profile_claims import BLOCK_MODES, LANES, SURFACES
 @click.option(
     "--addon-url", metavar="URL", help="Address of the addon, if it does not listen at the port of S2_HUB_SELF_URL."
 )
+@click.option("--stock", is_flag=True, help="Your payer is a stock client of x402 version 2, which knows no weld.")
 @option_with_old_name(
     "--reference", "--own-stack", is_flag=True, help="Test the built-in reference; nothing of yours is judged."
 )

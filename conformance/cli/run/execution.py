@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from conformance import extras
+from conformance.cli.program_command import command_after_dashes
 from conformance.cli.run.addon import ADDON_ROWS, with_addon
 from conformance.cli.run.options import RunOptions
 from conformance.cli.run.payer import (
@@ -22,7 +23,6 @@ from conformance.cli.run.payer import (
     with_payer,
     with_payer_chains,
 )
-from conformance.cli.run.program_command import command_after_dashes
 from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.reports import run_and_report
 from conformance.cli.run.row_selection import check_lanes, drop_foreign_documents, select_rows, select_shard
@@ -146,7 +146,7 @@ def _resolve_options(program_command: Sequence[str], options: RunOptions) -> Run
     """
     nodes = load_chain_file(options.chains)
     is_reference = options.means_reference(nodes)
-    _check_addon_options(options, is_reference=is_reference)
+    _check_program_options(options, is_reference=is_reference)
     profile = _target(program_command, options, is_reference=is_reference)
     if nodes is not None:
         profile = replace_nodes(profile, nodes)
@@ -172,14 +172,16 @@ def _resolve_options(program_command: Sequence[str], options: RunOptions) -> Run
     )
 
 
-def _check_addon_options(options: RunOptions, *, is_reference: bool) -> None:
-    """Reject options that cannot be combined with those of an addon."""
+def _check_program_options(options: RunOptions, *, is_reference: bool) -> None:
+    """Reject options that cannot be combined with those of an addon or payer."""
     if options.addon and is_reference:
         raise UsageFault(
             "--addon cannot be combined with --reference, --mutant, --setting, --chains KINDS or --algorand-mode"
         )
     if options.addon_url and not options.addon:
         raise UsageFault("--addon-url needs --addon -- COMMAND")
+    if options.stock and (is_reference or not selects_only_payers(options.ids)):
+        raise UsageFault("--stock is for a payer: weldproof run PAYER --stock -- COMMAND")
     if options.beside and options.addon:
         raise UsageFault(
             "--compare-with compares the receipts of rails and gateways: it cannot be combined with --addon"
@@ -190,7 +192,7 @@ def _target(program_command: Sequence[str], options: RunOptions, *, is_reference
     """Return the profile of the target, with the addon or payer to start; None for the reference."""
     if selects_only_payers(options.ids) and not is_reference:
         profile = load_named_profile(options.config, options.addresses, is_reference=False)
-        return with_payer(profile, program_command, options.lanes)
+        return with_payer(profile, program_command, options.lanes, stock=options.stock)
     is_alone = options.addon and not (options.config or options.addresses or _selects_more_than_addons(options.ids))
     profile = None if is_alone else load_named_profile(options.config, options.addresses, is_reference=is_reference)
     return with_addon(profile, program_command, options.addon_url) if options.addon else profile

@@ -24,6 +24,7 @@ class RunOptions(TargetOptions):
         ids: Prefixes of requirement ids; none means all requirements.
         addon: `--addon`: test an addon.
         addon_url: `--addon-url`.
+        stock: `--stock`: the payer under test is a stock x402 client.
         beside: `--compare-with`: a profile, or `NAME=URL` per surface.
         surfaces: `--surface`: only these surfaces; empty means all.
         lanes: `--lane`: only these lanes; empty means all.
@@ -46,6 +47,7 @@ class RunOptions(TargetOptions):
     ids: tuple[str, ...] = ()
     addon: bool = False
     addon_url: str | None = None
+    stock: bool = False
     beside: tuple[str, ...] = ()
     surfaces: tuple[str, ...] = ()
     lanes: tuple[str, ...] = ()

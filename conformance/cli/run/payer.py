@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
-from conformance.cli.run.program_command import PAYER_ROWS
+from conformance.cli.program_command import PAYER_ROWS
 from conformance.cli.usage import UsageFault
+from conformance.lanes.payer_host import NO_STOCK_FORM, STOCK_LANES
 from conformance.processes.own_stack import OwnStack, start_own_stack
 from conformance.selftest.kill_lists import load_kill_lists
 from conformance.target import LANES, Chains, PayerProgram, Profile, Target
@@ -23,16 +24,17 @@ def selects_only_payers(ids: Sequence[str]) -> bool:
     return bool(ids) and all(one.strip().upper().startswith(PAYER_ROWS) for one in ids)
 
 
-def with_payer(profile: Profile | None, words: Sequence[str], lanes: Sequence[str]) -> Profile:
+def with_payer(profile: Profile | None, words: Sequence[str], lanes: Sequence[str], *, stock: bool = False) -> Profile:
     """Return a profile with a payer under test.
 
     Args:
         profile: The target, or None. A lane whose node it lacks gets a simulated chain.
         words: The payer's command; empty for that of the profile.
         lanes: The lanes of `--lane`; empty for those of the profile, or all.
+        stock: Whether the payer is a stock x402 client, whatever the profile contains.
 
     Raises:
-        UsageFault: There is no command.
+        UsageFault: There is no command, or a stock client is to pay on a lane without the stock form.
     """
     base = profile or Profile(target=Target(name="a payer"))
     if not words and base.payer.command is None:
@@ -43,8 +45,15 @@ def with_payer(profile: Profile | None, words: Sequence[str], lanes: Sequence[st
     payer = base.payer.model_copy(update={"command": tuple(words)}) if words else base.payer
     # The report lists fields that were set, because a verdict may depend on them.
     payer.model_fields_set.add("command")
+    claimed_lanes = tuple(lanes) or base.claims.lanes or LANES
+    if stock or payer.stock:
+        payer = payer.model_copy(update={"stock": True})
+        foreign_lanes = [lane for lane in lanes if lane not in STOCK_LANES]
+        if foreign_lanes:
+            raise UsageFault(f"--lane {foreign_lanes[0]}: {NO_STOCK_FORM}")
+        claimed_lanes = STOCK_LANES
     # Not the surfaces of the profile's server, which need not run: the suite is the rail.
-    return _claim(base, payer, (_SURFACE,), tuple(lanes) or base.claims.lanes or LANES)
+    return _claim(base, payer, (_SURFACE,), claimed_lanes)
 
 
 def _claim(profile: Profile, payer: PayerProgram, surfaces: Sequence[str], lanes: Sequence[str]) -> Profile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.lanes.base.authorization import Authorization, Domain
@@ -11,7 +11,7 @@ from conformance.lanes.base.payer import BasePayer
 from conformance.lanes.base.token import Token
 from conformance.lanes.payer_host import HostedAccount
 from conformance.oracles.challenge_tokens import eip3009_nonce
-from conformance.oracles.welds.base.weld import judge_payment
+from conformance.oracles.welds.base.weld import judge_payment, judge_stock_payment
 from conformance.oracles.welds.refusal import SIGNATURE, PaymentRefusal
 
 _MEMBERS = frozenset({"from", "to", "value", "validAfter", "validBefore", "nonce"})
@@ -72,19 +72,37 @@ class BasePayerHost:
 
     async def accept(self, challenge: Mapping[str, Any], proof: Mapping[str, Any]) -> str:
         """See `PayerHost`. An authorization that was used already returns the transaction that used it."""
+        return await self._accept(challenge, proof, judge_payment)
+
+    async def describe_stock_offer(self, asset: str) -> Mapping[str, Any]:
+        """See `PayerHost`."""
+        name, version = await self._read_names(asset)
+        return {"name": name, "version": version}
+
+    async def accept_stock(self, offer: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
+        """See `PayerHost`. An authorization that was used already returns the transaction that used it."""
+        return await self._accept(offer, payload, judge_stock_payment)
+
+    async def _accept(
+        self,
+        challenge: Mapping[str, Any],
+        proof: Mapping[str, Any],
+        judge: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    ) -> str:
         terms, signature = proof.get("authorization"), proof.get("signature")
         if not isinstance(terms, Mapping) or not terms.keys() >= _MEMBERS or not isinstance(signature, str):
             raise PaymentRefusal(SIGNATURE, "invalid_payment", "the proof contains no authorization with a signature")
         name, version = await self._read_names(challenge["asset"])
-        full_challenge = {**challenge, "name": name, "version": version}
-        judge_payment(
-            {
-                "challenge": full_challenge,
-                "authorization": terms,
-                "signature": signature,
-                "now": max(int(time.time()), await self._payer.block_time()),
-            }
-        )
+        evidence = {
+            "challenge": {**challenge, "name": name, "version": version},
+            "authorization": terms,
+            "signature": signature,
+            "now": max(int(time.time()), await self._payer.block_time()),
+        }
+        try:
+            judge(evidence)
+        except (AttributeError, TypeError, ValueError) as fault:
+            raise PaymentRefusal(SIGNATURE, "invalid_payment", "a member of the authorization is malformed") from fault
         token = Token(self._payer.node, challenge["asset"])
         nonce = bytes.fromhex(str(terms["nonce"]).removeprefix("0x"))
         used = await token.used_in(str(terms["from"]), nonce, 0)
@@ -99,7 +117,7 @@ class BasePayerHost:
             int(terms["validBefore"]),
             nonce,
             domain,
-            challenge["token"],
+            challenge.get("token", ""),
             bytes.fromhex(signature.removeprefix("0x")),
         )
         return await self._payer.use(authorization)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from conformance.lanes.payer_host import PayerHost
 from conformance.oracles.forging import Signer
@@ -56,6 +56,10 @@ class Presentation:
         if self.proof is None:
             return self.header
         named = self.proof.get("tx_id") or self.proof.get("signature")
+        payload = self.proof.get("payload")
+        if not named and isinstance(payload, dict):
+            # The form of x402 version 2, in which the rail sends what the payer signed.
+            named = payload.get("signature")
         return json.dumps(named) if named else self.header
 
 
@@ -97,6 +101,7 @@ class PlayedRail:
     """A rail at a separate socket that sells one operation on one lane.
 
     Attributes:
+        proof_header: The header field in which proofs are presented.
         desk: Issues quotes and receipts.
         host: The chain side.
         terms: The honest terms.
@@ -107,6 +112,7 @@ class PlayedRail:
         presented: Set when the first proof arrives.
     """
 
+    proof_header: ClassVar[str] = "X-PAYMENT"
     desk: QuoteDesk
     host: PayerHost
     terms: Terms
@@ -125,12 +131,12 @@ class PlayedRail:
     async def answer(self, arrival: Arrival) -> Reply:
         """Answer a call."""
         method = arrival.method.replace("HEAD", "GET")
-        document = self.desk.documents().get(arrival.path)
+        document = self._documents().get(arrival.path)
         if method == "GET" and document is not None:
             return Reply(200, (_JSON,), json.dumps(document).encode())
         if arrival.path != PATH or method == "OPTIONS":
             return Reply(404, (_JSON,), b'{"detail":"Not Found"}')
-        headers = arrival.values("X-PAYMENT")
+        headers = arrival.values(self.proof_header)
         if headers:
             return await self._take(arrival, headers[0])
         return self.script.unpaid(self, arrival) or await self.quote()
@@ -145,15 +151,41 @@ class PlayedRail:
             self.terms.pay_to,
             amounts[min(len(self._quotes), len(amounts) - 1)],
         )
+        entry = await self._offer(terms)
+        document = self.desk.document(self.script.entries([entry]), error)
+        repeated = self.script.header(json.loads(json.dumps(document)))
+        fields = (_JSON, _PRIVATE, ("PAYMENT-REQUIRED", to_header(repeated)), *further)
+        return Reply(402, fields, self._write_body(document))
+
+    def _documents(self) -> Mapping[str, Any]:
+        """Return the published documents by path."""
+        return self.desk.documents()
+
+    def _write_body(self, document: Mapping[str, Any]) -> bytes:
+        """Return the body of a 402."""
+        return json.dumps(document).encode()
+
+    async def _offer(self, terms: Terms) -> dict[str, Any]:
+        """Return the offer of a new quote, as the script changes it, and remember the quote."""
         quote = self.desk.issue(terms, age=self.script.age)
         binding = await self.host.describe_binding(terms.asset, quote.token)
         entry = self.script.entry(self.desk.entry(quote, binding))
         # The scene may have changed the terms: the payment is judged by what was offered.
         self._quotes[str(entry.get("extra", {}).get("payment_reference"))] = quote
-        document = self.desk.document(self.script.entries([entry]), error)
-        repeated = self.script.header(json.loads(json.dumps(document)))
-        fields = (_JSON, _PRIVATE, ("PAYMENT-REQUIRED", to_header(repeated)), *further)
-        return Reply(402, fields, json.dumps(document).encode())
+        return entry
+
+    def _find_quote(self, proof: Mapping[str, Any]) -> Quote | None:
+        """Return the quote that a proof names; None if the rail issued no such quote."""
+        token = proof.get("payment_reference", proof.get("challenge_token"))
+        return self._quotes.get(token) if isinstance(token, str) else None
+
+    async def _accept(self, quote: Quote, proof: Mapping[str, Any]) -> str:
+        """Judge a proof on the chain and return the transaction's id.
+
+        Raises:
+            PaymentRefusal: It does not pay the quote.
+        """
+        return await self.host.accept(quote.challenge(), proof)
 
     async def _take(self, arrival: Arrival, header: str) -> Reply:
         presentation = await self._judge(arrival, header)
@@ -172,11 +204,11 @@ class PlayedRail:
         """Return the presentation of a proof; on a lane whose rail settles, the money has moved."""
         proof = _read_proof(header)
         if proof is None:
-            return Presentation(arrival, header, None, fault="X-PAYMENT is not base64 of a JSON object")
-        token = proof.get("payment_reference", proof.get("challenge_token"))
-        quote = self._quotes.get(token) if isinstance(token, str) else None
+            fault = f"{self.proof_header} is not base64 of a JSON object"
+            return Presentation(arrival, header, None, fault=fault)
+        quote = self._find_quote(proof)
         if quote is None:
-            return Presentation(arrival, header, proof, fault="it names no token that the rail issued")
+            return Presentation(arrival, header, proof, fault="it names no offer that the rail made")
         if read_json(arrival.body) != self.desk.body or arrival.method != "POST":
             return Presentation(
                 arrival, header, proof, quote, fault="it comes with another request than the quoted one"
@@ -184,7 +216,7 @@ class PlayedRail:
         ends = asyncio.get_running_loop().time() + _FINAL_SECONDS
         while True:
             try:
-                tx_id = await self.host.accept(quote.challenge(), proof)
+                tx_id = await self._accept(quote, proof)
             except PaymentRefusal as refusal:
                 is_pending = refusal.stage == FINALITY
                 if not is_pending or asyncio.get_running_loop().time() > ends:

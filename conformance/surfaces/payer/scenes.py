@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.engine.check import Case
-from conformance.lanes.payer_host import HostedAccount, PayerHost
+from conformance.lanes.payer_host import NO_STOCK_FORM, HostedAccount, PayerHost, StockHost
 from conformance.lanes.payers import open_payer_host
 from conformance.outcome import Inconclusive
 from conformance.processes.children import Child
@@ -25,6 +25,7 @@ from conformance.processes.launching import make_environment
 from conformance.processes.process_cleanup import temporary_folder
 from conformance.surfaces.payer.played_rail import PlayedRail, Presentation, Script
 from conformance.surfaces.payer.quotes import LIMIT, PATH, PRICE, QuoteDesk, Terms
+from conformance.surfaces.payer.stock_rail import StockRail
 from conformance.target import Chain
 from conformance.vocabulary.network import Network
 from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bind_sockets
@@ -32,6 +33,8 @@ from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bi
 # Why no single request shows what a check of a payer finds.
 NEEDS_MORE: Final = "the check starts the payer that it judges, and ends it"
 UNBOUND_PAYER: Final = "needs a payer to judge: weldproof run PAYER -- COMMAND, or [payer] command, word by word"
+# The kind of the event that a scene adds to the log.
+SCENE: Final = "scene"
 _PREFIX: Final = "WELDPROOF_PAYER_"
 # A payer that knows when to end may need longer on a busy machine, and is ended only after this time.
 _GRACE_SECONDS: Final = 30.0
@@ -243,6 +246,8 @@ async def open_stage(case: Case, script: Script) -> AsyncIterator[Stage]:
     if chain is None or network is None:
         raise Inconclusive(f"needs a node: [chains.{case.lane}] is missing, or its network has no known USDC")
     host = open_payer_host(await case.session.payers.for_payer_under_test(case.lane))
+    if case.profile.payer.stock and not isinstance(host, StockHost):
+        raise Inconclusive(NO_STOCK_FORM)
     account, payee = await asyncio.gather(host.open_account(network.asset_id), host.open_payee(network.asset_id))
     try:
         pairs = [await asyncio.to_thread(bind_sockets, "127.0.0.1", 0) for _ in range(2)]
@@ -257,7 +262,8 @@ async def open_stage(case: Case, script: Script) -> AsyncIterator[Stage]:
         try:
             desk = QuoteDesk(f"http://{address}", {"recipient_address": "screen-allow", "network": network.key})
             terms = Terms(network, _offered_name(network, host), network.asset_id, payee)
-            rail = PlayedRail(desk, host, terms, script, receiver, f"http://{other_address}")
+            form = StockRail if case.profile.payer.stock else PlayedRail
+            rail = form(desk, host, terms, script, receiver, f"http://{other_address}")
             receiver.plan = rail.answer
             stage = Stage(case, rail, account, folder, chain)
             stage.state_folder.mkdir(mode=0o700)
@@ -354,6 +360,8 @@ async def play(stage: Stage, scene: Scene) -> Outcome:
     outcome.exposures += _find_exposures(stage, outcome)
     outcome.open_files = _list_open_files(stage)
     _record_calls(case, rail, outcome)
+    money = {"received": outcome.received, "spent": outcome.spent}
+    case.log.add(SCENE, check=case.check.id, lane=stage.chain.lane, runs=len(outcome.endings), **money)
     return outcome
 
 

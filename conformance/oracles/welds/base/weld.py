@@ -46,10 +46,33 @@ def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
     return verdict if settlement is None else verdict | _judge_settlement(challenge, authorization, settlement)
 
 
+def judge_stock_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """Return payer and signed digest of an authorization that pays an offer of plain x402 version 2, with any nonce.
+
+    Args:
+        evidence: `challenge` with `asset`, `amount`, `pay_to`, `caip2`, and the asset's EIP-712 `name` and `version`;
+            `authorization`, `signature`, `now`.
+
+    Raises:
+        PaymentRefusal: It does not pay the offer.
+    """
+    authorization = evidence["authorization"]
+    is_word = _WORD.fullmatch(authorization["nonce"]) is not None
+    demand(is_word, WELD, "invalid_payment", "its nonce is not 32 bytes in hex")
+    return _judge_terms(evidence["challenge"], authorization, evidence["signature"], evidence["now"], None)
+
+
 def _judge_authorization(
     challenge: Mapping[str, Any], authorization: Mapping[str, Any], signature: str, now: int
 ) -> dict[str, Any]:
     """Judge what can be judged before money moves."""
+    return _judge_terms(challenge, authorization, signature, now, eip3009_nonce(challenge["token"]))
+
+
+def _judge_terms(
+    challenge: Mapping[str, Any], authorization: Mapping[str, Any], signature: str, now: int, nonce: str | None
+) -> dict[str, Any]:
+    """Judge the terms and the signature; `nonce` is the only one that counts, or None if any does."""
     is_to_payee = authorization["to"].lower() == challenge["pay_to"].lower()
     demand(is_to_payee, RECIPIENT, "wrong_recipient", "it pays another account")
     # An authorization moves its whole value, so more than the price would also be taken.
@@ -57,7 +80,7 @@ def _judge_authorization(
     demand(is_exact, AMOUNT, "wrong_amount", "its value is not the price")
     # The nonce is signed by the payer and can be used once, so it binds the payment to this
     # challenge.
-    is_welded = authorization["nonce"].lower() == eip3009_nonce(challenge["token"])
+    is_welded = nonce is None or authorization["nonce"].lower() == nonce
     demand(is_welded, WELD, "weld_mismatch", "its nonce is not the token's hash")
     has_begun = int(authorization["validAfter"]) < now
     demand(has_begun, VALIDITY, "authorization_not_yet_valid", "it does not count yet")
