@@ -30,6 +30,7 @@ PACKAGES = (
     "localnet",
     "sim/base/contracts",
     "examples",
+    "examples/payers",
     "examples/starter/typescript",
     "examples/verifiers",
     "tests/localnet/compose",

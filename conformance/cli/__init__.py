@@ -20,7 +20,7 @@ from conformance.text.untrusted import visible
 
 _COMMANDS = {
     "demo": "Show how the suite finds a fault in a reference server with one broken rule.",
-    "check": "Test a server for ten seconds without a profile and without a payment.",
+    "check": "Test a server for ten seconds, or a payer for thirty, without a profile.",
     "up": "Start all reference services on simulated chains or real nodes.",
     "run": "Run the suite and report a verdict per requirement.",
     "watch": "Run failed checks again each time the target restarts.",

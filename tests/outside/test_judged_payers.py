@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -22,6 +23,40 @@ PAYERS = [
     ("sdk_script.py", "pay_with_solana_py.py", "solana"),
     ("sdk_script.py", "pay_with_web3js.mjs", "solana"),
 ]
+
+
+# What x402 leaves open and these clients do: they keep no payment, and present none again.
+OPEN_ROWS = {"PAYER-ONCE-02", "PAYER-ONCE-04", "PAYER-ONCE-05", "PAYER-ONCE-08", "PAYER-ONCE-09", "PAYER-ONCE-10"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", ["httpx", "requests", "npm"])
+def test_a_stock_client_fails_nothing_that_x402_demands(client: str, tmp_path: Path) -> None:
+    """Each stock client pays exactly, within its limit, in the right asset; what x402 leaves open warns at most."""
+    environment = dict(os.environ)
+    if client == "npm":
+        (tmp_path / "stock_x402.mjs").write_bytes((WRAPPERS / "stock_x402.mjs").read_bytes())
+        (tmp_path / "node_modules").symlink_to(node_modules(WRAPPERS), target_is_directory=True)
+        words = [str(node().path), str(tmp_path / "stock_x402.mjs")]
+    else:
+        words = [sys.executable, str(WRAPPERS / "stock_x402.py"), client]
+    result = prepared.run(
+        *("conformance", "run", "PAYER", "--stock", "--", *words), env=environment, cwd=tmp_path, timeout=900
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    tests = json.loads((tmp_path / "report" / "report.json").read_text("utf-8"))["results"]["tests"]
+    verdicts = {test["name"].partition(":")[0]: test["extra"]["verdict"] for test in tests}
+    assert {verdicts[row] for row in ("PAYER-PAY-01", "PAYER-PAY-02", "PAYER-OFFER-01", "PAYER-OFFER-02")} == {"pass"}
+    assert OPEN_ROWS & {row for row, verdict in verdicts.items() if verdict == "warn"}
+
+
+def test_every_npm_package_of_the_payers_is_pinned() -> None:
+    """It comes from registry.npmjs.org with a hash."""
+    lock = json.loads((WRAPPERS / "package-lock.json").read_text("utf-8"))
+    for place, entry in lock["packages"].items():
+        if place:
+            assert entry["resolved"].startswith("https://registry.npmjs.org/"), place
+            assert entry["integrity"].startswith("sha512-"), place
 
 
 @pytest.mark.slow

@@ -78,9 +78,6 @@ def check_payer(
         if progress is not None:
             progress.close()
         log.close()
-    if interrupt.Interruption.has_come:
-        click.echo("weldproof check: interrupted", err=True)
-        ctx.exit(Exit.INTERRUPTED)
     command = profile.payer.command or ()
     look = PayerLook.read(log.events, command, profile.claims.lanes[0], is_stock=profile.payer.stock, is_cut=is_cut)
     _show(look, as_json=as_json)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from conformance import target
 from conformance.surfaces.payer import scenes
 from tests import prepared
@@ -72,6 +74,40 @@ def test_without_a_command_one_is_asked_for(tmp_path: Path) -> None:
     result = run_command(tmp_path, "PAYER")
     assert result.returncode == 2
     assert "weldproof run PAYER -- " in result.stderr
+
+
+STOCK = (sys.executable, str(Path(__file__).parents[3] / "examples" / "payers" / "stock_x402.py"))
+
+
+def test_a_stock_client_is_judged_by_a_rail_without_a_weld(tmp_path: Path) -> None:
+    """The x402 package pays, keeps its limit and knows its asset; rows about the weld do not apply."""
+    rows = ("PAYER-PAY", "PAYER-OFFER-01", "PAYER-OFFER-02", "PAYER-OFFER-11", "PAYER-RCPT")
+    result = run_command(tmp_path, *rows, "--stock", "--", *STOCK, "httpx")
+    assert result.returncode == 0, result.stdout + result.stderr
+    verdicts = read_verdicts(tmp_path)
+    absent = {row for row, verdict in verdicts.items() if verdict == "not_applicable"}
+    assert absent == {"PAYER-OFFER-11", "PAYER-RCPT-01", "PAYER-RCPT-02", "PAYER-RCPT-03"}
+    assert {verdicts[row] for row in verdicts.keys() - absent} == {"pass"}
+
+
+def test_a_payer_of_welds_is_no_stock_client(tmp_path: Path) -> None:
+    """It finds no token in the offer, so the honest call fails and the form of the rail is shown to matter."""
+    result = run_command(tmp_path, "PAYER-PAY-01", "--stock", "--", *PAYER)
+    assert result.returncode == 1, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("PAYER", "--stock", "--lane", "algorand", "--", "pay"), "without a weld on base only"),
+        (("RAIL", "--stock"), "--stock is for a payer"),
+        (("PAYER", "--stock", "--reference"), "--stock is for a payer"),
+    ],
+)
+def test_a_stock_client_is_a_payer_on_base(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    """Anything else is an error of usage."""
+    result = run_command(tmp_path, *words)
+    assert (result.returncode, message in result.stderr) == (2, True), result.stderr
 
 
 def test_the_page_and_the_chapter_list_the_variables_that_are_set() -> None:

@@ -13,7 +13,7 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.runner import Plan, Run, explain_absence
 from conformance.ledger import load
 from conformance.log.events import EventLog
-from conformance.target import Claims, LimitedService, Profile, Surface
+from conformance.target import Claims, LimitedService, PayerProgram, Profile, Surface
 
 NOBODY = "http://127.0.0.1:9"
 
@@ -47,6 +47,23 @@ def test_a_row_applies_where_all_it_needs_is_claimed(row: str, surfaces: tuple[s
     reason = explain_absence(load()[row], make_profile(*surfaces))
     assert applies is (reason is None)
     assert applies or "claim" in str(reason)
+
+
+@pytest.mark.parametrize(
+    ("row", "applies"),
+    [
+        *((row, True) for row in ("PAYER-PAY-02", "PAYER-ONCE-01", "PAYER-ONCE-08", "PAYER-OFFER-02", "PAYER-SEC-01")),
+        *((row, False) for row in ("PAYER-ONCE-07", "PAYER-OFFER-06", "PAYER-OFFER-11", "PAYER-RCPT-02")),
+    ],
+)
+def test_rows_about_money_apply_to_a_stock_payer_and_rows_about_the_weld_do_not(row: str, applies: bool) -> None:
+    """The reason says what x402 lacks; a payer that knows the weld is judged by every row."""
+    claims = Claims(surfaces=("payer",), lanes=("base",))
+    stock_profile = Profile(claims=claims, payer=PayerProgram(command=("pay",), stock=True))
+    reason = explain_absence(load()[row], stock_profile)
+    assert applies is (reason is None)
+    assert applies or "x402 version 2 has no" in str(reason)
+    assert explain_absence(load()[row], Profile(claims=claims, payer=PayerProgram(command=("pay",)))) is None
 
 
 @pytest.mark.parametrize("row", ["RAIL-PAY-17", "RAIL-402-22", "RAIL-402-23"])

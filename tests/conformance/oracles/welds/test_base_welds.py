@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.oracles.welds.base import ethereum
+from conformance.oracles.welds.base.weld import judge_payment, judge_stock_payment
 from conformance.oracles.welds.refusal import PaymentRefusal
 from tools.vectors_builder.welds import base_wallet as wallet
 
@@ -64,3 +65,36 @@ def test_an_authorizations_digest_is_eth_accounts() -> None:
 def test_signatures_of_another_form_are_none(text: str) -> None:
     """65 bytes in hex and nothing else."""
     assert ethereum.Signature.read(text) is None
+
+
+RANDOM_NONCE = bytes(range(32))
+
+
+def test_a_stock_payment_may_have_any_nonce_and_a_welded_one_may_not() -> None:
+    """The same authorization with another nonce than the token's hash: x402 takes it, the weld does not."""
+    evidence = wallet.build_evidence(wallet.sign(nonce=RANDOM_NONCE))
+    assert judge_stock_payment(evidence)["payer"] == wallet.PAYER.address.lower()
+    with pytest.raises(PaymentRefusal) as error:
+        judge_payment(evidence)
+    assert error.value.code == "weld_mismatch"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"to": wallet.STRANGER.address}, "wrong_recipient"),
+        ({"value": wallet.PRICE + 1}, "wrong_amount"),
+        ({"valid_after": wallet.NOW}, "authorization_not_yet_valid"),
+        ({"valid_before": wallet.NOW + 29}, "authorization_expired"),
+        ({"sender": wallet.STRANGER.address}, "invalid_signature"),
+        ({"nonce": RANDOM_NONCE[1:]}, "invalid_payment"),
+    ],
+)
+def test_every_other_term_of_a_stock_payment_counts(changes: dict[str, object], code: str) -> None:
+    """Payee, price, times, signer, and that the nonce is 32 bytes."""
+    evidence = wallet.build_evidence(wallet.offer(**changes).with_changes(signature=wallet.sign().signature))
+    if code != "invalid_payment":
+        evidence = wallet.build_evidence(wallet.sign(**changes))
+    with pytest.raises(PaymentRefusal) as error:
+        judge_stock_payment(evidence)
+    assert error.value.code == code
