@@ -26,7 +26,7 @@ PAYERS = [
 
 
 # What x402 leaves open and these clients do: they keep no payment, and present none again.
-OPEN_ROWS = {"PAYER-ONCE-02", "PAYER-ONCE-04", "PAYER-ONCE-05", "PAYER-ONCE-08", "PAYER-ONCE-09", "PAYER-ONCE-10"}
+OPEN_ROWS = {"PAYER-ONCE-02", "PAYER-ONCE-04", "PAYER-ONCE-08", "PAYER-ONCE-09", "PAYER-ONCE-10"}
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def _require_server(url: str, words: Sequence[str], lane: str | None, *, stock: 
     """Refuse what is not the address of a server.
 
     Raises:
-        UsageFault: It is none, or an option or a command is for a payer.
+        UsageFault: It is no address, or an option or a command is for a payer.
     """
     if words:
         near = find_nearest(url, (PAYER_ROWS,))
