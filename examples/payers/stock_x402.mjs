@@ -19,7 +19,7 @@ try {
   const answer = await wrapFetchWithPayment(fetch, client)(env("URL"), {
     method: env("METHOD"),
     headers: { "Content-Type": "application/json" },
-    body: readFileSync(env("BODY_FILE")),
+    body: readFileSync(env("BODY_FILE"), "utf8"),
     signal: AbortSignal.timeout(Number(env("SECONDS")) * 1000),
   });
   if (answer.status !== 200) throw new Error(String(answer.status));
