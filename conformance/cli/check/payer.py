@@ -99,7 +99,8 @@ def _choose_profile(profile: Profile | None, words: Sequence[str], lane: str | N
     usual = _DEFAULT_LANE if not claimed or _DEFAULT_LANE in claimed else claimed[0]
     chosen = with_payer(profile, words, (lane or usual,), stock=stock)
     # No node of the profile: a first look spends no money.
-    return chosen.model_copy(update={"chains": Chains()})
+    payer = chosen.payer.model_copy(update={"chains": Chains()})
+    return chosen.model_copy(update={"chains": Chains(), "payer": payer})
 
 
 async def _judge(profile: Profile, log: EventLog, seconds: float, seed: int | None) -> bool:

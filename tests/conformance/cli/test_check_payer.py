@@ -19,8 +19,21 @@ from conformance.report.row_result import Finding, RowResult
 from tests import prepared
 
 PAYER = (sys.executable, "-m", "reference.variants.payer")
-# Long enough for a busy machine.
+# Long enough for a busy machine, and a node that a first look must not use.
 PATIENT = ("--seconds", "600")
+PROFILE = """
+[claims]
+surfaces = ["payer"]
+lanes = ["base"]
+[chains.base]
+network = "base_sepolia"
+rpc = "http://127.0.0.1:9"
+[payer]
+seconds = 300
+[payer.chains.base]
+network = "base_sepolia"
+rpc = "http://127.0.0.1:9"
+"""
 
 
 def run_check(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -30,6 +43,7 @@ def run_check(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def check_as_json(folder: Path, *command: str) -> dict[str, Any]:
     """Return the document about a payer."""
+    (folder / "weldproof.toml").write_text(PROFILE, "utf-8")
     result = run_check(folder, "PAYER", "--json", *PATIENT, "--", *command)
     document: dict[str, Any] = json.loads(result.stdout)
     assert document["exit_code"] == result.returncode, result.stderr
@@ -44,7 +58,7 @@ def test_the_payer_of_the_reference_has_none_of_the_faults(tmp_path: Path) -> No
     assert document["honest_call"]["verdict"] == "pass"
     assert int(document["spent_units"]) > 0
     assert document["next"].startswith("weldproof run PAYER --lane base -- ")
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["weldproof.toml"]
 
 
 def test_a_payer_that_pays_twice_is_found(tmp_path: Path) -> None:

@@ -76,11 +76,14 @@ def test_without_a_command_one_is_asked_for(tmp_path: Path) -> None:
     assert "weldproof run PAYER -- " in result.stderr
 
 
+# Long enough for a busy machine.
+PATIENT_PAYER = '[claims]\nsurfaces = ["payer"]\nlanes = ["base"]\n[payer]\nseconds = 300\n'
 STOCK = (sys.executable, str(Path(__file__).parents[3] / "examples" / "payers" / "stock_x402.py"))
 
 
 def test_a_stock_client_is_judged_by_a_rail_without_a_weld(tmp_path: Path) -> None:
     """The x402 package pays, keeps its limit and knows its asset; rows about the weld do not apply."""
+    (tmp_path / "weldproof.toml").write_text(PATIENT_PAYER, "utf-8")
     rows = ("PAYER-PAY", "PAYER-OFFER-01", "PAYER-OFFER-02", "PAYER-OFFER-11", "PAYER-RCPT")
     result = run_command(tmp_path, *rows, "--stock", "--", *STOCK, "httpx")
     assert result.returncode == 0, result.stdout + result.stderr
@@ -92,6 +95,7 @@ def test_a_stock_client_is_judged_by_a_rail_without_a_weld(tmp_path: Path) -> No
 
 def test_a_payer_of_welds_is_no_stock_client(tmp_path: Path) -> None:
     """It finds no token in the offer, so the honest call fails and the form of the rail is shown to matter."""
+    (tmp_path / "weldproof.toml").write_text(PATIENT_PAYER, "utf-8")
     result = run_command(tmp_path, "PAYER-PAY-01", "--stock", "--", *PAYER)
     assert result.returncode == 1, result.stdout + result.stderr
 
