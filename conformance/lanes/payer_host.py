@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
+from conformance.vocabulary.lanes.registry import FACTS
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HostedAccount:
@@ -23,7 +25,7 @@ class HostedAccount:
 
 
 # The lanes on which the suite plays a rail of plain x402 version 2.
-STOCK_LANES: Final = ("base",)
+STOCK_LANES: Final = tuple(name for name, lane in FACTS.items() if lane.has_stock_form)
 NO_STOCK_FORM: Final = f"the suite plays a rail without a weld on {' and '.join(STOCK_LANES)} only"
 
 

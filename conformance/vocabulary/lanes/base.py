@@ -40,6 +40,7 @@ FACTS: Final = LaneFacts(
     draft=_DRAFT,
     payments=93,
     no_transaction=None,
+    has_stock_form=True,
     first_block="0xf712aa9241cc24369b143cf6dce85f0902a9731e70d66818a3a5845b296c73dd",
     development=frozenset({"eip155:1337", "eip155:31337"}),  # Ganache and geth, Hardhat and Anvil
 )

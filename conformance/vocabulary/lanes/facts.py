@@ -53,6 +53,7 @@ class LaneFacts:
         first_block: Hash of block 0 of its main network, if simulators use that network's id; otherwise None.
         further_main: CAIP-2 names of further main networks of its kind, whose USDC the suite does not know.
         takes_namespace: Whether unknown networks of its CAIP-2 namespace belong to it.
+        has_stock_form: Whether the suite plays a rail of plain x402 version 2 on it, for payers that know no weld.
         development: CAIP-2 names that only development nodes use, in namespaces whose names can be chosen freely.
     """
 
@@ -71,6 +72,7 @@ class LaneFacts:
     first_block: str | None = None
     further_main: frozenset[str] = frozenset()
     takes_namespace: bool = False
+    has_stock_form: bool = False
     development: frozenset[str] = frozenset()
 
     @property
