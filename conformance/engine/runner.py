@@ -113,8 +113,8 @@ def explain_absence(row: Requirement, profile: Profile, lanes: Sequence[str] = (
             return f"the row needs the surface {surface}, which the profile does not claim"
     if row.option is not None and not profile.claims.includes(row.option):
         return f"the profile does not claim the option {row.option}"
-    for module in (receipts_only, stock_payers):
-        if (reason := module.left_out(row, profile)) is not None:
+    for left_out in (receipts_only.left_out, stock_payers.left_out):
+        if (reason := left_out(row, profile)) is not None:
             return reason
     if row.lane is None:
         return None

@@ -8,6 +8,7 @@ from conformance.oracles.welds.base import ethereum
 from conformance.oracles.welds.base.weld import judge_payment, judge_stock_payment
 from conformance.oracles.welds.refusal import PaymentRefusal
 from tools.vectors_builder.welds import base_wallet as wallet
+from tools.vectors_builder.welds.drafting import PRICE
 
 # The signed transaction that EIP-155 gives as its example, and the sender of the key that it names.
 EIP_155 = bytes.fromhex(
@@ -83,7 +84,7 @@ def test_a_stock_payment_may_have_any_nonce_and_a_welded_one_may_not() -> None:
     ("changes", "code"),
     [
         ({"to": wallet.STRANGER.address}, "wrong_recipient"),
-        ({"value": wallet.PRICE + 1}, "wrong_amount"),
+        ({"value": PRICE + 1}, "wrong_amount"),
         ({"valid_after": wallet.NOW}, "authorization_not_yet_valid"),
         ({"valid_before": wallet.NOW + 29}, "authorization_expired"),
         ({"sender": wallet.STRANGER.address}, "invalid_signature"),
