@@ -36,7 +36,9 @@ __all__ = [
     "Names",
     "PacedTransport",
     "Permit",
+    "PieceListener",
     "Recorded",
+    "StreamingTransport",
     "Throttled",
     "Transport",
     "Unreachable",
@@ -68,6 +70,8 @@ LONGEST_BODY: Final = 32 * 1024 * 1024
 Permit: TypeAlias = Callable[[str, str, bytes | None], None]
 # Receives each echo of a request in its answer, with the answer.
 EchoListener: TypeAlias = Callable[["Answer", Echo], None]
+# Receives each piece of an answer's body as soon as it has arrived.
+PieceListener: TypeAlias = Callable[[bytes], None]
 # After so many requests without any answer in time, no more requests are sent to the address. A dead host would
 # otherwise cost every check the whole time of an answer.
 PATIENCE: Final = 8
@@ -175,6 +179,21 @@ class PacedTransport(Protocol):
 
 
 @runtime_checkable
+class StreamingTransport(Protocol):
+    """A transport that passes on the pieces of a body as they arrive."""
+
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None,
+        listener: PieceListener,
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Send as `Transport.send`, and call the listener with each piece of the answer's body."""
+
+
+@runtime_checkable
 class RememberingTransport(Protocol):
     """A transport that knows which addresses have answered in its run."""
 
@@ -216,6 +235,7 @@ class Client:
         headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
         retry: bool = False,
         patient: bool = True,
+        piece_listener: PieceListener | None = None,
     ) -> Answer:
         """Send one request and record it.
 
@@ -227,6 +247,7 @@ class Client:
             headers: Header fields, in order, repeats allowed.
             retry: It repeats an exchange because the target asked for that.
             patient: Wait and ask again when the target answers 429 with Retry-After; a check of limits does not.
+            piece_listener: Called with each piece of the answer's body as it arrives, for an answer that lasts.
 
         Raises:
             Unreachable: No HTTP answer came.
@@ -242,8 +263,8 @@ class Client:
         if self.permit is not None:
             self.permit(method, url, body)
         if not patient:
-            return await self._send_once(method, url, fields, body, retry=retry)
-        answer = await self._send_in_turn(method, url, fields, body, retry=retry)
+            return await self._send_once(method, url, fields, body, retry=retry, piece_listener=piece_listener)
+        answer = await self._send_in_turn(method, url, fields, body, retry=retry, piece_listener=piece_listener)
         ends, pause = time.monotonic() + _PATIENCE_SECONDS, 0.0
         while answer.status == _TOO_MANY_REQUESTS:
             wait = read_retry_after(answer)
@@ -255,17 +276,24 @@ class Client:
             # A target may answer `Retry-After: 0` again and again; the pause keeps the client from a busy loop.
             await asyncio.sleep(max(wait, pause))
             pause = min(2 * pause or 0.02, _LONGEST_PAUSE)
-            answer = await self._send_in_turn(method, url, fields, body, retry=True)
+            answer = await self._send_in_turn(method, url, fields, body, retry=True, piece_listener=piece_listener)
         return answer
 
     async def _send_in_turn(
-        self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
+        self,
+        method: str,
+        url: str,
+        fields: list[tuple[str, str]],
+        body: bytes | None,
+        *,
+        retry: bool,
+        piece_listener: PieceListener | None,
     ) -> Answer:
         """Send one request when its operation's turn comes, and record what the answer shows of the pace."""
         pacer = self._transport.pacer if isinstance(self._transport, PacedTransport) else None
         if pacer is not None:
             await pacer.wait_for_turn(method, url)
-        answer = await self._send_once(method, url, fields, body, retry=retry)
+        answer = await self._send_once(method, url, fields, body, retry=retry, piece_listener=piece_listener)
         if pacer is not None and answer.status != _TOO_MANY_REQUESTS:
             pacer.record_answer(method, url)
         elif pacer is not None and (wait := read_retry_after(answer)) is not None:
@@ -273,14 +301,21 @@ class Client:
         return answer
 
     async def _send_once(
-        self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
+        self,
+        method: str,
+        url: str,
+        fields: list[tuple[str, str]],
+        body: bytes | None,
+        *,
+        retry: bool,
+        piece_listener: PieceListener | None,
     ) -> Answer:
         n = self._counter.take()
         ordinal = self._ordinals.last if retry else self._ordinals.take()
         start = time.perf_counter()
         status, headers, content, error = 0, CIMultiDictProxy(CIMultiDict[str]()), b"", None
         try:
-            status, headers, content = await self._transport.send(method, url, fields, body)
+            status, headers, content = await self._transfer(method, url, fields, body, piece_listener)
         except Unreachable as fault:
             error = str(fault)
             raise
@@ -305,6 +340,23 @@ class Client:
             for echo in find_echoes(fields, headers, content, self.names, elsewhere):
                 self.echo_listener(answer, echo)
         return answer
+
+    async def _transfer(
+        self,
+        method: str,
+        url: str,
+        fields: list[tuple[str, str]],
+        body: bytes | None,
+        piece_listener: PieceListener | None,
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        if piece_listener is None:
+            return await self._transport.send(method, url, fields, body)
+        if isinstance(self._transport, StreamingTransport):
+            return await self._transport.stream(method, url, fields, body, piece_listener)
+        # A transport in memory has the whole body at once.
+        status, headers, content = await self._transport.send(method, url, fields, body)
+        piece_listener(content)
+        return status, headers, content
 
     def record_delivery(
         self,

@@ -18,6 +18,7 @@ from conformance.http.client import (
     LONGEST_BODY,
     PATIENCE,
     LateAnswer,
+    PieceListener,
     Unreachable,
     describe_long_answer,
     describe_silent_address,
@@ -82,6 +83,27 @@ class HttpTransport:
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Send one request; see `conformance.http.client.Transport`."""
+        return await self._send(method, url, headers, body, None)
+
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None,
+        listener: PieceListener,
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Send one request; see `conformance.http.client.StreamingTransport`."""
+        return await self._send(method, url, headers, body, listener)
+
+    async def _send(
+        self,
+        method: str,
+        url: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None,
+        listener: PieceListener | None,
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         if not self._open:
             raise Unreachable("the transport is not open")
         address = URL(url, encoded=True)
@@ -94,13 +116,13 @@ class HttpTransport:
         request = RequestProgress()
         try:
             try:
-                return await self._send_once(method, address, headers, body, request)
+                return await self._send_once(method, address, headers, body, request, listener)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as fault:
                 if not self._connections.may_repeat(origin, method, request, fault):
                     raise
             self._connections.renew(origin)
             request = RequestProgress()
-            return await self._send_once(method, address, headers, body, request)
+            return await self._send_once(method, address, headers, body, request, listener)
         except TimeoutError as fault:
             self._silent[origin] += 1
             missing_part = "no whole answer" if request.has_begun else "no answer"
@@ -115,6 +137,7 @@ class HttpTransport:
         headers: Sequence[tuple[str, str]],
         body: bytes | None,
         request: RequestProgress,
+        listener: PieceListener | None,
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Send one request once, and read its answer up to `LONGEST_BODY`."""
         origin = _origin(address)
@@ -129,7 +152,7 @@ class HttpTransport:
         ) as response:
             request.has_begun = True
             self._connections.record_answer(origin, request, response.headers)
-            content = await read_up_to(response.content, LONGEST_BODY)
+            content = await read_up_to(response.content, LONGEST_BODY, listener)
             if content is None:
                 self._silent[origin] += 1
                 raise describe_long_answer()
@@ -199,11 +222,13 @@ async def read_whole(response: aiohttp.ClientResponse, limit: int = LONGEST_BODY
 PLAIN_ANSWERS: Final[Mapping[str, str]] = {"Accept-Encoding": "identity"}
 
 
-async def read_up_to(content: aiohttp.StreamReader, limit: int) -> bytes | None:
-    """Return a body, or None as soon as more than `limit` bytes of it came."""
+async def read_up_to(content: aiohttp.StreamReader, limit: int, listener: PieceListener | None = None) -> bytes | None:
+    """Return a body, or None as soon as more than `limit` bytes of it came; a listener is called with each piece."""
     body = bytearray()
     async for piece in content.iter_any():
         body += piece
         if len(body) > limit:
             return None
+        if listener is not None:
+            listener(piece)
     return bytes(body)
