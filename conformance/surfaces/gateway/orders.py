@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urljoin
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
@@ -15,7 +16,7 @@ from conformance.http.client import Answer
 from conformance.lanes.checkout_request import CheckoutPayer, CheckoutRequest
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
-from conformance.surfaces.gateway.calls import create_link, new_text
+from conformance.surfaces.gateway.calls import CHECKOUT, brief, create_link, new_text
 from conformance.vocabulary.lanes.registry import FACTS
 
 # Odd amounts of micro-units, about one cent: an amount that no other check or person pays by
@@ -169,6 +170,24 @@ def read_order(
         raise Inconclusive(f"unbound: no asset is known for the network {network}; bind [networks.{network}] network")
     _name(case, url, token)
     return Order(url, token, price, network, tenant.payout[network], asset_id, tenant, answer, label, mark)
+
+
+def address_of(order: Order, part: str = "") -> str:
+    """Return an address below that of the page; GW-LINK-08 judges what else its checkout_url has."""
+    return urljoin(order.url, f"{CHECKOUT}{order.token}{part}")
+
+
+async def cancel_order(case: Case, order: Order) -> None:
+    """Cancel a link by its secret.
+
+    Raises:
+        Inconclusive: It was not cancelled.
+    """
+    secret = str(order.answer.read_object().get("cancel_secret"))
+    case.client.names.secret(secret, "CANCEL_SECRET")
+    answer = await case.client.call("POST", address_of(order, "/cancel"), json_body={"cancel_secret": secret})
+    if answer.status != 200:
+        raise Inconclusive(f"a link was not cancelled, which GW-CHK-22 judges: {brief(answer)}")
 
 
 def odd_amount(case: Case) -> int:
