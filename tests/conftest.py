@@ -59,6 +59,7 @@ _WAITING_FILES = (
     "simulation",
     *("conformance/checks/control_plane", "conformance/checks/addons", "conformance/cli", "outside", "browser"),
     *("conformance/checks/webhooks", "conformance/fuzz", "conformance/determinism", "localnet", "reference/rail"),
+    *("conformance/test_kept_by_node", "conformance/processes"),
     *(
         "reference/gateway",
         "sim/algorand",

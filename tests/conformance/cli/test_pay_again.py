@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -233,6 +234,7 @@ def test_ctrl_c_after_the_payment_says_how_to_go_on(stack: World, tmp_path: Path
         )
         while not (payer.records() and payer.records()[0]["last_answer"]):
             assert process.poll() is None
+            time.sleep(0.02)
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(120) == 5
         out.seek(0)
@@ -252,6 +254,7 @@ def test_two_at_once_pay_once(stack: World, tmp_path: Path) -> None:
         )
         while not waiting_answers.proofs:
             assert process.poll() is None
+            time.sleep(0.02)
         second = payer.run_command(*call(stack))
         assert (second.returncode, "another `weldproof pay` already handles" in second.stderr) == (2, True), (
             second.stderr
