@@ -138,7 +138,7 @@ class RateStore:
         """Take the client, and the faults by which it says that the server does not do its work."""
         self._client = client
         self._script = client.register_script(_SCRIPT)
-        self._faults = (*faults, OSError, TimeoutError)
+        self._faults: tuple[type[Exception], ...] = (*faults, OSError, TimeoutError)
         self._waiting: list[tuple[str, Sequence[str], asyncio.Future[Count | None]]] = []
         self._sender: asyncio.Task[None] | None = None
         self._probe: asyncio.Task[None] | None = None
