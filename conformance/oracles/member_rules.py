@@ -79,11 +79,16 @@ def find_member_faults(value: Any, rules: Rules, place: str) -> list[str]:
         rules: The rules by member. A member that has none is a fault.
         place: Where the object is, for the words.
     """
+    further_names = [name for name in value if name not in rules] if isinstance(value, Mapping) else []
+    faults = find_listed_faults(value, rules, place)
+    return faults + [f"{place} has the further member {name}" for name in further_names]
+
+
+def find_listed_faults(value: Any, rules: Rules, place: str) -> list[str]:
+    """Return what is wrong with the members that have a rule, as `find_member_faults`; further members may be there."""
     if not isinstance(value, Mapping):
         return [f"{place} is not an object"]
-    faults = [f"{place} has no {name}" for name in rules if name not in value]
-    faults += [f"{place} has the further member {name}" for name in value if name not in rules]
-    return faults + [
+    return [f"{place} has no {name}" for name in rules if name not in value] + [
         f"{place}.{name} is {_shorten(value[name])}, not {_shorten(rule.text, quote=False)}"
         for name, rule in rules.items()
         if name in value and not rule.holds(value[name])

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from conformance.assertions.rail.agent_card_members import find_card_faults
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.oracles.key_documents import find_did_faults, find_key_set_faults
 from conformance.oracles.keys import keys_of_jwks
 from conformance.oracles.member_rules import Rule, Rules, between, equals, find_member_faults, is_an, matches
+from conformance.surfaces.agent.answer_reader import texts
+from conformance.surfaces.rail.a2a import A2A, CARD
 from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.keys import DID, JWKS, published_did
 from conformance.surfaces.rail.specified_members import find_origin_faults
@@ -28,12 +31,12 @@ _DOCUMENTS: Final = (
     "/openapi.json",
     DID,
     JWKS,
-    "/.well-known/agent-card.json",
 )
+_OLD_CARD: Final = "/.well-known/agent.json"
 # Fragment, type and path of the services in a rail's DID document (P-KY-07).
 _SERVICES: Final = {
     "x402": ("AgentPaymentService", "/pay/v1/index"),
-    "a2a": ("A2AAgentCard", "/.well-known/agent-card.json"),
+    "a2a": ("A2AAgentCard", CARD),
     "receipts": ("ReceiptVerification", "/pay/v1/verify/receipt"),
 }
 _IS_TIME: Final = matches(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
@@ -52,15 +55,19 @@ async def members_of_documents(case: Case) -> None:
     document from the challenges. Expects the same prices, lanes, assets and addresses, and no live token. Asks for
     pages of the catalog by limit, offset and type, and for limits that are invalid. Expects the right totals, and 422.
     Expects in the DID document every key of the key set, and that only the first one, the active key, may authenticate
-    and assert. Expects a cached, readable answer for each document, the card under its old address, the health, and 404
-    for an unknown path.
+    and assert. Expects a cached, readable answer for each document, the health, and 404 for an unknown path. If the
+    target has an agent card, expects each member of P-RA-01, the same card under its old address, and a hint to POST at
+    /a2a.
     """
     offers = [
         (operation, entries(await case.client.call("POST", operation.url, json_body=operation.body)))
         for operation in case.session.catalog.operations
     ]
     did = await published_did(case)
-    documents = {path: await case.client.call("GET", case.session.rail + path) for path in _DOCUMENTS}
+    # Card and A2A are options, and a target without them has no other fault.
+    has_card, has_a2a = (case.profile.claims.includes(option) for option in ("rail.agent_card", "rail.a2a"))
+    paths = [*_DOCUMENTS, CARD] if has_card else _DOCUMENTS
+    documents = {path: await case.client.call("GET", case.session.rail + path) for path in paths}
     index, catalog = (documents[path] for path in _DOCUMENTS[:2])
     _expect(case, index, _find_index_faults(case, index.read_object(), offers, did), "the index")
     _expect(case, catalog, _find_catalog_faults(catalog.read_object(), offers), "the catalog")
@@ -74,7 +81,11 @@ async def members_of_documents(case: Case) -> None:
         faults += [] if "ETag" in answer.headers else ["no ETag"]
         _expect(case, answer, [*faults, *find_origin_faults(answer)], path)
     await _judge_pages(case, offers)
-    await _judge_other_paths(case, documents["/.well-known/agent-card.json"])
+    if has_card:
+        await _judge_card(case, documents[CARD])
+    if has_a2a:
+        await _judge_hint(case)
+    await _judge_other_paths(case)
 
 
 def _expect(case: Case, answer: Answer, faults: Sequence[str], document: str) -> None:
@@ -283,9 +294,21 @@ def _find_item_faults(item: Any, offers: _Offers) -> list[str]:
     return faults + find_member_faults(item.get("metadata"), metadata_rules, "items[].metadata")
 
 
-async def _judge_other_paths(case: Case, card: Answer) -> None:
-    old = await case.client.call("GET", case.session.rail + "/.well-known/agent.json")
-    _expect(case, old, [] if old.body == card.body else ["other bytes than the card"], "/.well-known/agent.json")
+async def _judge_card(case: Case, card: Answer) -> None:
+    uri = case.profile.rail_bindings.a2a_uri
+    _expect(case, card, find_card_faults(card.read_object(), case.session.rail, uri), CARD)
+    old_card = await case.client.call("GET", case.session.rail + _OLD_CARD)
+    _expect(case, old_card, [] if old_card.body == card.body else ["other bytes than the card"], _OLD_CARD)
+
+
+async def _judge_hint(case: Case) -> None:
+    hint = await case.client.call("GET", case.session.rail + A2A)
+    faults = [] if hint.status == 200 else [f"status {hint.status}"]
+    faults += [] if any("POST" in text for _, text in texts(hint.read_object())) else ["no text that names POST"]
+    _expect(case, hint, faults, f"GET {A2A}")
+
+
+async def _judge_other_paths(case: Case) -> None:
     health = await case.client.call("GET", case.session.rail + "/health")
     word = (case.profile.service_word or "").lower()
     rules: Rules = {
