@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from conformance.assertions.rail.specified_bodies import list_accepted_bodies, list_refused_bodies
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -32,8 +33,9 @@ async def members_of_a_402(case: Case) -> None:
     Calls each operation without payment: with each known body, and with a query. Expects the closed list of members,
     each computed from the request, the header PAYMENT-REQUIRED with the same object, no-store, and the headers for
     pages of other origins. Then calls it by other methods, without a body, with bodies that are no JSON or do not fit,
-    and with another media type. Expects the example's challenge, with error_detail where a body was refused. Expects
-    other tokens of every entry in two challenges. Sends a preflight and a TRACE.
+    and with another media type. Expects the example's challenge, with error_detail where a body was refused. Unless the
+    profile binds other bodies, also sends bodies that 5.2 takes, such as an amount of 5.0, and bodies that it refuses.
+    Expects other tokens of every entry in two challenges. Sends a preflight and a TRACE.
     """
     await run_concurrently(
         _judge_operation(case, operation) for operation in case.sample(case.session.catalog.operations)
@@ -59,7 +61,19 @@ async def _judge_operation(case: Case, operation: Operation) -> None:
             _expect(case, operation, answer, [] if answer.status == 402 else [f"status {answer.status}"], name)
         else:
             _judge(case, operation, answer, example, name, has_detail=has_detail)
+    if operation.role not in (case.profile.rail_bindings.bodies or {}):
+        await _judge_specified_bodies(case, operation, example)
     await _judge_preflight(case, operation)
+
+
+async def _judge_specified_bodies(case: Case, operation: Operation, example: Any) -> None:
+    """Judge which bodies are quoted and which are refused, where the bodies are those of 5.2."""
+    for name, body in list_accepted_bodies(operation.role).items():
+        answer = await case.client.call("POST", operation.url, json_body=body)
+        _judge(case, operation, answer, body, name)
+    for name, body in list_refused_bodies(operation.role).items():
+        answer = await case.client.call("POST", operation.url, json_body=body)
+        _judge(case, operation, answer, example, name, has_detail=True)
 
 
 def _list_odd_calls() -> Mapping[str, tuple[str, bytes | None, Mapping[str, str], bool]]:

@@ -7,12 +7,13 @@ from decimal import Decimal
 from typing import Any, Final
 
 from conformance.assertions.rail.agent_card_members import find_card_faults
+from conformance.assertions.rail.specified_bodies import EXAMPLES
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.oracles.key_documents import find_did_faults, find_key_set_faults
 from conformance.oracles.keys import keys_of_jwks
-from conformance.oracles.member_rules import Rule, Rules, between, equals, find_member_faults, is_an, matches
+from conformance.oracles.member_rules import Rule, Rules, between, equals, find_member_faults, is_an, is_equal, matches
 from conformance.surfaces.agent.answer_reader import texts
 from conformance.surfaces.rail.a2a import A2A, CARD
 from conformance.surfaces.rail.challenges import entries
@@ -59,10 +60,11 @@ async def members_of_documents(case: Case) -> None:
     target has an agent card, expects each member of P-RA-01, the same card under its old address, and a hint to POST at
     /a2a.
     """
-    offers = [
-        (operation, entries(await case.client.call("POST", operation.url, json_body=operation.body)))
+    challenges = [
+        (operation, await case.client.call("POST", operation.url, json_body=operation.body))
         for operation in case.session.catalog.operations
     ]
+    offers = [(operation, entries(answer)) for operation, answer in challenges]
     did = await published_did(case)
     # Card and A2A are options, and a target without them has no other fault.
     has_card, has_a2a = (case.profile.claims.includes(option) for option in ("rail.agent_card", "rail.a2a"))
@@ -72,7 +74,9 @@ async def members_of_documents(case: Case) -> None:
     _expect(case, index, _find_index_faults(case, index.read_object(), offers, did), "the index")
     _expect(case, catalog, _find_catalog_faults(catalog.read_object(), offers), "the catalog")
     openapi = documents["/openapi.json"]
-    _expect(case, openapi, _find_openapi_faults(openapi.read_object(), offers), "the OpenAPI document")
+    faults = _find_openapi_faults(openapi.read_object(), offers)
+    faults += _find_example_faults(case, openapi.read_object(), challenges)
+    _expect(case, openapi, faults, "the OpenAPI document")
     _judge_key_documents(case, documents, did)
     for path, answer in documents.items():
         faults = [] if answer.status == 200 else [f"status {answer.status}"]
@@ -233,11 +237,47 @@ def _find_openapi_faults(document: Mapping[str, Any], offers: _Offers) -> list[s
         faults += find_member_faults(post.get("x-payment-info"), rules, f"{operation.path} x-payment-info")
         if post.get("security") != []:
             faults.append(f"{operation.path} security")
+        faults += [] if _declares_payment_header(post) else [f"{operation.path} without an optional header x-payment"]
         statuses = {"200", "402", "409", "413", "415", "422", "503"}
         declared = post.get("responses")
         missing_statuses = statuses - set(declared if isinstance(declared, Mapping) else ())
         faults += [f"{operation.path} without {', '.join(sorted(missing_statuses))}"] if missing_statuses else []
     return faults
+
+
+def _declares_payment_header(post: Mapping[str, Any]) -> bool:
+    parameters = post.get("parameters")
+    return any(
+        one.get("in") == "header" and str(one.get("name")).lower() == "x-payment" and one.get("required") is not True
+        for one in (parameters if isinstance(parameters, list) else ())
+        if isinstance(one, Mapping)
+    )
+
+
+def _find_example_faults(
+    case: Case, document: Mapping[str, Any], challenges: Sequence[tuple[Operation, Answer]]
+) -> list[str]:
+    """Return the operations whose example in the OpenAPI document is not that of their challenge (5.2)."""
+    faults = []
+    for operation, answer in challenges:
+        example = _read_path(answer.read_object(), "extensions", "bazaar", "info", "input", "body")
+        media = _read_path(document, "paths", operation.path, "post", "requestBody", "content", "application/json")
+        # OpenAPI puts an example beside the schema or into it.
+        listed_examples = [_read_path(media, "example"), _read_path(media, "schema", "example")]
+        if example is None or not any(is_equal(one, example) for one in listed_examples):
+            faults.append(f"{operation.path} with another example than its challenge")
+        specified_example = EXAMPLES.get(operation.role or "")
+        if operation.role not in (case.profile.rail_bindings.bodies or {}) and specified_example is not None:
+            faults += (
+                [] if is_equal(example, specified_example) else [f"{operation.path} with another example than 5.2"]
+            )
+    return faults
+
+
+def _read_path(value: Any, *names: str) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 async def _judge_pages(case: Case, offers: _Offers) -> None:

@@ -47,9 +47,10 @@ async def codes_of_wrong_payments(case: Case) -> None:
 
     Presents for each operation headers that are no proof, tokens that differ from a live one in either half, proofs of
     another lane or network, a live token with another body or query, on another method, with another media type, and
-    with a body that is refused. Expects status, code, Retry-After, PAYMENT-RESPONSE and fresh tokens as 5.7 says, and
-    over A2A the state and names of P-RA-08 and P-RA-09. Then buys a call, and presents its proof for another request
-    and its token with another payment: expects 409.
+    with a body that is refused; and the token of a call without a body with another body than the example. Expects
+    status, code, Retry-After, PAYMENT-RESPONSE and fresh tokens as 5.7 says, and over A2A the state and names of
+    P-RA-08 and P-RA-09. Then buys a call, and presents its proof for another request and its token with another
+    payment: expects 409.
     """
     await run_concurrently(
         _judge_operation(case, operation) for operation in case.sample(case.session.catalog.operations)
@@ -64,6 +65,7 @@ async def _judge_operation(case: Case, operation: Operation) -> None:
     for wrong in _list_wrong_proofs(case, quote, proof):
         await judge_wrong_payment(case, wrong)
     await _judge_transport(case, quote, proof)
+    await _judge_example_token(case, operation, quote)
     await _judge_spent(case, operation)
 
 
@@ -157,6 +159,20 @@ async def _judge_transport(case: Case, quote: Challenge, proof: Mapping[str, Any
     answer = await case.client.call("POST", operation.url, json_body=quote.body, headers=stock_header)
     wrong = WrongPayment("PAYMENT-SIGNATURE", quote, "", "payment_not_welded", names_lane=False)
     expect_refusal(case, wrong, answer, quote.body)
+
+
+async def _judge_example_token(case: Case, operation: Operation, quote: Challenge) -> None:
+    """Judge that the token of a call without a body is for the example, and for no other body (P-CH-11)."""
+    answer = await case.client.call("GET", operation.url)
+    example_quote = Challenge(operation, _find_example(quote.answer), answer, tuple(entries(answer)))
+    proof = _make_unsent_proof(case, example_quote)
+    for body in [] if operation.is_guess else [operation.body, *operation.other_bodies]:
+        if body != example_quote.body:
+            name = "a token of the example, another body"
+            await judge_over_rest(case, WrongPayment(name, example_quote, proof, "request_mismatch", body=body))
+    if "tx_id" in proof:
+        wrong = WrongPayment("a token of the example, an unsent payment", example_quote, proof, "tx_not_found")
+        await judge_over_rest(case, wrong)
 
 
 def _find_example(answer: Any) -> Any:

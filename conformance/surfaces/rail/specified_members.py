@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from conformance.discovery.rail import Operation
@@ -16,6 +17,8 @@ _EXPOSED_HEADERS: Final = frozenset(
     {"payment-required", "payment-response", "retry-after", "x-request-id", "idempotent-replayed"}
 )
 _RECIPE: Final = "jcs-envelope"
+# Workers may have clocks that differ by this much (`WP_SKEW_SECONDS`).
+_SKEW_SECONDS: Final = 60
 _PREFIX: Final = "sha256:"
 
 
@@ -63,7 +66,20 @@ def find_402_faults(
     if not is_refusal and "PAYMENT-RESPONSE" in answer.headers:
         faults.append("PAYMENT-RESPONSE, although nothing was presented")
     faults += [] if "no-store" in _list_words(answer, "Cache-Control") else ["no Cache-Control: no-store"]
-    return faults + find_origin_faults(answer)
+    return [*faults, *_find_token_time_faults(answer, entries), *find_origin_faults(answer)]
+
+
+def _find_token_time_faults(answer: Answer, entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the tokens whose issue time is not that of the answer, by its `Date` (5.4)."""
+    try:
+        answered_at = parsedate_to_datetime(answer.headers.get("Date", "")).timestamp()
+    except ValueError:
+        return []
+    extras = [entry.get("extra") for entry in entries]
+    tokens = [str(extra.get("payment_reference")) for extra in extras if isinstance(extra, Mapping)]
+    times = [token.partition(":")[0] for token in tokens]
+    is_late = [one for one in times if one.isdecimal() and abs(int(one) - answered_at) > _SKEW_SECONDS]
+    return [f"the token time {one}, which is not that of the answer" for one in is_late]
 
 
 def find_origin_faults(answer: Answer) -> list[str]:

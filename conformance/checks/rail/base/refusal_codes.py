@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from eth_abi import encode
+
 from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
 from conformance.assertions.rail.specified_refusals import ROW, WrongPayment, judge_wrong_payment
 from conformance.engine.check import Case, check
@@ -13,6 +15,8 @@ from conformance.lanes.base.authorization import Authorization, nonce_of
 
 _NONCE_SIZE, _SIGNATURE_SIZE = 32, 64
 _AN_HOUR = 3600
+# ERC-6492: the last 32 bytes of a signature of a wallet that is not deployed yet.
+_ENVELOPE_SUFFIX = bytes.fromhex("6492" * 16)
 
 
 @check(
@@ -26,8 +30,8 @@ async def codes_of_wrong_authorizations(case: Case) -> None:
 
     Signs for each challenge an authorization with one fault: another recipient, one unit more or less, a nonce that
     differs in one bit of each eighth or is made of another text, a window that is over or not open yet, a signature of
-    another key or with one bit changed, an empty account, and an authorization that its payer cancelled. Expects the
-    code of 5.5 for each.
+    another key, with one bit changed or in the envelope of a contract wallet, an empty account, and an authorization
+    that its payer cancelled. Expects the code of 5.5 for each.
     """
     payer, operations = await get_base_payer(case), case.session.catalog.operations
     stakes = FundedChallenges(case, payer)
@@ -61,6 +65,7 @@ async def codes_of_wrong_authorizations(case: Case) -> None:
         "with the other s": lambda given: given.with_other_s(),
         "with a compact signature": lambda given: given.compact(),
         "with v 29": lambda given: given.with_recovery(29),
+        "in the envelope of a contract wallet": _wrap_for_contract_wallet,
         **{
             f"byte {place} of the signature changed": _flip_signature(place)
             for place in (1, 16, 31, 33, 48, _SIGNATURE_SIZE - 1)
@@ -92,6 +97,12 @@ def _flip_nonce(case: Case, place: int) -> Callable[[FundedChallenge], Mapping[s
 
 def _make_nonce(case: Case, edit: Callable[[str], str]) -> Callable[[FundedChallenge], Mapping[str, Any]]:
     return lambda stake: {"nonce": nonce_of(edit(stake.quote.reference(case.lane)))}
+
+
+def _wrap_for_contract_wallet(given: Authorization) -> Authorization:
+    """Return the authorization with its signature in the envelope of ERC-6492: factory, call, signature, and suffix."""
+    wrapped = encode(["address", "bytes", "bytes"], ["0x" + "11" * 20, b"", given.signature])
+    return given.with_changes(signature=wrapped + _ENVELOPE_SUFFIX)
 
 
 def _flip_signature(place: int) -> Callable[[Authorization], Authorization]:
