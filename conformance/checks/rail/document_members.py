@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from conformance.assertions.rail.agent_card_members import find_card_faults
 from conformance.assertions.rail.specified_bodies import EXAMPLES
+from conformance.discovery.openapi_paths import resolve_reference
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
@@ -237,7 +238,13 @@ def _find_openapi_faults(document: Mapping[str, Any], offers: _Offers) -> list[s
         faults += find_member_faults(post.get("x-payment-info"), rules, f"{operation.path} x-payment-info")
         if post.get("security") != []:
             faults.append(f"{operation.path} security")
-        faults += [] if _declares_payment_header(post) else [f"{operation.path} without an optional header x-payment"]
+        parameters = [
+            resolve_reference(document, one)
+            for holder in (methods, post)
+            for one in (holder["parameters"] if isinstance(holder.get("parameters"), list) else ())
+        ]
+        if not _has_payment_header(parameters):
+            faults.append(f"{operation.path} without an optional header x-payment")
         statuses = {"200", "402", "409", "413", "415", "422", "503"}
         declared = post.get("responses")
         missing_statuses = statuses - set(declared if isinstance(declared, Mapping) else ())
@@ -245,12 +252,10 @@ def _find_openapi_faults(document: Mapping[str, Any], offers: _Offers) -> list[s
     return faults
 
 
-def _declares_payment_header(post: Mapping[str, Any]) -> bool:
-    parameters = post.get("parameters")
+def _has_payment_header(parameters: Sequence[Mapping[str, Any]]) -> bool:
     return any(
         one.get("in") == "header" and str(one.get("name")).lower() == "x-payment" and one.get("required") is not True
-        for one in (parameters if isinstance(parameters, list) else ())
-        if isinstance(one, Mapping)
+        for one in parameters
     )
 
 
@@ -261,9 +266,13 @@ def _find_example_faults(
     faults = []
     for operation, answer in challenges:
         example = _read_path(answer.read_object(), "extensions", "bazaar", "info", "input", "body")
-        media = _read_path(document, "paths", operation.path, "post", "requestBody", "content", "application/json")
+        body = resolve_reference(document, _read_path(document, "paths", operation.path, "post", "requestBody"))
+        media = _read_path(body, "content", "application/json")
         # OpenAPI puts an example beside the schema or into it.
-        listed_examples = [_read_path(media, "example"), _read_path(media, "schema", "example")]
+        listed_examples = [
+            _read_path(media, "example"),
+            _read_path(resolve_reference(document, _read_path(media, "schema")), "example"),
+        ]
         if example is None or not any(is_equal(one, example) for one in listed_examples):
             faults.append(f"{operation.path} with another example than its challenge")
         specified_example = EXAMPLES.get(operation.role or "")
