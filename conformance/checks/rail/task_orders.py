@@ -125,10 +125,17 @@ async def _judge_callers_ids(case: Case, operation: Operation) -> None:
     _expect(case, task.answer, faults + [f"the caller's {name}" for name in taken], "an order with a context id")
 
 
+def _name_message(case: Case) -> str:
+    """Return a new id of a message, which has a name in the log: the number depends on the checks around this one."""
+    message_id = f"wp-message-{case.session.count()}"
+    case.client.names.name(message_id, "MESSAGE_ID")
+    return message_id
+
+
 async def _judge_headers(case: Case, operation: Operation) -> None:
     """Judge that the media type of a call decides nothing, and that the extension is echoed to its callers only."""
     address = case.session.rail + a2a.A2A
-    params = json_rpc.message(a2a.orders(case, operation)[0], f"wp-message-{case.session.count()}")
+    params = json_rpc.message(a2a.orders(case, operation)[0], _name_message(case))
     call = json_rpc.request("message/send", params, 1)
     for media_type in ("text/plain", "application/a2a+json", "application/x-www-form-urlencoded"):
         answer = await case.client.call("POST", address, json_body=call, headers={"content-type": media_type})
@@ -186,7 +193,7 @@ async def _judge_call_without_id(case: Case, operation: Operation) -> None:
     name_live_values(case, proof)
     metadata = {a2a.STATUS_KEY: "payment-submitted", a2a.PAYLOAD_KEY: dict(proof)}
     parts = [{"kind": "text", "text": "payment"}]
-    params = json_rpc.message(parts, f"wp-message-{case.session.count()}", taskId=task.id, metadata=metadata)
+    params = json_rpc.message(parts, _name_message(case), taskId=task.id, metadata=metadata)
     call = {"jsonrpc": "2.0", "method": "message/send", "params": params}
     answer = await case.client.call("POST", case.session.rail + a2a.A2A, json_body=call)
     _expect(case, answer, _find_code_faults(answer, _BAD_REQUEST), "a payment in a call without an id")
