@@ -238,11 +238,9 @@ def _find_openapi_faults(document: Mapping[str, Any], offers: _Offers) -> list[s
         faults += find_member_faults(post.get("x-payment-info"), rules, f"{operation.path} x-payment-info")
         if post.get("security") != []:
             faults.append(f"{operation.path} security")
-        parameters = [
-            resolve_reference(document, one)
-            for holder in (methods, post)
-            for one in (holder["parameters"] if isinstance(holder.get("parameters"), list) else ())
-        ]
+        holders = [methods if isinstance(methods, Mapping) else {}, post]
+        lists = [one.get("parameters") for one in holders]
+        parameters = [resolve_reference(document, one) for items in lists if isinstance(items, list) for one in items]
         if not _has_payment_header(parameters):
             faults.append(f"{operation.path} without an optional header x-payment")
         statuses = {"200", "402", "409", "413", "415", "422", "503"}

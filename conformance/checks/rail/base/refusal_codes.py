@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from eth_abi import encode
+from eth_abi.abi import encode
 
 from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
 from conformance.assertions.rail.specified_refusals import ROW, WrongPayment, judge_wrong_payment
