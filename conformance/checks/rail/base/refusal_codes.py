@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from eth_abi.abi import encode
-
 from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
 from conformance.assertions.rail.specified_refusals import ROW, WrongPayment, judge_wrong_payment
 from conformance.engine.check import Case, check
@@ -15,6 +13,7 @@ from conformance.lanes.base.authorization import Authorization, nonce_of
 
 _NONCE_SIZE, _SIGNATURE_SIZE = 32, 64
 _AN_HOUR = 3600
+_WORD_SIZE = 32
 # ERC-6492: the last 32 bytes of a signature of a wallet that is not deployed yet.
 _ENVELOPE_SUFFIX = bytes.fromhex("6492" * 16)
 
@@ -101,7 +100,11 @@ def _make_nonce(case: Case, edit: Callable[[str], str]) -> Callable[[FundedChall
 
 def _wrap_for_contract_wallet(given: Authorization) -> Authorization:
     """Return the authorization with its signature in the envelope of ERC-6492: factory, call, signature, and suffix."""
-    wrapped = encode(["address", "bytes", "bytes"], ["0x" + "11" * 20, b"", given.signature])
+    # The ABI encoding of (address, bytes, bytes): the factory, no call, and the signature of 65 bytes in three words.
+    words = (0x11, 0x60, 0x80, 0, len(given.signature))
+    wrapped = b"".join(word.to_bytes(_WORD_SIZE, "big") for word in words) + given.signature.ljust(
+        3 * _WORD_SIZE, b"\0"
+    )
     return given.with_changes(signature=wrapped + _ENVELOPE_SUFFIX)
 
 
