@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from conformance.vocabulary.networks import EXAMPLE
+
 # 5.2: the example request of each service.
 EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "receipt-verify": {"jws": "e30.e30.AA"},
@@ -15,7 +17,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "headers": {},
         "public_key_hex": "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8",
     },
-    "compliance-receipt": {"recipient_address": "screen-allow", "network": "algorand_mainnet"},
+    "compliance-receipt": {"recipient_address": "screen-allow", "network": EXAMPLE.key},
 }
 _UNKNOWN_MEMBER: Final = {"no_such_member_of_any_service": 1}
 _SCREENING: Final = EXAMPLES["compliance-receipt"]
