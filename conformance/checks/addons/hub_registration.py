@@ -43,6 +43,7 @@ class _RunningAddon:
     subject: AddonSubject
     hub: PlayedHub
     addon: RunningProgram
+    self_url: str
 
     async def health(self, *, again: bool = False) -> Answer:
         """Request its health."""
@@ -50,14 +51,19 @@ class _RunningAddon:
 
 
 @asynccontextmanager
-async def _start_addon(case: Case, subject: AddonSubject) -> AsyncIterator[_RunningAddon]:
+async def _start_addon(
+    case: Case, subject: AddonSubject, *, self_host: str | None = None
+) -> AsyncIterator[_RunningAddon]:
+    """Start an addon with the suite as its hub; `self_host` is the host of its self address if the suite chooses it."""
+    variables = {"S2_HUB_SELF_URL": f"http://{self_host}:{{port}}"} if self_host and subject.addon.url is None else {}
     async with played_hub(case) as hub:
         # Two issuers, so that an addon which counts them cannot be right by the answer 1.
         for _ in range(2):
             issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("trusted")
             hub.trust_set[issuer.did] = issuer.key
-        async with started_addon(case, subject, hub.url, hub.token) as addon:
-            yield _RunningAddon(case, subject, hub, addon)
+        async with started_addon(case, subject, hub.url, hub.token, variables=variables) as addon:
+            self_url = addon.url.replace("127.0.0.1", self_host) if variables and self_host else addon.url
+            yield _RunningAddon(case, subject, hub, addon, self_url)
 
 
 @check(
@@ -80,7 +86,8 @@ async def an_addon_joins_the_suites_hub(case: Case) -> None:
     address somewhere in its body. Expects 200 from its health.
     """
     for subject in subjects(case):
-        async with _start_addon(case, subject) as running_addon:
+        # An address that the addon would not find by itself, so that one which registers its own is distinguished.
+        async with _start_addon(case, subject, self_host="localhost") as running_addon:
             await _judge_joining(running_addon)
     bundled_services = bundled_names(case)
     if not bundled_services:
@@ -125,8 +132,8 @@ async def _judge_joining(running_addon: _RunningAddon) -> None:
     judge("CP-ADDON-05", bool(registrations), "the hub of S2_HUB_URL, with S2_HUB_TOKEN", hub_finding, call_exchange)
     if service_call is not None:
         is_carried = any(
-            _contains_address(body, running_addon.addon.url) for _, body in hub.registrations
-        ) or _contains_address(service_call.body.decode("utf-8", "replace"), running_addon.addon.url)
+            _contains_address(body, running_addon.self_url) for _, body in hub.registrations
+        ) or _contains_address(service_call.body.decode("utf-8", "replace"), running_addon.self_url)
         judge(
             "CP-ADDON-04",
             is_carried,

@@ -16,11 +16,11 @@ from conformance.oracles.credentials.answers import differing_members, expected_
 from conformance.oracles.credentials.envelope import Envelope, NoEnvelope, open_envelope, unix_of
 from conformance.oracles.credentials.judging import Question, judge_credential, judge_token
 from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
-from conformance.oracles.keys import decode_base64url, encode_base64url
+from conformance.oracles.keys import KeyFault, decode_base64url, encode_base64url
 from conformance.outcome import Inconclusive
 from conformance.processes.launching import RunningProgram
 from conformance.surfaces.control_plane.access import ask_until
-from conformance.surfaces.control_plane.credential_trials import list_vector_keys, list_whole_faults
+from conformance.surfaces.control_plane.credential_trials import list_spellings, list_vector_keys, list_whole_faults
 from conformance.surfaces.control_plane.credentials import (
     IssuedCredential,
     issue_passport,
@@ -194,7 +194,7 @@ async def _judge_own_token(validator: Validator, token: str, payload: Mapping[st
         validator.judge(f"its token at {other}", await validator.verify(token, other), elsewhere)
     try:
         envelope = json.loads(decode_base64url(token))
-    except ValueError:
+    except (KeyFault, ValueError):
         return
     changes: dict[str, tuple[Mapping[str, Any], str | None, str]] = {
         "for another audience": ({"audience": "https://other.example"}, "https://other.example", "sig_invalid"),
@@ -219,6 +219,9 @@ async def _judge_own_token(validator: Validator, token: str, payload: Mapping[st
     ):
         answer = await validator.verify(_close({**envelope, **members}))
         validator.judge(f"its token with {name}", answer, {**verdict_members(reason), "payload": None})
+    for name, (text, reason) in list_spellings(token).items():
+        answer = await validator.verify(text)
+        validator.judge(f"its token {name}", answer, {**verdict_members(reason), "payload": None})
     # The two letters may have spare bits, so that the text or the signature is at fault.
     answer = await validator.verify(_close({**envelope, "sig": envelope["sig"] + "AA"}))
     validator.judge("its token with letters after its signature", answer, {"valid": False, "payload": None})

@@ -24,7 +24,12 @@ from conformance.oracles.range_proof.curve import L
 from conformance.oracles.range_proof.system import LAYOUT, NAME, PROOF_BYTES
 from conformance.processes.launching import RunningProgram
 from conformance.surfaces.control_plane.access import ask_until
-from conformance.surfaces.control_plane.credential_trials import VECTOR_TIME, list_vector_keys, list_whole_faults
+from conformance.surfaces.control_plane.credential_trials import (
+    VECTOR_TIME,
+    list_spellings,
+    list_vector_keys,
+    list_whole_faults,
+)
 from conformance.surfaces.control_plane.credentials import (
     IssuedCredential,
     issue_passport,
@@ -216,6 +221,7 @@ async def _judge_receipts(
             parts = (one.get("payload", {}) for one in (faults[name], faults[other], later if name != other else {}))
             members = {key: value for part in parts for key, value in part.items()}
             trials[f"{name} and {other}"] = _close({**changed, "payload": {**envelope["payload"], **members}})
+    trials |= {f"honest, {name}": text for name, (text, _) in list_spellings(honest.text).items()}
     for text in ("A", "{}", encode_base64url(b"[]")):
         trials[f"no envelope: {text}"] = text
     for name, text in trials.items():

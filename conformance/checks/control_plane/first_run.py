@@ -15,12 +15,13 @@ from urllib.parse import urlsplit
 from conformance.assertions.audit_log import choose_form
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
+from conformance.http.client import Answer
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
-from conformance.surfaces.control_plane.access import AUDIT, Hub, Issuer, is_success, with_service_body
+from conformance.surfaces.control_plane.access import AUDIT, Hub, Issuer, ask_until, is_success, with_service_body
 from conformance.surfaces.control_plane.log_reading import read_log
 from conformance.surfaces.control_plane.played_database import PlayedDatabase, played_database
-from conformance.surfaces.control_plane.services import play_service
+from conformance.surfaces.control_plane.services import HEALTH, play_service
 from conformance.surfaces.control_plane.starting import TOKEN_FILE, StartedHub, data_folder, started_hub, token_in
 from conformance.target import ProfileError
 
@@ -28,6 +29,7 @@ _SQLITE = b"SQLite format 3\x00"
 # At most so much of each file is searched; a new data directory is far smaller.
 _SEARCHED_BYTES = 64 * 2**20
 _ASKED_SECONDS = 3.0
+_DEGRADED_SECONDS = 10.0
 _NO_SERVER = "the tables can be read on a server where the suite may create a database: give its DSN as [hub] postgres"
 
 
@@ -180,6 +182,7 @@ def _read_start(path: Path) -> bytes:
 
 @check(
     "CP-AUDIT-07",
+    "CP-LOG-02",
     surface="control_plane",
     self_contained=True,
     fix="Compute a MAC once, when its entry is written. On start verify the MACs and never compute them again.",
@@ -190,7 +193,8 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
 
     Registers and revokes an issuer with a control plane that the suite starts, and stops it. Writes another issuer into
     the stored log, and restarts the control plane. Expects that the suite's own oracle finds the chain broken with the
-    chain key, or that the control plane refuses its service.
+    chain key, or that the control plane refuses its service. A target that claims the specification starts, says in
+    `valid` and in its health that the chain is broken, and still revokes an issuer.
     """
     key_file = case.profile.hub_bindings.audit_key_file
     if key_file is None:
@@ -201,6 +205,8 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
             issuer = await _register_issuer(instance.hub)
             await instance.hub.revoke(issuer.did)
             log = await read_log(instance.hub)
+            if case.profile.is_reference:
+                await _judge_full_check(case, instance.hub, folder, issuer.did)
         try:
             # The operator names the file. Where the key is stored is not in the interface.
             text = (folder / key_file).read_text("utf-8")
@@ -223,11 +229,54 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
                     case.expect("CP-AUDIT-07", True, "detected", f"GET {AUDIT} answers {answer.status}")
                     return
                 log_fault = audit_chain.first_fault(await read_log(instance.hub), key, form)
+                if case.profile.is_reference:
+                    await _judge_broken_chain(case, instance.hub)
         except Inconclusive as refusal:
             case.expect("CP-AUDIT-07", True, "detected", f"it refuses to start: {refusal}")
             return
         finding = "the chain is valid with the changed entry" if log_fault is None else log_fault.text
         case.expect("CP-AUDIT-07", log_fault is not None, "detected", finding)
+
+
+async def _judge_full_check(case: Case, hub: Hub, folder: Path, did: str) -> None:
+    """Judge that `verify=full` checks the whole log: it finds a change of an entry while the service runs (7.4)."""
+    other_did = did.replace("kept-", "kibt-")
+    case.client.names.name(other_did.removeprefix("did:web:"), "OTHER_HOST")
+    # No entry is after the end of the log, so only a full check reads the changed one.
+    entries = await read_log(hub)
+    path = f"{AUDIT}?after={entries[-1].get('seq', 0) if entries else 0}&verify=full"
+    for valid, old, new in ((True, None, None), (False, did, other_did), (True, other_did, did)):
+        if old is not None and new is not None and not _replace_everywhere(folder, old, new):
+            return  # no stored entry contains the issuer as text, which CP-AUDIT-07 says
+        page = await hub.admin("GET", path)
+        finding = f"valid is {page.read_object().get('valid')!r}"
+        where = {"chain": "whole" if valid else "an entry changed while the service runs"}
+        holds = page.status == 200 and page.read_object().get("valid") is valid
+        # "nothing heals by itself": after a break the service may go on to report it.
+        if old != other_did:
+            case.expect("CP-LOG-02", holds, f"valid {valid} with verify=full", finding, exchange=page, where=where)
+
+
+async def _judge_broken_chain(case: Case, hub: Hub) -> None:
+    """Judge what a control plane says and does while its chain is broken (7.4): "A broken chain stops nothing"."""
+    page = await hub.admin("GET", f"{AUDIT}?verify=full")
+    finding, where = f"valid is {page.read_object().get('valid')!r}", {"chain": "broken"}
+    holds = page.status == 200 and page.read_object().get("valid") is False
+    case.expect("CP-LOG-02", holds, "valid false with verify=full", finding, exchange=page, where=where)
+
+    # The check at start runs in the background.
+    def is_degraded(answer: Answer) -> bool:
+        return answer.read_object().get("status") == "degraded"
+
+    health = await ask_until(lambda again: hub.call("GET", HEALTH, retry=again), is_degraded, _DEGRADED_SECONDS)
+    finding = f"status {health.read_object().get('status')!r}"
+    case.expect("CP-LOG-02", is_degraded(health), "health degraded", finding, exchange=health, where=where)
+    issuer = hub.new_issuer("withdrawn")
+    answers = [await hub.register(issuer), await hub.revoke(issuer.did)]
+    is_gone = issuer.did not in await hub.trust_set()
+    finding = f"{[one.status for one in answers]}, {'gone' if is_gone else 'still trusted'}"
+    holds = all(map(is_success, answers)) and is_gone
+    case.expect("CP-LOG-02", holds, "an issuer registered and revoked", finding, exchange=answers[-1], where=where)
 
 
 def _replace_everywhere(folder: Path, text: str, replacement: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,16 @@ from conformance.surfaces.control_plane.published_keys import PQC_KEYS
 _ISSUER_ROW, _TRUST_ROW, _SERVICE_ROW = "CP-ISSUER-12", "CP-TRUST-08", "CP-SVC-05"
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _LONGEST_DID: Final = 512
+# Times have seconds, so that a later change has another time.
+_NEXT_SECOND: Final = 1.1
 # A name that never exists: it is looked up only when the posture is read, and an IP address may be refused (P-CP-05).
 _ADDRESS: Final = "http://service.invalid:9"
+# Addresses that are not public by the list of P-WH-10, some of them inside an IPv6 address. An operator may allow
+# private networks; all but one of these are in no network in which services are.
+_PRIVATE_ADDRESSES: Final = (
+    *("http://169.254.169.254", "http://10.0.0.1:9", "http://0.0.0.0:9", "http://224.0.0.1:9", "http://240.0.0.1:9"),
+    *("http://[fe80::1]:9", "http://[::]:9", "http://[ff02::1]:9", "http://[::ffff:169.254.169.254]:9"),
+)
 
 
 def _find_status_faults(answer: Answer, status: int, expected: Mapping[str, Any] | None = None) -> list[str]:
@@ -119,14 +128,18 @@ def _encode(data: bytes) -> str:
 async def key_documents_have_each_member(case: Case) -> None:
     """The key documents have each member of 7.1 for each issuer.
 
-    Registers two issuers, and replaces the key of the first. Expects of both paths the same issuer and a time, and an
-    entry for each with all its members. Expects an ETag and `Cache-Control: no-cache` of the trust set.
+    Registers three issuers, and replaces the key of the first. Expects of both paths the same issuer, the time of the
+    last change, and an entry for each with all its members, in the order of registration. Expects an ETag and
+    `Cache-Control: no-cache` of the trust set.
     """
     hub = await hub_of(case)
-    first, second = hub.new_issuer("first"), hub.new_issuer("second")
+    # The names of the later ones precede that of the first by their letters.
+    first, second, third = (hub.new_issuer(label) for label in ("m-first", "k-second", "b-third"))
     rekeyed = Issuer(first.did, hub.new_key("first"))
     publishers = set()
-    async with hub.registered_issuer(first), hub.registered_issuer(second):
+    updated_before = (await hub.call("GET", ATB_KEYS)).read_object().get("updated_at")
+    await asyncio.sleep(_NEXT_SECOND)
+    async with hub.registered_issuer(first), hub.registered_issuer(second), hub.registered_issuer(third):
         await hub.register(rekeyed)
         for path in (ATB_KEYS, PQC_KEYS):
             answer = await hub.call("GET", path)
@@ -135,6 +148,8 @@ async def key_documents_have_each_member(case: Case) -> None:
             updated = document.get("updated_at")
             faults = [] if answer.status == 200 else [f"status {answer.status}"]
             faults += [] if isinstance(updated, str) and _TIME.fullmatch(updated) else ["updated_at"]
+            # The times have one form, so their texts are in the order of time.
+            faults += [] if str(updated) > str(updated_before) else ["updated_at before the last change"]
             faults += [] if str(document.get("issuer")).startswith("did:") else ["issuer"]
             keys = document.get("keys")
             entries = [one for one in keys if isinstance(one, dict)] if isinstance(keys, list) else []
@@ -147,6 +162,8 @@ async def key_documents_have_each_member(case: Case) -> None:
                 for one in entries
                 if decode_base64(one.get("public_key_b64")) is None or one.get("kid") != kid_of(one["public_key_b64"])
             ]
+            places = [[one.get("did") for one in entries].index(one.did) for one in (second, third) if entries]
+            faults += [] if places == sorted(places) else ["the order of registration"]
             _expect(case, _TRUST_ROW, path, faults, answer)
     _expect(case, _TRUST_ROW, "both documents", [] if len(publishers) == 1 else ["issuer"], answer)
     answer = await hub.call("GET", PKS)
@@ -189,7 +206,23 @@ async def services_are_answered_as_specified(case: Case) -> None:
             _expect(case, _SERVICE_ROW, words, _find_status_faults(answer, status), answer)
     finally:
         await hub.admin("DELETE", f"{SERVICES}/{name}")
+    await _judge_record_time(case, hub, {**plain, "name": f"{name}-kept"})
     await _judge_members(case, hub, plain)
+
+
+async def _judge_record_time(case: Case, hub: Hub, body: Mapping[str, Any]) -> None:
+    """Judge that `registered_at` says since when the name has its record."""
+    path = f"{SERVICES}/{body['name']}"
+    try:
+        first = await hub.admin("POST", SERVICES, json_body=body)
+        await asyncio.sleep(_NEXT_SECOND)
+        again = await hub.admin("POST", SERVICES, json_body=body)
+        changed = await hub.admin("POST", SERVICES, json_body={**body, "health_path": "/live"})
+    finally:
+        await hub.admin("DELETE", path)
+    times = [str(one.read_object().get("registered_at")) for one in (first, again, changed)]
+    faults = [] if times[0] == times[1] < times[2] else [f"registered_at {times}"]
+    _expect(case, _SERVICE_ROW, "since when the name has its record", faults, changed)
 
 
 async def _judge_members(case: Case, hub: Hub, plain: Mapping[str, Any]) -> None:
@@ -211,8 +244,7 @@ async def _judge_members(case: Case, hub: Hub, plain: Mapping[str, Any]) -> None
         "a health path that is a number": {"health_path": 7},
     }
     if case.profile.is_reference:
-        # An operator may allow networks that are not public.
-        refused |= {address: {"base_url": address} for address in ("http://169.254.169.254", "http://10.0.0.1:9")}
+        refused |= {address: {"base_url": address} for address in _PRIVATE_ADDRESSES}
     bodies = [(name, {**plain, **members}) for name, members in refused.items()]
     bodies += [(f"no {name}", {one: value for one, value in plain.items() if one != name}) for name in plain]
     for name, body in bodies:

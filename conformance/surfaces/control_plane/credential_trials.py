@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from conformance import vectors
-from conformance.oracles.credentials.envelope import SHAPE
+from conformance.oracles.credentials.envelope import DECODE, SHAPE
 from conformance.oracles.credentials.judging import Judgement, Question, judge_credential
 from conformance.oracles.credentials.payloads import MEMBERS, Kind
 from conformance.oracles.keys import decode_base64url, encode_base64url
@@ -80,6 +80,21 @@ def _list_vectors() -> Iterator[Trial]:
         # A vector with its own trust set says the same under the keys of all only if its fault is not there.
         if trial.judge(keys).reason == vector.expected.stage:
             yield trial
+
+
+def list_spellings(text: str) -> Mapping[str, tuple[str, str]]:
+    """Return other spellings of an envelope, none of which is one, with the reason that each must get (P-AD-06)."""
+    envelope = json.loads(decode_base64url(text))
+    standard = text.replace("-", "+").replace("_", "/")
+    spellings = {
+        "with padding": (text + "=" * (-len(text) % 4 or 4), DECODE),
+        "with a line feed": (text + "\n", DECODE),
+        "with a space before it": (" " + text, DECODE),
+        "as JSON": (json.dumps(envelope), DECODE),
+        "with the padding of its signature": (_close({**envelope, "sig": envelope["sig"] + "=="}), SHAPE),
+        **({} if standard == text else {"in standard base64": (standard, DECODE)}),
+    }
+    return MappingProxyType(spellings)
 
 
 def list_member_faults() -> Iterator[Trial]:
