@@ -29,6 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.webhook_delivery import DELIVERY, DeliveryMove, DeliveryState, EventType, Outcome
+from reference.store.activity import Activity, activity_of
 from reference.store.database import Change, Database, Row
 from reference.store.group_commit import GroupCommit
 from reference.store.paging import is_behind
@@ -190,7 +191,7 @@ _FAN_OUT = insert(deliveries).from_select(
 )
 # The longest waiting destination first, so that much traffic at one destination does not starve another.
 _DUE_DESTINATIONS = (
-    select(_ROW.destination_id)
+    select(_ROW.destination_id, func.min(_ROW.due_ms))
     .where(_ROW.due_ms.isnot(None), _ROW.due_ms <= bindparam("now_ms"))
     .group_by(_ROW.destination_id)
     .order_by(func.min(_ROW.due_ms))
@@ -315,6 +316,7 @@ class Deliveries:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._group_commit = GroupCommit(database)
+        self.activity: Activity = activity_of(database)
 
     # Writes of a link's change of state.
 
@@ -323,6 +325,7 @@ class Deliveries:
 
         A second event of the same link and type is refused as `DuplicateKey`.
         """
+        self.activity.note()
         members = {name: getattr(event, name) for name in _EVENT}
         fan_out = {
             "stem": f"dlv_{event.id.removeprefix('evt_').replace('-', '')}_",
@@ -338,9 +341,12 @@ class Deliveries:
 
     # Operations of workers.
 
-    async def due_destinations(self, *, now_ms: int) -> Sequence[str]:
-        """Return the destinations with due deliveries, the longest waiting first."""
-        return [str(row[0]) for row in await self._database.rows(_DUE_DESTINATIONS, now_ms=now_ms)]
+    async def due_destinations(self, *, now_ms: int) -> Sequence[tuple[str, int]]:
+        """Return the destinations with deliveries that are due by a time, the longest waiting first.
+
+        Each comes with the time of its first one, in unix milliseconds.
+        """
+        return [(str(row[0]), int(row[1])) for row in await self._database.rows(_DUE_DESTINATIONS, now_ms=now_ms)]
 
     async def measure(self, *, now_ms: int) -> tuple[dict[DeliveryState, int], float]:
         """Return how many deliveries wait or are on their way, and by how many seconds the oldest is overdue."""
@@ -423,6 +429,7 @@ class Deliveries:
             False if the tenant has no such delivery, or its destination is deleted.
         """
         key = {"owner": tenant_id, "delivery": delivery_id}
+        self.activity.note()
         if await self._database.change(_RETRY, **key, at_ms=now_ms) == 1:
             return True
         return bool(await self._database.rows(_IS_SENDING, **key))

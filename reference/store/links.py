@@ -28,6 +28,7 @@ from reference.protocol.money import atomic_units
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
 from reference.store import used_transfers
+from reference.store.activity import activity_of
 from reference.store.checkout_tables import METADATA, link_ends, link_prices, links, payments, surpluses
 from reference.store.database import Change, Database, DuplicateKey, Row
 from reference.store.paging import is_behind
@@ -204,6 +205,7 @@ class Links:
 
     def build_insert(self, link: Link) -> Change:
         """Return the change that creates a link. A token that exists already is refused as `DuplicateKey`."""
+        activity_of(self._database).note()
         members: Mapping[str, object] = {name: getattr(link, name) for name in _NAMES}
         return Change(_INSERT, {**members, "nonce": nonce_of(self._word.memo(link.token))})
 

@@ -29,6 +29,8 @@ WIDTH = 16
 _TOGETHER = 8
 ALTOGETHER = 128
 _OPENED_SECRETS = 256
+# An event is announced before its transaction commits, which takes up to the time limit of a statement.
+_COMMIT_SECONDS = 10.0
 _Result = TypeVar("_Result")
 
 
@@ -37,12 +39,14 @@ class Pace:
     """The intervals of a dispatcher, in seconds of monotonic time.
 
     Attributes:
-        poll: Between two queries of the outbox.
+        poll: Between two queries of the outbox while deliveries are expected.
+        idle: The same while none are, so that only another worker could have added one.
         lease: How old a claim may get until it is taken back.
         grace: How long attempts under way may take when the dispatcher is stopped.
     """
 
     poll: float = 0.2
+    idle: float = 0.2
     lease: float = 10.0
     grace: float = 1.0
 
@@ -97,6 +101,7 @@ class Dispatcher:
         self._is_stopped = False
         self._foreign_claims = _ForeignClaims()
         self._next_take_back = 0.0
+        self._next_due = 0.0
 
     async def run_until_cancelled(self) -> None:
         """Deliver until cancelled. A fault is logged, and the round is repeated."""
@@ -104,9 +109,15 @@ class Dispatcher:
         try:
             while True:
                 fault = await self._try_look(fault)
-                await asyncio.sleep(self._pace.poll)
+                await self._deliveries.activity.wait(self._choose_pause())
         finally:
             await self._stop()
+
+    def _choose_pause(self) -> float:
+        """Return the seconds until the next look, if no event of this process comes before."""
+        # A clock that a test moves makes deliveries due at any moment.
+        is_expecting = self._feeders or self._clock.is_moved or self._deliveries.activity.is_recent(_COMMIT_SECONDS)
+        return self._pace.poll if is_expecting else max(self._pace.poll, min(self._pace.idle, self._next_due))
 
     async def look(self) -> None:
         """Serve the destinations with due deliveries, and take back claims of dead workers.
@@ -116,9 +127,11 @@ class Dispatcher:
         """
         # A signature with a wrong time is refused by receivers (P-WH-04). So nothing is sent while the clock is in
         # doubt.
-        due = [] if self._clock.doubt else await self._deliveries.due_destinations(now_ms=self._clock.now_ms())
-        for destination_id in due:
-            if destination_id not in self._feeders:
+        now_ms, ahead_ms = self._clock.now_ms(), int(self._pace.idle * 1000)
+        due = [] if self._clock.doubt else await self._deliveries.due_destinations(now_ms=now_ms + ahead_ms)
+        self._next_due = min([due_ms - now_ms for _, due_ms in due if due_ms > now_ms], default=ahead_ms) / 1000
+        for destination_id, due_ms in due:
+            if due_ms <= now_ms and destination_id not in self._feeders:
                 feeder = asyncio.create_task(_log_faults(self._feed(destination_id), "webhook_feeding_failed"))
                 self._feeders[destination_id] = feeder
                 feeder.add_done_callback(lambda _, key=destination_id: self._feeders.pop(key, None))  # type: ignore[misc]

@@ -14,6 +14,8 @@ from reference.webhooks.sender import Sender
 
 # A claim is taken back this long after its attempt must have ended, so that a slow worker is not taken for a dead one.
 _LEASE_BEYOND_TIMEOUT = 5.0
+# An event that only another worker knows waits for so long if that worker died. Its own worker sends it at once.
+_IDLE_SECONDS = 5.0
 
 
 async def deliver(settings: WebhookSettings, database: Database, clock: WpClock, seal: Seal) -> None:
@@ -28,6 +30,6 @@ async def deliver(settings: WebhookSettings, database: Database, clock: WpClock,
             seconds=settings.webhook_timeout,
             with_v2=settings.webhook_v2,
         )
-        pace = Pace(lease=settings.webhook_timeout + _LEASE_BEYOND_TIMEOUT)
+        pace = Pace(idle=_IDLE_SECONDS, lease=settings.webhook_timeout + _LEASE_BEYOND_TIMEOUT)
         dispatcher = Dispatcher(Deliveries(database), sender, seal, clock, settings.webhook_schedule, pace)
         await dispatcher.run_until_cancelled()

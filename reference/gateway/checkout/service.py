@@ -20,11 +20,16 @@ from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.rate_limits import Limits
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.lane import ChainUnavailable, Lane
+from reference.store.activity import activity_of
 from reference.store.database import Database, DatabaseUnavailable
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 
 _log = get_logger()
+# A worker that watches nothing looks for links of other workers in this interval. The worker that makes a link watches
+# it from the start, so the interval counts only if that one dies. It is shorter than the time by which watchers look
+# back for new links.
+_IDLE_SECONDS = 30.0
 
 
 class Checkout:
@@ -56,6 +61,8 @@ class Checkout:
         announcements = LinkAnnouncements()
         settlement = LinkSettlement(settings, clock, database, announcements, recency)
         self._every = settings.chain_poll_seconds
+        self._clock = clock
+        self._activity = activity_of(database)
         self._lanes = lanes
         self._watcher = partial(Watcher, settings, clock, settlement)
         self._watchers = {key: self._watcher(lane) for key, lane in lanes.items()}
@@ -92,6 +99,15 @@ class Checkout:
                 fault = _log_if_new("watching_failed", watcher.network, fault, repr(unplanned))
             else:
                 fault = ""
+            # After a fault the database or the node is asked again soon.
+            await (asyncio.sleep(self._every) if fault else self._wait(watcher))
+
+    async def _wait(self, watcher: Watcher) -> None:
+        """Wait for the next round of a network: for long, if there is nothing to watch and no link is made here."""
+        is_idle = not (watcher.is_watching or self._clock.is_moved or self._activity.is_recent(_IDLE_SECONDS))
+        if is_idle:
+            await self._activity.wait(max(self._every, _IDLE_SECONDS))
+        else:
             await asyncio.sleep(self._every)
 
 

@@ -105,6 +105,11 @@ class Watcher:
         self._done: OrderedDict[str, None] = OrderedDict()
         self._unreadable: OrderedDict[str, UnreadableTransaction] = OrderedDict()
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether there are addresses at which payments may arrive."""
+        return bool(self._watched)
+
     async def run_round(self) -> None:
         """Run everything that is due once. An address whose search fails does not hold up the others.
 

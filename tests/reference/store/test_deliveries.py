@@ -71,7 +71,8 @@ async def test_an_event_is_due_at_once_at_every_destination_that_asked_for_its_t
     first, second = await box.add(), await box.add(CANCELLED, CONFIRMED)
     third, foreign = await box.add(CANCELLED), await box.add(tenant_id=OTHER)
     event = await box.tell()
-    assert {first.id, second.id} == set(await box.deliveries.due_destinations(now_ms=NOW * 1000))
+    due = await box.deliveries.due_destinations(now_ms=NOW * 1000)
+    assert {(first.id, NOW * 1000), (second.id, NOW * 1000)} == set(due)
     assert list(await box.deliveries.due_destinations(now_ms=NOW * 1000 - 1)) == []
     assert [await box.is_due(claim) for claim in (first, second, third, foreign)] == [True, True, False, False]
     for destination in (first, second):
