@@ -145,8 +145,11 @@ async def open_gateway_with_lanes(
             dashboard = _build_dashboard(deps, parts, attestor)
             dashboard.add_routes(app)
             render_refusal = dashboard.refusal_page
-            background += (_repeat(parts.idempotency.forget, dashboard.forget), checkout.watch())
-            background.append(_repeat(parts.webhooks.forget, every=_RETENTION_SECONDS))
+            turns = Turns(SharedFacts(deps.database, facts), deps.clock)
+            clean = turns.share("clean-up", _TEND_SECONDS, parts.idempotency.forget, dashboard.forget)
+            forget_events = turns.share("old events", _RETENTION_SECONDS, parts.webhooks.forget)
+            background += (_repeat(clean, every=_TEND_SECONDS), checkout.watch())
+            background.append(_repeat(forget_events, every=_RETENTION_SECONDS))
             background += (work(settings, deps.database, deps.clock, deps.seal) for work in background_work)
         # No page asks for money before the newest blocks of the networks are known.
         await deps.recency.refresh()
@@ -399,12 +402,36 @@ async def _offer_checked_lanes(unchecked_lanes: dict[str, Lane], lanes: dict[str
                 _log.warning("network_checked", network=key, offered=is_right)
 
 
-async def _repeat(*tasks: Callable[[], Awaitable[None]], every: float = _TEND_SECONDS) -> None:
-    """Run tasks at an interval until cancelled. If the database is unavailable, the next round tries again."""
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Work that one worker of a gateway does in each interval, whichever comes first.
+
+    Attributes:
+        facts: The facts of all workers.
+        clock: The service's clock.
+    """
+
+    facts: SharedFacts
+    clock: WpClock
+
+    def share(self, work: str, seconds: float, *tasks: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+        """Return tasks as one, which runs them only if this worker takes the turn."""
+
+        async def run_in_turn() -> None:
+            # In doubt this is 0. Nothing has certainly expired then, so there is nothing to delete.
+            now = self.clock.lapsed_until()
+            if now and await self.facts.take_turn(f"turn of {work}", now=now, seconds=int(seconds)):
+                for task in tasks:
+                    await task()
+
+        return run_in_turn
+
+
+async def _repeat(task: Callable[[], Awaitable[None]], *, every: float) -> None:
+    """Run a task at an interval until cancelled. If the database is unavailable, the next round tries again."""
     while True:
-        for task in tasks:
-            with suppress(DatabaseUnavailable):
-                await task()
+        with suppress(DatabaseUnavailable):
+            await task()
         await asyncio.sleep(every)
 
 

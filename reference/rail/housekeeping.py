@@ -15,6 +15,7 @@ from reference.rail.signed_answers import Signer
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import LISTED_SECONDS, RefusedPayments
+from reference.store.shared_facts import SharedFacts
 from reference.web.clock import WpClock
 
 
@@ -30,6 +31,7 @@ class Housekeeping:
         signer: Signer,
         lane_health: LaneHealth,
         refused_payments: RefusedPayments,
+        turns: SharedFacts,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -38,6 +40,7 @@ class Housekeeping:
         self._signer = signer
         self._lane_health = lane_health
         self._refused_payments = refused_payments
+        self._turns = turns
         self._cleaning = Interval(CLEAN_SECONDS)
         self._rechecks = Interval(LOOK_SECONDS)
 
@@ -45,7 +48,8 @@ class Housekeeping:
         """Delete outdated rows, and check payments again that were served some minutes ago (P-ST-07)."""
         # In doubt over the time this is 0, so that a wrong clock deletes nothing by age (P-ST-04, decision 0043).
         now = self._clock.lapsed_until()
-        if self._cleaning.is_over(now):
+        # One of the workers cleans in each interval. In doubt none does, as nothing has certainly expired.
+        if self._cleaning.is_over(now) and now and await self._takes_turn("clean-up", now, CLEAN_SECONDS):
             await self._clean(now)
         for key, collector in self._collectors.items():
             # A lane whose node is away must not hold up the other lanes; the next round asks again.
@@ -53,9 +57,14 @@ class Housekeeping:
                 self._lane_health.refuse_unchecked(key)
                 await collector.tend()
         if self._rechecks.is_over(now):
-            for row in await self._ledger.due_for_recheck(now):
+            rows = await self._ledger.due_for_recheck(now)
+            # Only one worker asks the chains in each interval. A second one would get the same answers.
+            for row in rows if rows and await self._takes_turn("rechecks", now, LOOK_SECONDS) else ():
                 with suppress(ChainUnavailable):
                     await self._recheck(row)
+
+    async def _takes_turn(self, work: str, now: int, seconds: int) -> bool:
+        return await self._turns.take_turn(f"turn of {work}", now=now, seconds=seconds)
 
     async def _clean(self, now: int) -> None:
         least = now - self._settings.skew_seconds

@@ -138,6 +138,7 @@ async def open_rail_with_lanes(
             redeemer.signer,
             lane_health,
             refused_payments,
+            SharedFacts(deps.database, facts),
         )
         undecided_claims = UndecidedClaims(
             settings,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sqlalchemy import Table, bindparam, insert, select, update
 
 from reference.store.database import Database, DuplicateKey
@@ -17,6 +19,7 @@ class SharedFacts:
         self._get = select(table.c.value).where(is_it)
         self._add = insert(table).values(name=bindparam("fact"), value=bindparam("content"))
         self._set = update(table).where(is_it).values(value=bindparam("content"))
+        self._exchange = self._set.where(table.c.value == bindparam("stored"))
 
     async def get(self, name: str) -> str | None:
         """Return a fact, or None if it is not stored."""
@@ -44,3 +47,28 @@ class SharedFacts:
             except DuplicateKey:
                 continue
             return
+
+    async def take_turn(self, work: str, *, now: int, seconds: int) -> bool:
+        """Take the next turn of a work that one worker does in each interval.
+
+        A turn needs no end. If the worker dies during its turn, another one takes the next.
+
+        Args:
+            work: The name of the fact, which keeps when the last turn began.
+            now: Unix seconds.
+            seconds: The interval.
+
+        Returns:
+            False if a turn began within the interval, or another worker takes this one at this moment.
+        """
+        last = await self.get(work)
+        if last is None:
+            with suppress(DuplicateKey):
+                await self._database.change(self._add, fact=work, content=str(now))
+                return True
+            return False
+        # A turn of a time that is not yet was taken by a clock that was wrong, and does not count.
+        if 0 <= now - int(last) < seconds:
+            return False
+        # Exchanged and not set: of several workers that read the same turn, one takes the next.
+        return await self._database.change(self._exchange, fact=work, stored=last, content=str(now)) == 1

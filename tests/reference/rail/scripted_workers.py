@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
 from reference.lanes.algorand.finder import AlgorandFinder
 from reference.lanes.algorand.lane import AlgorandLane
@@ -34,9 +35,11 @@ from reference.rail.settings import RailSettings
 from reference.rail.signed_answers import Signer
 from reference.store.database import Database
 from reference.store.database_url import open_database
+from reference.store.rail_tables import facts
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import RefusedPayments
+from reference.store.shared_facts import SharedFacts
 from reference.store.terms_history import Generations
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
@@ -139,7 +142,11 @@ class Bench:
         refused = RefusedPayments(self.database)
         notes = RefusalNotes(collectors, clock, refused, lane_health)
         await UndecidedClaims(self.settings, clock, collectors, self.ledger, notes, worker="tender").tend([NETWORK.key])
-        await Housekeeping(self.settings, clock, collectors, self.ledger, self.signer, lane_health, refused).tend()
+        # Each call of this is a round of its own, although no interval passes in between.
+        turns = SharedFacts(self.database, facts)
+        await self.database.change(delete(facts).where(facts.c.name.like("turn of %")))
+        parts = collectors, self.ledger, self.signer, lane_health, refused, turns
+        await Housekeeping(self.settings, clock, *parts).tend()
 
     async def row(self, number: int, token: str) -> Redemption | None:
         """Return the row of a transaction and a token."""
