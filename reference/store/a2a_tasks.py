@@ -6,6 +6,7 @@ import time
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
+from reference.store.batches import delete_in_batches
 from reference.store.database import Change, Database
 from reference.store.rail_tables import tasks
 
@@ -33,7 +34,8 @@ _REPLACE = (
     .where(_IS_IT, _IS_KEPT, _ROW.version == bindparam("before"))
     .values(version=bindparam("after"), data=bindparam("content"))
 )
-_FORGET = delete(tasks).where(_ROW.expires_at <= bindparam("now"))
+_EXPIRED = select(_ROW.id).where(_ROW.expires_at <= bindparam("now")).order_by(_ROW.expires_at).limit(bindparam("most"))
+_FORGET = delete(tasks).where(_ROW.id.in_(_EXPIRED))
 
 
 class Tasks:
@@ -79,4 +81,4 @@ class Tasks:
 
     async def forget(self, *, now: int) -> None:
         """Delete the expired tasks."""
-        await self._database.change(_FORGET, now=now)
+        await delete_in_batches(self._database, _FORGET, now=now)

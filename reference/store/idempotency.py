@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select, tuple_
 
+from reference.store.batches import delete_in_batches
 from reference.store.database import Change, Database
 from reference.store.tenant_tables import answers
 
@@ -48,7 +49,9 @@ _IS_IT = tuple(_ROW[name] == bindparam(f"in_{name}") for name in _SCOPE)
 _GET = select(*(_ROW[name] for name in _ANSWER)).where(*_IS_IT, _ROW.expires_at > bindparam("now"))
 _FREE = delete(answers).where(*_IS_IT, _ROW.expires_at <= bindparam("now"))
 _STORE = insert(answers).values({name: bindparam(name) for name in (*_SCOPE, *_ANSWER)})
-_FORGET = delete(answers).where(_ROW.expires_at <= bindparam("now"))
+_KEY = tuple(_ROW[name] for name in _SCOPE)
+_EXPIRED = select(*_KEY).where(_ROW.expires_at <= bindparam("now")).order_by(_ROW.expires_at).limit(bindparam("most"))
+_FORGET = delete(answers).where(tuple_(*_KEY).in_(_EXPIRED))
 
 
 class Answers:
@@ -70,8 +73,8 @@ class Answers:
         return Change(_FREE, {**_bind_scope(scope), "now": now}), Change(_STORE, members)
 
     async def forget(self, *, now: int) -> None:
-        """Delete the expired answers."""
-        await self._database.change(_FORGET, now=now)
+        """Delete the expired answers, in batches."""
+        await delete_in_batches(self._database, _FORGET, now=now)
 
 
 def _bind_scope(scope: Scope) -> dict[str, str]:
