@@ -108,14 +108,23 @@ def send(chain: AlgodClient, payment: dict[str, Any]) -> None:
         wait_for_confirmation(chain, payment["proof"]["tx_id"], ROUNDS)
 
 
-def keep(payment: dict[str, Any]) -> None:
-    """Write the payment to disk, whole or not at all, readable by its owner alone."""
-    unfinished = PROOF_FILE.with_name(PROOF_FILE.name + ".new")
+def keep(payment: dict[str, Any]) -> dict[str, Any]:
+    """Write the payment to disk, readable by its owner alone; return it, or the one of a run that was faster."""
+    unfinished = PROOF_FILE.with_name(f"{PROOF_FILE.name}.{os.getpid()}")
     with open(unfinished, "w", opener=lambda path, flags: os.open(path, flags, 0o600), encoding="ascii") as file:
         json.dump({"rail": RAIL, **payment}, file)
         file.flush()
         os.fsync(file.fileno())
-    unfinished.replace(PROOF_FILE)
+    try:
+        # Unlike a rename, a link replaces no payment that another run of this script has just written.
+        os.link(unfinished, PROOF_FILE)
+    except FileExistsError:
+        if (other := kept()) is None:
+            raise SystemExit("another run of this call has just ended; nothing was paid") from None
+        payment = other
+    finally:
+        unfinished.unlink()
+    return payment
 
 
 def kept() -> dict[str, Any] | None:
@@ -172,13 +181,13 @@ def main() -> None:
     chain = AlgodClient(os.environ["ALGOD_TOKEN"], os.environ["ALGOD_URL"])
     payment = kept()
     if payment is None:
-        payment = sign(chain, key, challenge())
-        keep(payment)
+        signed = sign(chain, key, challenge())
+        payment = keep(signed)
     send(chain, payment)
     answer = present(payment["proof"])
     receipt, claims = answer["payable_receipt"], verify(answer, payment["proof"]["payment_reference"])
     print(json.dumps({"payable_receipt": receipt, "claims": claims}, indent=2))
-    PROOF_FILE.unlink()
+    PROOF_FILE.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

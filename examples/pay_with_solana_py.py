@@ -97,8 +97,10 @@ async def pay(payer: Keypair) -> dict[str, Any]:
     async with AsyncClient(os.environ["RPC_URL"], Confirmed) as chain:
         payment, tries = kept(), 1
         if payment is None:
-            payment, tries = await sign(chain, payer, challenge()), TRIES
-            keep(payment)
+            signed = await sign(chain, payer, challenge())
+            payment = keep(signed)
+            # The run that wrote the file signs again, and no other one.
+            tries = TRIES if payment is signed else 1
         for left in reversed(range(tries)):
             print(f"paying by {payment['proof']['tx_id']}", file=sys.stderr)
             try:
@@ -109,8 +111,8 @@ async def pay(payer: Keypair) -> dict[str, Any]:
                 if not (left and await came_too_late(chain, payment, fault)):
                     # It may be on the chain. The rail looks there and decides, so present the proof.
                     break
-                payment = await sign(chain, payer, challenge())
-                keep(payment)
+                PROOF_FILE.unlink(missing_ok=True)
+                payment = keep(await sign(chain, payer, challenge()))
             else:
                 await chain.confirm_transaction(sent, last_valid_block_height=payment["last_valid_block_height"])
                 break
@@ -162,14 +164,23 @@ def instructions(payer: Pubkey, entry: dict[str, Any]) -> list[Instruction]:
     ]
 
 
-def keep(payment: dict[str, Any]) -> None:
-    """Write the payment to disk, whole or not at all, readable by its owner alone."""
-    unfinished = PROOF_FILE.with_name(PROOF_FILE.name + ".new")
+def keep(payment: dict[str, Any]) -> dict[str, Any]:
+    """Write the payment to disk, readable by its owner alone; return it, or the one of a run that was faster."""
+    unfinished = PROOF_FILE.with_name(f"{PROOF_FILE.name}.{os.getpid()}")
     with open(unfinished, "w", opener=lambda path, flags: os.open(path, flags, 0o600), encoding="ascii") as file:
         json.dump({"rail": RAIL, **payment}, file)
         file.flush()
         os.fsync(file.fileno())
-    unfinished.replace(PROOF_FILE)
+    try:
+        # Unlike a rename, a link replaces no payment that another run of this script has just written.
+        os.link(unfinished, PROOF_FILE)
+    except FileExistsError:
+        if (other := kept()) is None:
+            raise SystemExit("another run of this call has just ended; nothing was paid") from None
+        payment = other
+    finally:
+        unfinished.unlink()
+    return payment
 
 
 def kept() -> dict[str, Any] | None:
@@ -227,7 +238,7 @@ def main() -> None:
     answer = present(proof)
     receipt, claims = answer["payable_receipt"], verify(answer, proof["payment_reference"])
     print(json.dumps({"payable_receipt": receipt, "claims": claims}, indent=2))
-    PROOF_FILE.unlink()
+    PROOF_FILE.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readFile, rename, unlink, writeFile } from "node:fs/promises";
+import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import canonicalize from "canonicalize";
 import { createPublicClient, erc20Abi, http, keccak256, stringToBytes } from "viem";
@@ -77,10 +77,21 @@ async function sign(chain, payer, entry) {
   return { authorization: { ...message, ...digits }, signature, challenge_token: payment_reference };
 }
 
-// Writes the payment to disk, whole or not at all, readable by its owner alone.
+// Writes the payment to disk, readable by its owner alone; returns it, or the one of a run that was faster.
 async function keep(payment) {
-  await writeFile(`${PROOF_FILE}.new`, JSON.stringify({ rail: RAIL, ...payment }), { mode: 0o600, flush: true });
-  await rename(`${PROOF_FILE}.new`, PROOF_FILE);
+  const unfinished = `${PROOF_FILE}.${process.pid}`;
+  await writeFile(unfinished, JSON.stringify({ rail: RAIL, ...payment }), { mode: 0o600, flush: true });
+  try {
+    // Unlike a rename, a link replaces no payment that another run of this script has just written.
+    await link(unfinished, PROOF_FILE);
+  } catch (fault) {
+    if (fault.code !== "EEXIST") throw fault;
+    payment = await kept();
+    if (payment === null) throw new Error("another run of this call has just ended; nothing was paid");
+  } finally {
+    await rm(unfinished);
+  }
+  return payment;
 }
 
 // The payment of an earlier run whose answer never came, or null.
@@ -153,10 +164,10 @@ const payer = privateKeyToAccount(`0x${secret}`);
 const chain = createPublicClient({ transport: http(process.env.RPC_URL) });
 let payment = await kept();
 if (payment === null) {
-  payment = { proof: await sign(chain, payer, await challenge()) };
-  await keep(payment);
+  const signed = { proof: await sign(chain, payer, await challenge()) };
+  payment = await keep(signed);
 }
 const answer = await present(payment.proof);
 const found = await claims(answer, payment.proof.challenge_token);
 console.log(JSON.stringify({ payable_receipt: answer.payable_receipt, claims: found }, null, 2));
-await unlink(PROOF_FILE);
+await rm(PROOF_FILE, { force: true });

@@ -4,7 +4,7 @@
 
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readFile, rename, unlink, writeFile } from "node:fs/promises";
+import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import {
   createAssociatedTokenAccountIdempotentInstruction,
@@ -83,10 +83,21 @@ async function send(chain, { proof, signed, latest }) {
   return false;
 }
 
-// Writes the payment to disk, whole or not at all, readable by its owner alone.
+// Writes the payment to disk, readable by its owner alone; returns it, or the one of a run that was faster.
 async function keep(payment) {
-  await writeFile(`${PROOF_FILE}.new`, JSON.stringify({ rail: RAIL, ...payment }), { mode: 0o600, flush: true });
-  await rename(`${PROOF_FILE}.new`, PROOF_FILE);
+  const unfinished = `${PROOF_FILE}.${process.pid}`;
+  await writeFile(unfinished, JSON.stringify({ rail: RAIL, ...payment }), { mode: 0o600, flush: true });
+  try {
+    // Unlike a rename, a link replaces no payment that another run of this script has just written.
+    await link(unfinished, PROOF_FILE);
+  } catch (fault) {
+    if (fault.code !== "EEXIST") throw fault;
+    payment = await kept();
+    if (payment === null) throw new Error("another run of this call has just ended; nothing was paid");
+  } finally {
+    await rm(unfinished);
+  }
+  return payment;
 }
 
 // The payment of an earlier run whose answer never came, or null.
@@ -159,10 +170,12 @@ const chain = new Connection(process.env.RPC_URL, { commitment: "confirmed", wsE
 let payment = await kept();
 if (payment === null) {
   for (let tries = 0; tries < TRIES; tries++) {
-    payment = await sign(chain, payer, await challenge());
-    await keep(payment);
-    // If it may be on the chain, the rail looks there and decides, so the proof is presented.
-    if (!(await send(chain, payment))) break;
+    if (tries > 0) await rm(PROOF_FILE, { force: true });
+    const signed = await sign(chain, payer, await challenge());
+    payment = await keep(signed);
+    // If it may be on the chain, the rail looks there and decides, so the proof is presented. The run that wrote the file
+    // signs again, and no other one.
+    if (!(await send(chain, payment)) || payment !== signed) break;
   }
 } else {
   await send(chain, payment);
@@ -170,5 +183,5 @@ if (payment === null) {
 const answer = await present(payment.proof);
 const found = await claims(answer, payment.proof.payment_reference);
 console.log(JSON.stringify({ payable_receipt: answer.payable_receipt, claims: found }, null, 2));
-await unlink(PROOF_FILE);
+await rm(PROOF_FILE, { force: true });
 process.exit(0); // web3.js keeps its WebSocket open

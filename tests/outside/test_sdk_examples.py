@@ -161,13 +161,11 @@ def edit_to_crash(example: Example, moment: str) -> Edits:
     if example.script.endswith(".mjs"):
         kill, keep_line, presenting_line = (
             ' process.kill(process.pid, "SIGKILL");',
-            "  await keep(payment);",
+            " = await keep(signed);",
             "  let reason;",
         )
     else:
-        # The Solana script has a second such line, further in, for a payment that it signs again.
-        indent = 12 * " " if example.script == "pay_with_solana_py.py" else 8 * " "
-        keep_line, presenting_line = f"\n{indent}keep(payment)\n", "json.dumps(proof).encode()).decode()}"
+        keep_line, presenting_line = " = keep(signed)\n", "json.dumps(proof).encode()).decode()}"
         kill = "; os.kill(os.getpid(), 9)"
     return (
         ((keep_line, keep_line.rstrip() + kill + "\n"),)

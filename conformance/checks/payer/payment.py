@@ -102,6 +102,9 @@ async def reads_prices_in_base_ten(case: Case) -> None:
     Offers the call at its price with a zero in front. Expects that nothing is paid and the exit code is not 0, or that
     the exact price is paid once.
     """
+    if case.profile.payer.stock:
+        case.mark_not_applicable("PAYER-PAY-04", "x402 leaves open whether an amount may have zeros in front")
+        return
     await require_honest_call(case)
     price = f"0{PRICE}"
     outcome = await perform(

@@ -36,6 +36,7 @@ _NOT_YET: Final = (
     (504, "timeout"),
 )
 _WAIT_SECONDS: Final = 3
+_RUNS_AT_ONCE: Final = 2
 # A payer's clock and the suite's may round differently.
 _TOLERANCE_SECONDS: Final = 0.2
 
@@ -149,6 +150,11 @@ async def waits_as_asked(case: Case) -> None:
         )
 
 
+async def _refuse_until_resumed(rail: PlayedRail, presentation: Presentation) -> Reply:
+    """Answer 503 with a Retry-After beyond the time of the call, and serve once the payer is started again."""
+    return await (serve if rail.is_resumed else refuse(503, "busy", "3600"))(rail, presentation)
+
+
 async def _refuse_until_date(rail: PlayedRail, presentation: Presentation) -> Reply:
     """Answer 503 with Retry-After as a date."""
     # A date has whole seconds, so one second more is at least the time that is asked for.
@@ -199,6 +205,9 @@ async def stops_at_a_final_code(case: Case) -> None:
     Answers the first proof with 409 `payment_already_spent`, and in a second scene with 409 `payment_refunded`. Would
     serve the next one. Expects one payment, and an exit code other than 0.
     """
+    if case.profile.payer.stock:
+        case.mark_not_applicable("PAYER-ONCE-11", "x402 has no codes for a payment that is spent or was given back")
+        return
     await require_honest_call(case)
     codes = ("payment_already_spent", "payment_refunded")
     scenes = [Scene(script=Script(steps=(refuse(409, code, None), serve))) for code in codes]
@@ -288,6 +297,36 @@ async def ends_when_the_time_is_over(case: Case) -> None:
         "PAYER-ONCE-10",
         first.code not in {None, 0} and outcome.is_served and len(outcome.payments) == 1,
         "an exit code other than 0, then the same proof and exit code 0",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+    )
+
+
+@check(
+    "PAYER-ONCE-12",
+    surface="payer",
+    lane="each",
+    fix="Hold a lock while a call is at work, or create the file of a payment so that it replaces no other one.",
+    needs_more=NEEDS_MORE,
+)
+async def keeps_the_proofs_of_runs_at_once(case: Case) -> None:
+    """Two runs of one call at the same time pay at most one price each, and a later run presents what has no answer.
+
+    Starts the payer twice at the same time, with one call and one state folder. Quotes the price to both together, and
+    answers their proofs with 503. Then starts the payer once for each payment. Expects at most two payments, and that
+    each of them is presented again and served.
+    """
+    if case.profile.payer.stock:
+        case.mark_not_applicable("PAYER-ONCE-12", "x402 leaves open what its clients store, so runs share nothing")
+        return
+    await require_honest_call(case)
+    script = Script(steps=(_refuse_until_resumed,), callers=_RUNS_AT_ONCE)
+    outcome = await perform(case, Scene(script=script, at_once=_RUNS_AT_ONCE, runs=1 + _RUNS_AT_ONCE))
+    payments = len(outcome.payments)
+    case.expect(
+        "PAYER-ONCE-12",
+        payments <= _RUNS_AT_ONCE and outcome.received <= payments * PRICE and not outcome.open_payments,
+        "at most one payment for each of two runs, and each payment served after the payer is started again",
         outcome.story,
         exchange=cite_last_call(outcome),
     )

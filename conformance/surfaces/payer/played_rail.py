@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
@@ -13,6 +14,7 @@ from conformance.lanes.payer_host import PayerHost
 from conformance.oracles.forging import Signer
 from conformance.oracles.strict_json import JsonTextFault, json_text
 from conformance.oracles.welds.refusal import FINALITY, PaymentRefusal
+from conformance.surfaces.payer.idle_processes import IdleWatch
 from conformance.surfaces.payer.quotes import PATH, Change, Quote, QuoteDesk, Terms, keep, to_header
 from conformance.webhook_receiver.raw_receiver import HANG_UP, SILENCE, Arrival, Receiver, Reply, redirect
 
@@ -22,6 +24,8 @@ _PRIVATE: Final = ("Cache-Control", "no-store")
 # the speed of the payer or of the chain.
 _FINAL_SECONDS: Final = 8.0
 _POLL_SECONDS: Final = 0.05
+# Longest time for a second run of the payer to start and to ask for the price.
+_GATHER_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,7 @@ class Script:
         paid: Changes the paid answer.
         age: Seconds since the offers were issued.
         amounts: Price of each quote in turn, in atomic units; the last one is repeated.
+        callers: Calls without a proof that are answered together; 1 answers each at once.
     """
 
     entry: Change = keep
@@ -94,6 +99,7 @@ class Script:
     paid: Change = keep
     age: int = 0
     amounts: Sequence[int] = ()
+    callers: int = 1
 
 
 @dataclass
@@ -110,6 +116,8 @@ class PlayedRail:
         other_url: A second address of the same rail, which is another origin.
         presentations: The proofs that were presented.
         presented: Set when the first proof arrives.
+        sessions: Ids of the sessions of the payer's processes, in the order of their start.
+        is_resumed: Whether the payer was started again after the first run, or the first runs, of a scene.
     """
 
     proof_header: ClassVar[str] = "X-PAYMENT"
@@ -121,6 +129,10 @@ class PlayedRail:
     other_url: str
     presentations: list[Presentation] = field(default_factory=list)
     presented: asyncio.Event = field(default_factory=asyncio.Event)
+    sessions: list[int] = field(default_factory=list)
+    is_resumed: bool = False
+    _callers: int = 0
+    _gathered: asyncio.Event = field(default_factory=asyncio.Event)
     _quotes: dict[str, Quote] = field(default_factory=dict)
 
     @property
@@ -139,7 +151,23 @@ class PlayedRail:
         headers = arrival.values(self.proof_header)
         if headers:
             return await self._take(arrival, headers[0])
+        await self._gather_callers()
         return self.script.unpaid(self, arrival) or await self.quote()
+
+    async def _gather_callers(self) -> None:
+        """Wait until the script's number of callers has asked for the price, or no process of the payer works."""
+        self._callers += 1
+        if self._callers >= self.script.callers:
+            self._gathered.set()
+        # A run that waits for another one, or has ended, never asks. A time alone would not show that: the machine may
+        # be slow.
+        watch = IdleWatch(self.sessions)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GATHER_SECONDS):
+                while not (self._gathered.is_set() or await asyncio.to_thread(watch.is_idle)):  # noqa: ASYNC110
+                    await asyncio.sleep(_POLL_SECONDS)
+        # Later callers need not wait again.
+        self._gathered.set()
 
     async def quote(self, error: str = "payment_required", *further: tuple[str, str]) -> Reply:
         """Return a 402 with a new challenge."""

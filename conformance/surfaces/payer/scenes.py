@@ -48,6 +48,7 @@ _POLL_SECONDS: Final = 0.02
 _LOOK_SECONDS: Final = 0.2
 # Atomic units of a USDC.
 _UNITS: Final = 10**6
+_SERVED: Final = 200
 _OWNER_ONLY: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -115,6 +116,13 @@ class Outcome:
         return list(dict.fromkeys(one.payment for one in self.presentations))
 
     @property
+    def open_payments(self) -> list[str]:
+        """The payments that were presented, and never with an answer of 200."""
+        replies = [(one.payment, one.arrival.reply) for one in self.presentations]
+        served = {payment for payment, reply in replies if reply is not None and reply.status == _SERVED}
+        return [payment for payment in self.payments if payment not in served]
+
+    @property
     def is_served(self) -> bool:
         """Whether the last run ended well."""
         return bool(self.endings) and self.endings[-1].code == 0
@@ -173,6 +181,8 @@ class Scene:
         script: What the rail does.
         limit: Atomic units that the payer is permitted to pay.
         runs: How often the payer is started; a later run has the same call, account and state folder.
+        at_once: Number of processes in the first run. With more than one, each later run is left out once every payment
+            is answered.
         kill_at: `proof` kills the first run when its proof arrives; `payment` when money has reached the payee.
         prepare: Changes the script once rail, account and payee exist.
     """
@@ -180,6 +190,7 @@ class Scene:
     script: Script = field(default_factory=Script)
     limit: int = LIMIT
     runs: int = 1
+    at_once: int = 1
     kill_at: str | None = None
     prepare: Callable[[Stage], Any] | None = None
 
@@ -352,9 +363,14 @@ async def play(stage: Stage, scene: Scene) -> Outcome:
     before = await _wait_for_money(stage)
     variables = stage.variables(scene.limit)
     outcome = Outcome(rail, [])
-    for number in range(scene.runs):
-        kill_at = scene.kill_at if number == 0 else None
-        outcome.endings.append(await _run_payer(stage, variables, kill_at, outcome.exposures))
+    names = [f"process-{number}" for number in range(scene.at_once)]
+    first = (_run_payer(stage, variables, scene.kill_at, outcome.exposures, name) for name in names)
+    outcome.endings += await asyncio.gather(*first)
+    for _ in range(scene.runs - 1):
+        if scene.at_once > 1 and not outcome.open_payments:
+            break
+        rail.is_resumed = True
+        outcome.endings.append(await _run_payer(stage, variables, None, outcome.exposures, names[0]))
     outcome.received = await stage.host.read_units(payee, asset)
     outcome.spent = before - await stage.host.read_units(stage.account.address, asset)
     outcome.exposures += _find_exposures(stage, outcome)
@@ -380,15 +396,19 @@ async def _wait_for_money(stage: Stage) -> int:
     raise Inconclusive("the node does not show the money of the payer's account")
 
 
-async def _run_payer(stage: Stage, variables: Mapping[str, str], kill_at: str | None, exposures: list[str]) -> Ending:
+async def _run_payer(
+    stage: Stage, variables: Mapping[str, str], kill_at: str | None, exposures: list[str], name: str
+) -> Ending:
     program = stage.case.profile.payer
     start = time.monotonic()
-    output, errors = stage.folder / "stdout", stage.folder / "stderr"
+    output, errors = stage.folder / f"{name}.stdout", stage.folder / f"{name}.stderr"
     with output.open("wb") as out, errors.open("wb") as err:
         try:
             child = Child(program.command or (), make_environment(variables), out, err)
         except OSError as fault:
             raise Inconclusive(f"the payer cannot be started: {fault.strerror}") from fault
+    # Each child begins a session, whose id is its own.
+    stage.rail.sessions.append(child.pid)
     is_killed = False
     try:
         async with asyncio.timeout(program.seconds + _GRACE_SECONDS):

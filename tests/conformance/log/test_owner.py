@@ -82,6 +82,11 @@ PLACES = {
         "self._redraw_until_stopped",
         "Thread",
     ): "drawing lines, of a state that is only replaced",
+    (
+        "conformance/surfaces/payer/played_rail.py",
+        "watch.is_idle",
+        "to_thread",
+    ): "whether processes work, of /proc and a watch of one call",
     ("conformance/surfaces/payer/scenes.py", "bind_sockets", "to_thread"): "sockets, of a host and a port",
     (
         "conformance/surfaces/payer/scenes.py",

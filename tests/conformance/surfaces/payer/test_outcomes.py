@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
+from dataclasses import dataclass
+from typing import Any, cast
 
-from conformance.surfaces.payer.played_rail import PlayedRail
+from conformance.surfaces.payer.played_rail import PlayedRail, Presentation
 from conformance.surfaces.payer.scenes import Ending, Outcome
+from conformance.webhook_receiver.raw_receiver import SILENCE, Arrival, Reply
 
 
 def make_outcome(*endings: Ending) -> Outcome:
@@ -35,3 +37,31 @@ def test_a_run_that_was_killed_on_purpose_is_not_slow() -> None:
     """Only the others show how fast the machine is."""
     assert make_outcome(make_ending(None, is_killed=True, seconds=40.0), make_ending(0)).slowest == 1.0
     assert make_outcome(make_ending(None, seconds=50.0)).slowest == 50.0
+
+
+@dataclass
+class CalledRail:
+    """A rail at which proofs were presented."""
+
+    presentations: list[Presentation]
+
+
+def present(tx_id: str, reply: Reply | None) -> Presentation:
+    """Return the presentation of a payment, with its answer."""
+    arrival = Arrival(1, 0.0, 0.0, "POST", "/", "127.0.0.1:1", (), b"", reply=reply)
+    proof: dict[str, Any] = {"tx_id": tx_id}
+    return Presentation(arrival, tx_id, proof, tx_id=tx_id)
+
+
+def test_a_payment_is_answered_by_a_single_200() -> None:
+    """Refusals before and after it do not matter. Silence does not count."""
+    presentations = [
+        present("served", Reply(503)),
+        present("served", Reply(200)),
+        present("served", Reply(409)),
+        present("refused", Reply(402)),
+        present("silent", SILENCE),
+        present("open", None),
+    ]
+    outcome = Outcome(cast("PlayedRail", CalledRail(presentations)), [])
+    assert outcome.open_payments == ['"refused"', '"silent"', '"open"']
