@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any, Final
 
 from conformance.engine.check import Case, check
 from conformance.surfaces.payer.played_rail import Script, refuse
-from conformance.surfaces.payer.quotes import PATH, PRICE
+from conformance.surfaces.payer.quotes import NOTICE, PATH, PRICE
 from conformance.surfaces.payer.scenes import (
     NEEDS_MORE,
     Outcome,
     Scene,
+    Stage,
     cite_last_call,
     honest_call,
     perform,
     require_honest_call,
 )
+from conformance.webhook_receiver.raw_receiver import HANG_UP, Reply
+
+_QUERY: Final = "a=1&b=%20x"
 
 
 @check(
@@ -53,6 +60,44 @@ async def pays_for_an_honest_call(case: Case) -> None:
     )
 
 
+@check(
+    "PAYER-PAY-02",
+    surface="payer",
+    lane="base",
+    fix="Compute the weld from the token, as 5.5 says. What else the offer says of it is a help for readers.",
+    needs_more=NEEDS_MORE,
+)
+async def welds_to_the_token(case: Case) -> None:
+    """An offer whose nonce belongs to another token is refused, or paid with the nonce of its own token.
+
+    Offers the call with the `authorization_nonce` of another token. Expects that nothing is paid, or that the payment
+    is welded to the token of the offer. On Solana the reference account depends on the service word, which a payer need
+    not know.
+    """
+    await require_honest_call(case)
+
+    async def offer_other_weld(stage: Stage) -> None:
+        rail = stage.rail
+        binding = await stage.host.describe_binding(rail.terms.asset, rail.desk.issue(rail.terms).token)
+        nonce = binding["authorization_nonce"]
+
+        def change(entry: dict[str, Any]) -> dict[str, Any]:
+            return {**entry, "extra": {**entry["extra"], "authorization_nonce": nonce}}
+
+        rail.script = replace(rail.script, entry=change)
+
+    outcome = await perform(case, Scene(prepare=offer_other_weld))
+    is_welded = all(one.tx_id is not None or one.is_pending for one in outcome.presentations)
+    is_lost = bool(outcome.spent) and not outcome.presentations
+    case.expect(
+        "PAYER-PAY-02",
+        is_welded and not is_lost and (outcome.is_served or outcome.is_refused),
+        "nothing is paid, or the payment is welded to the token of the offer",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+    )
+
+
 def _quote_errors(outcome: Outcome) -> str:
     words = " ".join(outcome.endings[-1].stderr.split())[-400:] or "nothing"
     return f"The payer printed on standard error: {words}"
@@ -68,8 +113,8 @@ def _quote_errors(outcome: Outcome) -> str:
 async def skips_unknown_offers(case: Case) -> None:
     """A challenge with offers on unknown networks before and after the lane's is paid on the lane.
 
-    Puts an offer on an unknown network before the lane's, and one on another unknown network after it. Expects that the
-    call is paid on the lane and served.
+    Puts an offer on an unknown network before the lane's, and one on another unknown network after it. In a second
+    scene the two are networks of the lane's own family. Expects that the call is paid on the lane and served.
     """
     await require_honest_call(case)
 
@@ -79,14 +124,80 @@ async def skips_unknown_offers(case: Case) -> None:
         unknown = {**entries[0], "network": "unknown:1", "asset": "COIN", "payTo": "somewhere", "extra": extra}
         return [unknown, *entries, {**unknown, "network": "unknown:2"}]
 
-    outcome = await perform(case, Scene(script=Script(entries=surround)))
+    def surround_with_relatives(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        offer = entries[0]
+        family = str(offer["network"]).partition(":")[0]
+        relatives = [{**offer, "network": f"{family}:{name}", "payTo": "somewhere"} for name in ("4242", "4243")]
+        return [relatives[0], offer, relatives[1]]
+
+    scripts = {
+        "unknown networks": Script(entries=surround),
+        "unknown networks of the lane's family": Script(entries=surround_with_relatives),
+    }
+    outcomes = await asyncio.gather(*(perform(case, Scene(script=script)) for script in scripts.values()))
+    for scene, outcome in zip(scripts, outcomes, strict=True):
+        case.expect(
+            "PAYER-PAY-03",
+            outcome.is_served and outcome.received >= PRICE,
+            "the call is paid on the lane and served",
+            outcome.story,
+            exchange=cite_last_call(outcome),
+            where={"scene": scene},
+        )
+
+
+@check(
+    "PAYER-PAY-01",
+    "PAYER-PAY-05",
+    surface="payer",
+    lane="each",
+    fix="Send the bytes of the body file to the whole address, print the answer as it was served, and end with exit "
+    "code 0 only if the call was paid.",
+    needs_more=NEEDS_MORE,
+)
+async def changes_neither_request_nor_answer(case: Case) -> None:
+    """The call goes to the whole address, the body file is sent byte for byte, and the answer is printed unchanged.
+
+    Calls an address with a query, with a body of unusual spelling that ends with a newline. Expects both calls at that
+    address with these bytes, and the texts of the answer in the output. In a second scene the rail answers 200 without
+    a payment. Expects an exit code other than 0.
+    """
+    await require_honest_call(case)
+    free = Script(unpaid=lambda rail, _: Reply(200, (), json.dumps({"result": {"address": rail.desk.url}}).encode()))
+    outcome, unpaid = await asyncio.gather(
+        perform(case, Scene(script=Script(query=_QUERY, body_text=_write_unusually))),
+        perform(case, Scene(script=free)),
+    )
+    calls = [one for one in outcome.rail.receiver.arrivals if one.path == PATH]
+    where = {"scene": "a query, and a body of unusual spelling"}
     case.expect(
-        "PAYER-PAY-03",
-        outcome.is_served and outcome.received >= PRICE,
-        "the call is paid on the lane and served",
+        "PAYER-PAY-01",
+        outcome.is_served and {one.target for one in calls} == {f"{PATH}?{_QUERY}"},
+        "both calls at the address with its query, and exit code 0",
         outcome.story,
         exchange=cite_last_call(outcome),
+        where=where,
     )
+    body = _write_unusually(outcome.rail.desk.body).encode()
+    printed = outcome.endings[-1].stdout
+    is_same = outcome.is_served and all(one.body == body for one in calls)
+    is_printed = any(text in printed for text in (NOTICE, json.dumps(NOTICE)[1:-1]))
+    finding = f"{'the same' if is_same else 'another'} body, {'the same' if is_printed else 'another'} answer"
+    expectation = "the bytes of the body file in each call, and the texts of the answer in the output"
+    exchange = cite_last_call(outcome)
+    case.expect("PAYER-PAY-05", is_same and is_printed, expectation, finding, exchange=exchange, where=where)
+    case.expect(
+        "PAYER-PAY-05",
+        unpaid.is_refused,
+        "an exit code other than 0 for a call that was not paid",
+        unpaid.story,
+        exchange=cite_last_call(unpaid),
+        where={"scene": "the rail answers without a payment"},
+    )
+
+
+def _write_unusually(body: Any) -> str:
+    return json.dumps(body, indent=1) + "\n"
 
 
 @check(
@@ -132,12 +243,18 @@ async def reads_prices_in_base_ten(case: Case) -> None:
 async def shows_no_key(case: Case) -> None:
     """The key of the account is in no output, argument or call, and keys and proofs are in files of their owner only.
 
-    Plays an honest call, a refused proof, and a rail that never answers a proof. Expects the key neither in output and
-    arguments nor in calls, and neither key nor proof in a file that other users may read.
+    Plays an honest call, a refused proof, a rail that never answers a proof, a rail that answers nothing at all, and
+    one whose answer is not JSON. Expects the key neither in output and arguments nor in calls, and neither key nor
+    proof in a file that other users may read.
     """
+    scripts = (
+        Script(steps=(refuse(400, "bad_request", None),)),
+        Script(steps=(refuse(503, "busy", "60"),)),
+        Script(unpaid=lambda *_: HANG_UP),
+        Script(unpaid=lambda *_: Reply(402, (), b"{")),
+    )
     outcomes = [await require_honest_call(case)]
-    outcomes.append(await perform(case, Scene(script=Script(steps=(refuse(400, "bad_request", None),)))))
-    outcomes.append(await perform(case, Scene(script=Script(steps=(refuse(503, "busy", "60"),)))))
+    outcomes += await asyncio.gather(*(perform(case, Scene(script=script)) for script in scripts))
     exposures = sorted({place for one in outcomes for place in one.exposures})
     open_files = sorted({name for one in outcomes for name in one.open_files})
     case.expect("PAYER-SEC-01", not exposures, "the key of the account nowhere but in its file", ", ".join(exposures))

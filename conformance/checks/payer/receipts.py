@@ -8,9 +8,16 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.oracles.hash_recipes import sha256_hex
 from conformance.oracles.jose import tokens_in
-from conformance.surfaces.payer.played_rail import Script, read_json
-from conformance.surfaces.payer.quotes import Change, new_signer
-from conformance.surfaces.payer.scenes import NEEDS_MORE, Scene, cite_last_call, perform, require_honest_call
+from conformance.surfaces.payer.played_rail import Script, read_json, serve, stay_silent
+from conformance.surfaces.payer.quotes import DID, JWKS, Change, new_signer
+from conformance.surfaces.payer.scenes import (
+    NEEDS_MORE,
+    Outcome,
+    Scene,
+    cite_last_call,
+    perform,
+    require_honest_call,
+)
 
 _OTHER_HASH = f"sha256:{sha256_hex(b'another call')}"
 
@@ -25,24 +32,29 @@ _OTHER_HASH = f"sha256:{sha256_hex(b'another call')}"
 async def hands_over_the_receipt(case: Case) -> None:
     """The receipt of a paid call is in the standard output of the payer.
 
-    Plays an honest call. Expects the compact JWS of the answer in the output.
+    Plays an honest call, and one whose payer is killed when its proof arrives and started again. Expects the compact
+    JWS of the answer in the output of the last run.
     """
-    outcome = await require_honest_call(case)
+    continued = Scene(script=Script(steps=(stay_silent, serve)), runs=2, kill_at="proof")
+    scenes = {"an honest call": await require_honest_call(case), "a continued call": await perform(case, continued)}
+    for scene, outcome in scenes.items():
+        # What a call that is not served costs is judged by PAYER-ONCE-09.
+        if outcome.is_served:
+            printed = outcome.endings[-1].stdout
+            case.expect(
+                "PAYER-RCPT-01",
+                any(text in printed for text in _list_receipts(outcome)),
+                "the receipt in the standard output",
+                f"{len(printed)} characters without it",
+                exchange=cite_last_call(outcome),
+                where={"scene": scene},
+            )
+
+
+def _list_receipts(outcome: Outcome) -> list[str]:
     replies = [one.arrival.reply for one in outcome.presentations if one.arrival.reply is not None]
-    receipts = [text for reply in replies if reply.status == 200 for text in _receipts(reply.body)]
-    printed = outcome.endings[-1].stdout
-    case.expect(
-        "PAYER-RCPT-01",
-        any(text in printed for text in receipts),
-        "the receipt in the standard output",
-        f"{len(printed)} characters without it",
-        exchange=cite_last_call(outcome),
-    )
-
-
-def _receipts(body: bytes) -> list[str]:
-
-    return [text for _, text in tokens_in(read_json(body), {})]
+    bodies = [reply.body for reply in replies if reply.status == 200]
+    return [text for body in bodies for _, text in tokens_in(read_json(body), {})]
 
 
 def _claims(**members: Any) -> Change:
@@ -78,11 +90,14 @@ async def _expect_report(case: Case, row: str, scripts: dict[str, Script]) -> No
 async def reports_a_receipt_that_does_not_verify(case: Case) -> None:
     """A receipt that does not verify against the published keys, or is missing, makes the payer report a failure.
 
-    Signs the receipt with a key that is not published, and leaves it out. Expects an exit code other than 0.
+    Signs the receipt with a key that is not published, leaves it out, and publishes no key set or an empty one. Expects
+    an exit code other than 0.
     """
     scripts = {
         "a receipt of another key": Script(signer=new_signer()),
         "no receipt": Script(paid=_without_receipt),
+        "no key documents": Script(documents=lambda _: {}),
+        "an empty key set": Script(documents=lambda documents: {**documents, JWKS: {"keys": []}, DID: {}}),
     }
     await _expect_report(case, "PAYER-RCPT-02", scripts)
 
@@ -97,11 +112,13 @@ async def reports_a_receipt_that_does_not_verify(case: Case) -> None:
 async def reports_a_receipt_of_another_call(case: Case) -> None:
     """A receipt that binds another request, answer or payment makes the payer report a failure.
 
-    Signs receipts with one other hash each. Expects an exit code other than 0.
+    Signs receipts with one other hash each, and serves another answer than the receipt and the answer's own hash bind.
+    Expects an exit code other than 0.
     """
     scripts = {
         "of another request": Script(claims=_claims(request_hash=_OTHER_HASH)),
         "of another answer": Script(claims=_claims(response_hash=_OTHER_HASH)),
+        "with another answer": Script(paid=lambda answer: {**answer, "result": {"verdict": "DENY"}}),
         "of another payment": Script(
             claims=_claims(payment_reference_hash=_OTHER_HASH, settled_payment_ref=_OTHER_HASH)
         ),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.surfaces.payer.played_rail import PlayedRail, Script, send_elsewhere, serve
+from conformance.surfaces.payer.played_rail import PlayedRail, Script, send_elsewhere, send_round, serve
 from conformance.surfaces.payer.quotes import LIFETIME_SECONDS, LIMIT, PATH, PRICE, Change
 from conformance.surfaces.payer.scenes import (
     NEEDS_MORE,
@@ -61,6 +61,10 @@ def _price(case: Case, price: str) -> Change:
     return _entry(amount=price) if case.profile.payer.stock else _entry(maxAmountRequired=price, amount=price)
 
 
+def _without_amount(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name != "amount"}
+
+
 def _scene(change: Change) -> Scene:
     return Scene(script=Script(entry=change))
 
@@ -75,11 +79,15 @@ def _scene(change: Change) -> Scene:
 async def keeps_its_limit(case: Case) -> None:
     """A price above the limit of the call is not paid.
 
-    Offers a price one unit above the limit, and a price above all that the account holds. Expects that nothing is paid,
-    and an exit code other than 0.
+    Offers a price one unit above the limit, also where only `maxAmountRequired` has it, and the usual price to a payer
+    with a lower limit. Expects that nothing is paid, and an exit code other than 0.
     """
     scenes = {
-        "one unit above the limit": Scene(script=Script(amounts=(LIMIT + 1,))),
+        # A second run shows whether the first one has kept a payment that it must not make.
+        "one unit above the limit": Scene(script=Script(amounts=(LIMIT + 1,)), runs=2),
+        "one unit above the limit, without the member amount": Scene(
+            script=Script(amounts=(LIMIT + 1,), entry=_without_amount)
+        ),
         "the price with a limit one unit below it": Scene(limit=PRICE - 1),
     }
     await _expect_refusals(case, "PAYER-OFFER-01", scenes)
@@ -130,8 +138,9 @@ async def refuses_a_lookalike(case: Case) -> None:
 async def refuses_other_networks(case: Case) -> None:
     """A challenge without an offer on the permitted network is not paid.
 
-    Offers the call on the other public network of the lane's chain, on a network of another chain, and with no offer at
-    all. Expects that nothing is paid, and an exit code other than 0.
+    Offers the call on the other public network of the lane's chain, on a network of another chain, on networks whose
+    names begin or end like the permitted one, and with no offer at all. Expects that nothing is paid, and an exit code
+    other than 0.
     """
     facts = FACTS[case.lane]
     others = [one for one in FACTS.values() if one.name != case.lane]
@@ -141,6 +150,8 @@ async def refuses_other_networks(case: Case) -> None:
     scenes = {
         "the other public network of the chain": _scene(_entry(network=sibling.caip2)),
         "a network of another chain": _scene(_entry(network=others[0].main.caip2)),
+        "a name with one character more": _scene(lambda entry: {**entry, "network": entry["network"] + "4"}),
+        "a name with one character less": _scene(lambda entry: {**entry, "network": entry["network"][:-1]}),
         "no offer": Scene(script=Script(entries=lambda entries: entries[:0])),
     }
     await _expect_refusals(case, "PAYER-OFFER-03", scenes)
@@ -248,8 +259,8 @@ async def refuses_a_challenge_about_to_expire(case: Case) -> None:
 async def refuses_a_header_that_contradicts_the_body(case: Case) -> None:
     """A 402 whose header and body differ is not paid.
 
-    Repeats the body in `PAYMENT-REQUIRED` with another payee, and then with another price. Expects that nothing is
-    paid, and an exit code other than 0.
+    Repeats the body in `PAYMENT-REQUIRED` with another payee, and then with another price under both of its names or
+    one of them, another asset, network or token. Expects that nothing is paid, and an exit code other than 0.
     """
     await require_honest_call(case)
 
@@ -260,10 +271,19 @@ async def refuses_a_header_that_contradicts_the_body(case: Case) -> None:
         other = await stage.host.open_payee(stage.rail.terms.asset)
         stage.rail.script = replace(stage.rail.script, header=with_entry(payTo=other))
 
+    def with_token(document: dict[str, Any]) -> dict[str, Any]:
+        offer = document["accepts"][0]
+        token = offer["extra"]["payment_reference"]
+        extra = {**offer["extra"], "payment_reference": token[:-1] + ("1" if token[-1] == "0" else "0")}
+        return {**document, "accepts": [{**offer, "extra": extra}]}
+
     dearer = {"maxAmountRequired": str(PRICE + 1), "amount": str(PRICE + 1)}
     scenes = {
         "another payee in the header": Scene(prepare=name_other_payee),
         "another price in the header": Scene(script=Script(header=with_entry(**dearer))),
+        "another amount in the header": Scene(script=Script(header=with_entry(amount=str(PRICE + 1)))),
+        "another asset in the header": Scene(script=Script(header=with_entry(asset="1"))),
+        "another token in the header": Scene(script=Script(header=with_token)),
     }
     await _expect_refusals(case, "PAYER-OFFER-08", scenes)
 
@@ -308,9 +328,10 @@ async def pays_no_other_origin(case: Case) -> None:
     needs_more=NEEDS_MORE,
 )
 async def ends_a_loop_of_redirects(case: Case) -> None:
-    """A loop of redirects ends with a failure, and nothing is paid.
+    """A loop of redirects ends with a failure, and nothing is paid for it.
 
-    Redirects the call to itself. Expects that the payer ends in time with an exit code other than 0.
+    Redirects the call to itself, and in a second scene the call with its proof. Expects that the payer ends in time
+    with an exit code other than 0, without a payment in the first scene and with at most one in the second.
     """
 
     def turn_round(rail: PlayedRail, arrival: Arrival) -> Reply | None:
@@ -318,6 +339,15 @@ async def ends_a_loop_of_redirects(case: Case) -> None:
         return redirect(rail.desk.url + PATH)
 
     await _expect_refusals(case, "PAYER-OFFER-10", {"a loop of redirects": Scene(script=Script(unpaid=turn_round))})
+    outcome = await perform(case, Scene(script=Script(steps=(send_round,))))
+    case.expect(
+        "PAYER-OFFER-10",
+        outcome.has_paid_at_most_once and outcome.is_refused,
+        "the payer ends in time, without a second payment and with an exit code other than 0",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+        where={"scene": "a loop of redirects of the proof"},
+    )
 
 
 @check(
@@ -330,11 +360,18 @@ async def ends_a_loop_of_redirects(case: Case) -> None:
 async def pays_nothing_without_a_weld(case: Case) -> None:
     """An offer without a challenge token is not paid.
 
-    Leaves `extra.payment_reference` out, and gives an empty one. Expects that nothing is paid, and an exit code other
-    than 0.
+    Leaves `extra.payment_reference` out, and gives an empty one, null, a number and an object. Expects that nothing is
+    paid, and an exit code other than 0.
     """
+
+    def with_token(token: Any) -> Scene:
+        return _scene(lambda entry: {**entry, "extra": {**entry["extra"], "payment_reference": token}})
+
     scenes = {
         "no challenge token": _scene(_extra(payment_reference=None, authorization_nonce=None)),
         "an empty challenge token": _scene(_extra(payment_reference="", authorization_nonce=None)),
+        "null as challenge token": with_token(None),
+        "a number as challenge token": with_token(1),
+        "an object as challenge token": with_token({}),
     }
     await _expect_refusals(case, "PAYER-OFFER-11", scenes)

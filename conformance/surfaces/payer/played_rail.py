@@ -15,7 +15,7 @@ from conformance.oracles.forging import Signer
 from conformance.oracles.strict_json import JsonTextFault, json_text
 from conformance.oracles.welds.refusal import FINALITY, PaymentRefusal
 from conformance.surfaces.payer.idle_processes import IdleWatch
-from conformance.surfaces.payer.quotes import PATH, Change, Quote, QuoteDesk, Terms, keep, to_header
+from conformance.surfaces.payer.quotes import JWKS, PATH, Change, Quote, QuoteDesk, Terms, keep, to_header
 from conformance.webhook_receiver.raw_receiver import HANG_UP, SILENCE, Arrival, Receiver, Reply, redirect
 
 _JSON: Final = ("Content-Type", "application/json")
@@ -87,6 +87,10 @@ class Script:
         age: Seconds since the offers were issued.
         amounts: Price of each quote in turn, in atomic units; the last one is repeated.
         callers: Calls without a proof that are answered together; 1 answers each at once.
+        documents: Changes the published documents, by path; a path that is left out is 404.
+        holds_keys: Whether the key set is not answered before the payer is started again.
+        query: Query of the address that the payer calls.
+        body_text: The file with the request's body, from its JSON value.
     """
 
     entry: Change = keep
@@ -100,6 +104,10 @@ class Script:
     age: int = 0
     amounts: Sequence[int] = ()
     callers: int = 1
+    documents: Change = keep
+    holds_keys: bool = False
+    query: str = ""
+    body_text: Callable[[Any], str] = json.dumps
 
 
 @dataclass
@@ -117,6 +125,7 @@ class PlayedRail:
         presentations: The proofs that were presented.
         presented: Set when the first proof arrives.
         sessions: Ids of the sessions of the payer's processes, in the order of their start.
+        keys_fetched: Set when the payer asks for the key set.
         is_resumed: Whether the payer was started again after the first run, or the first runs, of a scene.
     """
 
@@ -129,6 +138,7 @@ class PlayedRail:
     other_url: str
     presentations: list[Presentation] = field(default_factory=list)
     presented: asyncio.Event = field(default_factory=asyncio.Event)
+    keys_fetched: asyncio.Event = field(default_factory=asyncio.Event)
     sessions: list[int] = field(default_factory=list)
     is_resumed: bool = False
     _callers: int = 0
@@ -143,7 +153,11 @@ class PlayedRail:
     async def answer(self, arrival: Arrival) -> Reply:
         """Answer a call."""
         method = arrival.method.replace("HEAD", "GET")
-        document = self._documents().get(arrival.path)
+        document = self.script.documents(self._documents()).get(arrival.path)
+        if arrival.path == JWKS:
+            self.keys_fetched.set()
+            if self.script.holds_keys and not self.is_resumed:
+                return SILENCE
         if method == "GET" and document is not None:
             return Reply(200, (_JSON,), json.dumps(document).encode())
         if arrival.path != PATH or method == "OPTIONS":
@@ -261,7 +275,7 @@ class PlayedRail:
         content = self.desk.answer(presentation.quote, presentation.tx_id, self.script.claims, self.script.signer)
         settlement = {"success": True, "transaction": presentation.tx_id, "network": self.terms.caip2}
         fields = (_JSON, _PRIVATE, ("PAYMENT-RESPONSE", to_header(settlement)))
-        return Reply(200, fields, json.dumps(self.script.paid(content)).encode())
+        return Reply(200, fields, json.dumps(self.script.paid(content), ensure_ascii=False).encode())
 
 
 def _read_proof(header: str) -> dict[str, Any] | None:
@@ -314,6 +328,11 @@ def refuse(status: int, code: str, retry_after: str | None = "1") -> Step:
         return Reply(status, (_JSON, _PRIVATE, *further), json.dumps({"error": code}).encode())
 
     return answer
+
+
+async def send_round(rail: PlayedRail, presentation: Presentation) -> Reply:
+    """Redirect the call, with its method and body, to the address that it was sent to."""
+    return redirect(rail.desk.url + presentation.arrival.target)
 
 
 async def send_elsewhere(rail: PlayedRail, presentation: Presentation) -> Reply:

@@ -20,10 +20,13 @@ SERVICE_WORD: Final = "Weldproof"
 SERVICE_ID: Final = "compliance-receipt"
 PATH: Final = "/pay/v1/compliance/receipt"
 JWKS: Final = "/.well-known/jwks.json"
+DID: Final = "/.well-known/did.json"
 # Atomic units: 0.05 USDC, and the most that a payer is permitted to pay if a scene says nothing else.
 PRICE: Final = 50_000
 LIMIT: Final = 100_000
 LIFETIME_SECONDS: Final = 1800
+# Part of each paid result. Characters beyond ASCII show whether a payer changes the answer.
+NOTICE: Final = "geprüft ✓"
 
 # Changes a copy of a value and returns it.
 Change = Callable[[dict[str, Any]], dict[str, Any]]
@@ -94,12 +97,14 @@ class QuoteDesk:
     Attributes:
         url: Address of the rail, without a slash at its end.
         body: The request body that is paid for.
+        query: Query of the request, without the question mark.
         signer: The key of the receipts.
         issuer: The issuer of tokens.
     """
 
     url: str
     body: Any
+    query: str = ""
     signer: Signer = field(default_factory=new_signer, repr=False)
     issuer: Issuer = field(default_factory=lambda: Issuer(secrets.token_bytes(32), SERVICE_WORD), repr=False)
 
@@ -110,7 +115,7 @@ class QuoteDesk:
 
     def hash_request(self, body: Any = None) -> str:
         """Return the hash reference of the request, or of the same call with another body."""
-        request = {"body": self.body if body is None else body, "method": "POST", "path": PATH, "query": ""}
+        request = {"body": self.body if body is None else body, "method": "POST", "path": PATH, "query": self.query}
         return request_hash(request, SERVICE_ID)
 
     def issue(self, terms: Terms, *, age: int = 0) -> Quote:
@@ -148,7 +153,7 @@ class QuoteDesk:
     def answer(self, quote: Quote, tx_id: str, change: Change = keep, signer: Signer | None = None) -> dict[str, Any]:
         """Return the paid answer with its receipt (2.3, 5.9), the claims changed."""
         network = quote.terms.network.key
-        result = {"verdict": "ALLOW", "network": network}
+        result = {"verdict": "ALLOW", "network": network, "notice": NOTICE}
         response_hash = f"sha256:{sha256_hex(jcs_bytes(result))}"
         reference = settled_payment_ref(tx_id, network, SERVICE_WORD)
         now = int(time.time() * 1000)
@@ -193,7 +198,7 @@ class QuoteDesk:
         method = {"id": f"{self.did}#{self.signer.kid}", "type": "JsonWebKey2020", "controller": self.did}
         return {
             JWKS: {"keys": [self.signer.jwk]},
-            "/.well-known/did.json": {
+            DID: {
                 "@context": ["https://www.w3.org/ns/did/v1"],
                 "id": self.did,
                 "verificationMethod": [{**method, "publicKeyJwk": self.signer.jwk}],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import stat
@@ -90,6 +89,7 @@ class Outcome:
         exposures: Places that show the key of the account.
         open_files: Files of its state folder with a key or a proof that other users may read.
         last_n: Number of the last recorded call, for a judgement; 0 without a call.
+        first_numbers: Number of the first call of each later run.
     """
 
     rail: PlayedRail
@@ -99,6 +99,7 @@ class Outcome:
     exposures: list[str] = field(default_factory=list)
     open_files: list[str] = field(default_factory=list)
     last_n: int = 0
+    first_numbers: list[int] = field(default_factory=list)
 
     @property
     def n(self) -> int:
@@ -126,6 +127,13 @@ class Outcome:
     def is_served(self) -> bool:
         """Whether the last run ended well."""
         return bool(self.endings) and self.endings[-1].code == 0
+
+    @property
+    def has_resumed_with_its_proof(self) -> bool:
+        """Whether the first call of the second run presented a proof."""
+        first = self.first_numbers[0] if self.first_numbers else None
+        calls = [one for one in self.rail.receiver.arrivals if one.path == PATH and first and one.number >= first]
+        return bool(calls) and bool(calls[0].values("X-PAYMENT"))
 
     @property
     def slowest(self) -> float:
@@ -183,7 +191,9 @@ class Scene:
         runs: How often the payer is started; a later run has the same call, account and state folder.
         at_once: Number of processes in the first run. With more than one, each later run is left out once every payment
             is answered.
-        kill_at: `proof` kills the first run when its proof arrives; `payment` when money has reached the payee.
+        kill_at: `proof` kills the first run when its proof arrives; `payment` when money has reached the payee; `keys`
+            when it asks for the keys of its receipt.
+        seconds: `WELDPROOF_PAYER_SECONDS` of the first run; None for that of the profile.
         prepare: Changes the script once rail, account and payee exist.
     """
 
@@ -192,6 +202,7 @@ class Scene:
     runs: int = 1
     at_once: int = 1
     kill_at: str | None = None
+    seconds: float | None = None
     prepare: Callable[[Stage], Any] | None = None
 
 
@@ -215,10 +226,11 @@ class Stage:
         program = self.case.profile.payer
         terms = self.rail.terms
         token, socket = getattr(self.chain, "token", None), getattr(self.chain, "ws", None)
-        files = {"BODY_FILE": json.dumps(self.rail.desk.body), "ACCOUNT_FILE": self.account.key}
+        script = self.rail.script
+        files = {"BODY_FILE": script.body_text(self.rail.desk.body), "ACCOUNT_FILE": self.account.key}
         files |= {} if token is None else {"NODE_TOKEN_FILE": token.read()}
         values = {
-            "URL": self.rail.desk.url + PATH,
+            "URL": self.rail.desk.url + PATH + (f"?{script.query}" if script.query else ""),
             "METHOD": "POST",
             "LANE": self.chain.lane,
             "NETWORK": terms.caip2,
@@ -271,7 +283,8 @@ async def open_stage(case: Case, script: Script) -> AsyncIterator[Stage]:
         case.client.names.secret(address, "PAYER_RAIL_ADDRESS")
         case.client.names.secret(other_address, "OTHER_RAIL_ADDRESS")
         try:
-            desk = QuoteDesk(f"http://{address}", {"recipient_address": "screen-allow", "network": network.key})
+            body = {"recipient_address": "screen-allow", "network": network.key}
+            desk = QuoteDesk(f"http://{address}", body, script.query)
             terms = Terms(network, _offered_name(network, host), network.asset_id, payee)
             form = StockRail if case.profile.payer.stock else PlayedRail
             rail = form(desk, host, terms, script, receiver, f"http://{other_address}")
@@ -362,7 +375,10 @@ async def play(stage: Stage, scene: Scene) -> Outcome:
     asset, payee = rail.terms.asset, rail.terms.pay_to
     before = await _wait_for_money(stage)
     variables = stage.variables(scene.limit)
+    if scene.seconds is not None:
+        variables[f"{_PREFIX}SECONDS"] = f"{scene.seconds:g}"
     outcome = Outcome(rail, [])
+    first_numbers = outcome.first_numbers
     names = [f"process-{number}" for number in range(scene.at_once)]
     first = (_run_payer(stage, variables, scene.kill_at, outcome.exposures, name) for name in names)
     outcome.endings += await asyncio.gather(*first)
@@ -370,7 +386,10 @@ async def play(stage: Stage, scene: Scene) -> Outcome:
         if scene.at_once > 1 and not outcome.open_payments:
             break
         rail.is_resumed = True
-        outcome.endings.append(await _run_payer(stage, variables, None, outcome.exposures, names[0]))
+        first_numbers.append(len(rail.receiver.arrivals) + 1)
+        # The same call with more time is still the same call.
+        later = {**variables, f"{_PREFIX}SECONDS": f"{case.profile.payer.seconds + 1:g}"}
+        outcome.endings.append(await _run_payer(stage, later, None, outcome.exposures, names[0]))
     outcome.received = await stage.host.read_units(payee, asset)
     outcome.spent = before - await stage.host.read_units(stage.account.address, asset)
     outcome.exposures += _find_exposures(stage, outcome)
@@ -433,9 +452,10 @@ async def _run_payer(
 
 
 async def _wait_for(stage: Stage, child: Child, moment: str) -> None:
-    """Wait until a proof has arrived or money has reached the payee; return early if the payer has ended."""
+    """Wait for the moment at which a scene kills the payer; return early if the payer has ended."""
     rail = stage.rail
-    while child.returncode is None and not rail.presented.is_set():
+    awaited = rail.keys_fetched if moment == "keys" else rail.presented
+    while child.returncode is None and not awaited.is_set():
         if moment == "payment" and await stage.host.read_units(rail.terms.pay_to, rail.terms.asset):
             return
         await asyncio.sleep(_POLL_SECONDS)
