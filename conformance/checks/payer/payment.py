@@ -11,6 +11,7 @@ from conformance.surfaces.payer.played_rail import Script, refuse
 from conformance.surfaces.payer.quotes import NOTICE, PATH, PRICE
 from conformance.surfaces.payer.scenes import (
     NEEDS_MORE,
+    Outcome,
     Scene,
     cite_last_call,
     honest_call,
