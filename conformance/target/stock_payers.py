@@ -10,6 +10,7 @@ from conformance.target import Profile
 _NO_RECEIPT: Final = "has no signed receipt of a call"
 # What x402 version 2 lacks, by the row that is about it.
 _ABSENT: Final = {
+    "PAYER-PAY-05": "says nothing about a program's files and output",
     "PAYER-ONCE-07": "has no code for a payment that is not confirmed yet",
     "PAYER-OFFER-06": "has no hash of the request in its offers",
     "PAYER-OFFER-07": "has no time of issue in its offers",
