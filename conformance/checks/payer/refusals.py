@@ -85,11 +85,12 @@ async def keeps_its_limit(case: Case) -> None:
     scenes = {
         # A second run shows whether the first one has kept a payment that it must not make.
         "one unit above the limit": Scene(script=Script(amounts=(LIMIT + 1,)), runs=2),
-        "one unit above the limit, without the member amount": Scene(
-            script=Script(amounts=(LIMIT + 1,), entry=_without_amount)
-        ),
         "the price with a limit one unit below it": Scene(limit=PRICE - 1),
     }
+    # x402 version 2 has one name for the price.
+    if not case.profile.payer.stock:
+        script = Script(amounts=(LIMIT + 1,), entry=_without_amount)
+        scenes["one unit above the limit, without the member amount"] = Scene(script=script)
     await _expect_refusals(case, "PAYER-OFFER-01", scenes)
 
 
