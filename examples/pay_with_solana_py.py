@@ -38,6 +38,8 @@ from spl.token.models import TransferCheckedParams
 
 RAIL = os.environ["RAIL_URL"].rstrip("/")
 SERVICE, PATH = "compliance-receipt", "/pay/v1/compliance/receipt"
+QUERY = os.environ.get("QUERY", "")
+URL = RAIL + PATH + (f"?{QUERY}" if QUERY else "")
 BODY = {"recipient_address": "screen-allow", "network": "solana_mainnet"}
 LEFT_AT_LEAST = 120  # seconds; with less, a slow chain could cost the payment its challenge
 # The only network and asset that are paid. A name proves nothing: any account can make an asset that is called USDC.
@@ -57,7 +59,7 @@ def hash_of(data: bytes) -> str:
 
 def request_hash() -> str:
     """Return the hash of this request."""
-    request: dict[str, Any] = {"body": BODY, "method": "POST", "path": PATH, "query": "", "service_id": SERVICE}
+    request: dict[str, Any] = {"body": BODY, "method": "POST", "path": PATH, "query": QUERY, "service_id": SERVICE}
     return hash_of(rfc8785.dumps(request))
 
 
@@ -78,7 +80,7 @@ def check(entry: dict[str, Any]) -> None:
 
 def challenge() -> dict[str, Any]:
     """Ask without a payment and return the challenge of this chain, checked."""
-    asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
+    asked = httpx.post(URL, json=BODY, timeout=60)
     if asked.status_code != 402:
         raise SystemExit(f"no challenge: {asked.status_code}")
     offers = asked.json()["accepts"]
@@ -199,7 +201,7 @@ def present(proof: dict[str, str]) -> dict[str, Any]:
     ends = time.monotonic() + SECONDS_AT_MOST
     while True:
         try:
-            answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
+            answer = httpx.post(URL, json=BODY, headers=header, timeout=60)
         except httpx.TransportError as fault:
             reason, wait = str(fault), "2"
         else:
@@ -236,8 +238,8 @@ def main() -> None:
     payer = Keypair.from_json(Path(os.environ["KEY_FILE"]).read_text(encoding="ascii"))
     proof = asyncio.run(pay(payer))["proof"]
     answer = present(proof)
-    receipt, claims = answer["payable_receipt"], verify(answer, proof["payment_reference"])
-    print(json.dumps({"payable_receipt": receipt, "claims": claims}, indent=2))
+    claims = verify(answer, proof["payment_reference"])
+    print(json.dumps({**answer, "claims": claims}, indent=2))
     PROOF_FILE.unlink(missing_ok=True)
 
 

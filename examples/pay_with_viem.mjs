@@ -12,6 +12,8 @@ import { privateKeyToAccount } from "viem/accounts";
 const RAIL = process.env.RAIL_URL.replace(/\/$/, "");
 const SERVICE = "compliance-receipt";
 const PATH = "/pay/v1/compliance/receipt";
+const QUERY = process.env.QUERY ?? "";
+const URL_PAID = RAIL + PATH + (QUERY && `?${QUERY}`);
 const BODY = { recipient_address: "screen-allow", network: "base_mainnet" };
 const LEFT_AT_LEAST = 120; // seconds; with less, a slow chain could cost the payment its challenge
 // The only network and asset that are paid. A name proves nothing: any account can make an asset that is called USDC.
@@ -35,12 +37,12 @@ const AUTHORIZATION = {
 function call(headers = {}) {
   const sent = { "Content-Type": "application/json", ...headers };
   // No redirect is followed: the offer of another host is another party's, and the proof is for this host alone.
-  return fetch(RAIL + PATH, { method: "POST", headers: sent, body: JSON.stringify(BODY), redirect: "manual" });
+  return fetch(URL_PAID, { method: "POST", headers: sent, body: JSON.stringify(BODY), redirect: "manual" });
 }
 
 const hashOf = (data) => `sha256:${createHash("sha256").update(data).digest("hex")}`;
 const requestHash = () =>
-  hashOf(canonicalize({ body: BODY, method: "POST", path: PATH, query: "", service_id: SERVICE }));
+  hashOf(canonicalize({ body: BODY, method: "POST", path: PATH, query: QUERY, service_id: SERVICE }));
 
 // Stops before any money is promised, unless the challenge is for this request, affordable and fresh.
 function check(entry) {
@@ -169,5 +171,5 @@ if (payment === null) {
 }
 const answer = await present(payment.proof);
 const found = await claims(answer, payment.proof.challenge_token);
-console.log(JSON.stringify({ payable_receipt: answer.payable_receipt, claims: found }, null, 2));
+console.log(JSON.stringify({ ...answer, claims: found }, null, 2));
 await rm(PROOF_FILE, { force: true });

@@ -18,6 +18,8 @@ import canonicalize from "canonicalize";
 const RAIL = process.env.RAIL_URL.replace(/\/$/, "");
 const SERVICE = "compliance-receipt";
 const PATH = "/pay/v1/compliance/receipt";
+const QUERY = process.env.QUERY ?? "";
+const URL_PAID = RAIL + PATH + (QUERY && `?${QUERY}`);
 const BODY = { recipient_address: "screen-allow", network: "solana_mainnet" };
 const LEFT_AT_LEAST = 120; // seconds; with less, a slow chain could cost the payment its challenge
 // The only network and asset that are paid. A name proves nothing: any account can make an asset that is called USDC.
@@ -32,12 +34,12 @@ const PROOF_FILE = process.env.PROOF_FILE ?? "payment.json";
 function call(headers = {}) {
   const sent = { "Content-Type": "application/json", ...headers };
   // No redirect is followed: the offer of another host is another party's, and the proof is for this host alone.
-  return fetch(RAIL + PATH, { method: "POST", headers: sent, body: JSON.stringify(BODY), redirect: "manual" });
+  return fetch(URL_PAID, { method: "POST", headers: sent, body: JSON.stringify(BODY), redirect: "manual" });
 }
 
 const hashOf = (data) => `sha256:${createHash("sha256").update(data).digest("hex")}`;
 const requestHash = () =>
-  hashOf(canonicalize({ body: BODY, method: "POST", path: PATH, query: "", service_id: SERVICE }));
+  hashOf(canonicalize({ body: BODY, method: "POST", path: PATH, query: QUERY, service_id: SERVICE }));
 
 // Stops before any money moves, unless the challenge is for this request, affordable and fresh.
 function check(entry) {
@@ -182,6 +184,6 @@ if (payment === null) {
 }
 const answer = await present(payment.proof);
 const found = await claims(answer, payment.proof.payment_reference);
-console.log(JSON.stringify({ payable_receipt: answer.payable_receipt, claims: found }, null, 2));
+console.log(JSON.stringify({ ...answer, claims: found }, null, 2));
 await rm(PROOF_FILE, { force: true });
 process.exit(0); // web3.js keeps its WebSocket open

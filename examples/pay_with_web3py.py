@@ -21,6 +21,8 @@ from web3 import Web3
 
 RAIL = os.environ["RAIL_URL"].rstrip("/")
 SERVICE, PATH = "compliance-receipt", "/pay/v1/compliance/receipt"
+QUERY = os.environ.get("QUERY", "")
+URL = RAIL + PATH + (f"?{QUERY}" if QUERY else "")
 BODY = {"recipient_address": "screen-allow", "network": "base_mainnet"}
 LEFT_AT_LEAST = 120  # seconds; with less, a slow chain could cost the payment its challenge
 # The only network and asset that are paid. A name proves nothing: any account can make an asset that is called USDC.
@@ -58,7 +60,7 @@ def hash_of(data: bytes) -> str:
 
 def request_hash() -> str:
     """Return the hash of this request."""
-    request: dict[str, Any] = {"body": BODY, "method": "POST", "path": PATH, "query": "", "service_id": SERVICE}
+    request: dict[str, Any] = {"body": BODY, "method": "POST", "path": PATH, "query": QUERY, "service_id": SERVICE}
     return hash_of(rfc8785.dumps(request))
 
 
@@ -79,7 +81,7 @@ def check(entry: dict[str, Any]) -> None:
 
 def challenge() -> dict[str, Any]:
     """Ask without a payment and return the challenge of this chain, checked."""
-    asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
+    asked = httpx.post(URL, json=BODY, timeout=60)
     if asked.status_code != 402:
         raise SystemExit(f"no challenge: {asked.status_code}")
     offers = asked.json()["accepts"]
@@ -161,7 +163,7 @@ def present(proof: dict[str, Any]) -> dict[str, Any]:
     ends = time.monotonic() + SECONDS_AT_MOST
     while True:
         try:
-            answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
+            answer = httpx.post(URL, json=BODY, headers=header, timeout=60)
         except httpx.TransportError as fault:
             reason, wait = str(fault), "2"
         else:
@@ -201,8 +203,8 @@ def main() -> None:
         signed = {"proof": sign(Web3(Web3.HTTPProvider(os.environ["RPC_URL"])), payer, challenge())}
         payment = keep(signed)
     answer = present(payment["proof"])
-    receipt, claims = answer["payable_receipt"], verify(answer, payment["proof"]["challenge_token"])
-    print(json.dumps({"payable_receipt": receipt, "claims": claims}, indent=2))
+    claims = verify(answer, payment["proof"]["challenge_token"])
+    print(json.dumps({**answer, "claims": claims}, indent=2))
     PROOF_FILE.unlink(missing_ok=True)
 
 

@@ -14,6 +14,7 @@ script = Path(sys.argv[1])
 address = urlsplit(ENV["URL"])
 os.environ |= {
     "RAIL_URL": f"{address.scheme}://{address.netloc}",
+    "QUERY": address.query,
     "KEY_FILE": ENV["ACCOUNT_FILE"],
     "PROOF_FILE": str(Path(ENV["STATE_DIR"], "payment.json")),
     "NETWORK": ENV["NETWORK"],

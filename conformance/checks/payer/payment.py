@@ -111,16 +111,15 @@ async def skips_unknown_offers(case: Case) -> None:
     "PAYER-PAY-05",
     surface="payer",
     lane="each",
-    fix="Send the bytes of the body file to the whole address, print the answer as it was served, and end with exit "
-    "code 0 only if the call was paid.",
+    fix="Call the whole address, print the answer as it was served, and end with exit code 0 only if it was paid.",
     needs_more=NEEDS_MORE,
 )
-async def changes_neither_request_nor_answer(case: Case) -> None:
-    """The call goes to the whole address, the body file is sent byte for byte, and the answer is printed unchanged.
+async def changes_neither_address_nor_answer(case: Case) -> None:
+    """The call goes to the whole address, the answer is printed unchanged, and exit code 0 means that it was paid.
 
     Calls an address with a query, with a body of unusual spelling that ends with a newline. Expects both calls at that
-    address with these bytes, and the texts of the answer in the output. In a second scene the rail answers 200 without
-    a payment. Expects an exit code other than 0.
+    address, and the texts of the answer in the output. In a second scene the rail answers 200 without a payment.
+    Expects an exit code other than 0.
     """
     await require_honest_call(case)
     free = Script(unpaid=lambda rail, _: Reply(200, (), json.dumps({"result": {"address": rail.desk.url}}).encode()))
@@ -138,14 +137,12 @@ async def changes_neither_request_nor_answer(case: Case) -> None:
         exchange=cite_last_call(outcome),
         where=where,
     )
-    body = _write_unusually(outcome.rail.desk.body).encode()
-    printed = outcome.endings[-1].stdout
-    is_same = outcome.is_served and all(one.body == body for one in calls)
-    is_printed = any(text in printed for text in (NOTICE, json.dumps(NOTICE)[1:-1]))
-    finding = f"{'the same' if is_same else 'another'} body, {'the same' if is_printed else 'another'} answer"
-    expectation = "the bytes of the body file in each call, and the texts of the answer in the output"
-    exchange = cite_last_call(outcome)
-    case.expect("PAYER-PAY-05", is_same and is_printed, expectation, finding, exchange=exchange, where=where)
+    if outcome.is_served:
+        printed = outcome.endings[-1].stdout
+        is_printed = any(text in printed for text in (NOTICE, json.dumps(NOTICE)[1:-1]))
+        expectation, finding = f"the text {NOTICE!r} of the answer in the output", f"{len(printed)} characters"
+        exchange = cite_last_call(outcome)
+        case.expect("PAYER-PAY-05", is_printed, expectation, finding, exchange=exchange, where=where)
     case.expect(
         "PAYER-PAY-05",
         unpaid.is_refused,

@@ -199,7 +199,8 @@ async def stops_at_a_new_challenge(case: Case) -> None:
     scripts: dict[str, Script] = {
         "each proof is answered with a new challenge": Script(steps=(quote_again,)),
         "the new challenge is dearer": Script(steps=(quote_again,), amounts=(PRICE, PRICE + 10_000)),
-        "a code that 5.7 does not list": Script(steps=(refuse(402, "payment_undecided"), serve)),
+        # Without Retry-After, which says of a 402 that the same proof may be presented again (P-ER-02).
+        "a code that 5.7 does not list": Script(steps=(refuse(402, "payment_undecided", None), serve)),
     }
     outcomes = await asyncio.gather(*(perform(case, Scene(script=one)) for one in scripts.values()))
     for scene, outcome in zip(scripts, outcomes, strict=True):

@@ -6,6 +6,7 @@ import base64
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +29,8 @@ from conformance.oracles.strict_json import strict_json
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.surfaces.rail import a2a
-from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values
+from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, lane_of, name_live_values
+from conformance.text.untrusted import one_line
 from conformance.text.usdc import in_usdc
 from conformance.vocabulary.network import with_worth
 from conformance.vocabulary.networks import network_named
@@ -64,6 +66,7 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
         Inconclusive: A node or the rail did not answer as needed; nothing was paid.
     """
     quote, task_id = await _offer(case, operation, attempt)
+    quote = keep_payable_offers(case, quote)
     entry = quote.entry(case.lane)
     network, units = read_price(case, entry)
     payee = str(entry.get("payTo"))
@@ -277,6 +280,7 @@ async def _find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dic
                 "claims": claims,
                 "receipt_hash": digest,
                 "proof": dict(purchase.proof),
+                "answer": purchase.answer.read_object(),
                 "jwks": jwks,
             }
     raise PaymentStopped(
@@ -362,6 +366,26 @@ def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation
     return Operation(operation.role, address.url, operation.path, operation.body if body is None else body, ())
 
 
+def keep_payable_offers(case: Case, quote: Challenge) -> Challenge:
+    """Return a challenge without the offers of this lane's family on networks that the profile's node does not serve.
+
+    If no offer is left, the challenge is returned unchanged, and `read_price` says why it is not paid.
+    """
+    offers = tuple(one for one in quote.accepts if lane_of(one) == case.lane and _is_on_own_network(case, one))
+    return replace(quote, accepts=offers) if offers else quote
+
+
+def _is_on_own_network(case: Case, entry: Mapping[str, Any]) -> bool:
+    """Return whether an offer names the network of the profile's node; any name will do for a private network."""
+    chain = case.profile.chains.of(case.lane)
+    if chain is None:
+        return False
+    offered_network, own_network = network_named(entry.get("network")), network_named(chain.network)
+    if offered_network is not None:
+        return offered_network.key in {chain.network, case.profile.usual_network(chain.network)}
+    return own_network is None or own_network.caip2 is None
+
+
 def read_price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
     """Return the network key and the price of an offer, in millionths of USDC.
 
@@ -372,13 +396,13 @@ def read_price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
     if chain is None:
         raise PaymentRefused(f"the profile has no [chains.{case.lane}], so nothing can be paid on that lane")
     network = chain.network
-    offered_network = network_named(entry.get("network"))
     # A test network and a main network of one chain have the same addresses. An offer for the other one would be paid
     # here, where its rail does not look.
-    if offered_network is not None and offered_network.key not in {network, case.profile.usual_network(network)}:
+    if not _is_on_own_network(case, entry):
+        offered_network = network_named(entry.get("network"))
+        name = one_line(str(entry.get("network")), 80) if offered_network is None else offered_network.key
         raise PaymentRefused(
-            f"the challenge asks for a payment on {offered_network.key}, and the profile's node is one of {network}. "
-            "Nothing was paid"
+            f"the challenge asks for a payment on {name}, and the profile's node is one of {network}. Nothing was paid"
         )
     usdc, asset, amount = chain.usdc, entry.get("asset"), str(entry.get("maxAmountRequired"))
     # The asset of the challenge is chosen by the rail. A worthless token of the same name must not
