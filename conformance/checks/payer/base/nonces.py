@@ -24,7 +24,7 @@ async def welds_to_the_token(case: Case) -> None:
     not know.
     """
     if case.profile.payer.stock:
-        case.note("x402 has no nonce in its offers, so a stock client chooses its own")
+        case.mark_not_applicable("PAYER-PAY-02", "x402 has no nonce in its offers, so a stock client chooses its own")
         return
     await require_honest_call(case)
 
