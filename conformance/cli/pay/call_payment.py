@@ -94,6 +94,13 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
         raise Inconclusive(
             f"the payer of {case.lane} signs no transaction that can be stored before it is sent. Nothing was paid"
         )
+    name = entry.get("network")
+    # A private network has a name that only its node knows.
+    if network_named(name) is None and name != payer.caip2:
+        raise PaymentRefused(
+            f"the challenge asks for a payment on {one_line(str(name), 80)}, and the node is one of {payer.caip2}. "
+            "Nothing was paid"
+        )
     signed_payment = await payer.sign(entry)
     # The proof is as good as the money, so logs contain a name in its place from here on.
     name_live_values(case, signed_payment.proof)
@@ -398,11 +405,11 @@ def read_price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
     network = chain.network
     # A test network and a main network of one chain have the same addresses. An offer for the other one would be paid
     # here, where its rail does not look.
-    if not _is_on_own_network(case, entry):
-        offered_network = network_named(entry.get("network"))
-        name = one_line(str(entry.get("network")), 80) if offered_network is None else offered_network.key
+    offered_network = network_named(entry.get("network"))
+    if offered_network is not None and not _is_on_own_network(case, entry):
         raise PaymentRefused(
-            f"the challenge asks for a payment on {name}, and the profile's node is one of {network}. Nothing was paid"
+            f"the challenge asks for a payment on {offered_network.key}, and the profile's node is one of {network}. "
+            "Nothing was paid"
         )
     usdc, asset, amount = chain.usdc, entry.get("asset"), str(entry.get("maxAmountRequired"))
     # The asset of the challenge is chosen by the rail. A worthless token of the same name must not

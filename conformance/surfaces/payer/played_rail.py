@@ -153,7 +153,7 @@ class PlayedRail:
     async def answer(self, arrival: Arrival) -> Reply:
         """Answer a call."""
         method = arrival.method.replace("HEAD", "GET")
-        document = self.script.documents(self._documents()).get(arrival.path)
+        document = self.script.documents(dict(self._documents())).get(arrival.path)
         if arrival.path == JWKS:
             self.keys_fetched.set()
             if self.script.holds_keys and not self.is_resumed:
