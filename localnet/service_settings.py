@@ -32,6 +32,8 @@ _COMMON: Final = (
         "QR_DATA",
         "RATES",
         "RATE_LIMITS",
+        "RATE_STORE",
+        "RATE_STORE_PASSWORD_FILE",
         "RECEIPT_VERIFY_RATE",
         "RETIRED_KEY_DAYS",
     ),

@@ -7,7 +7,6 @@ once, and it looks often for some seconds, because the change is announced befor
 from __future__ import annotations
 
 import asyncio
-import time
 from weakref import WeakKeyDictionary
 
 from reference.store.database import Database
@@ -19,27 +18,29 @@ class Activity:
     def __init__(self) -> None:
         """Begin without a change."""
         self._noted_at = float("-inf")
-        self._waiting: set[asyncio.Future[None]] = set()
+        # In the order of their calls, so that they wake in that order.
+        self._waiting: dict[asyncio.Future[None], None] = {}
 
     def note(self) -> None:
         """Announce a change that is about to be committed."""
-        self._noted_at = time.monotonic()
+        self._noted_at = asyncio.get_running_loop().time()
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_result(None)
 
     def is_recent(self, seconds: float) -> bool:
         """Return whether a change was announced within the last seconds."""
-        return time.monotonic() - self._noted_at < seconds
+        # The loop's clock and not the machine's: a simulated loop runs for days in seconds.
+        return asyncio.get_running_loop().time() - self._noted_at < seconds
 
     async def wait(self, seconds: float) -> None:
         """Wait until a change is announced, or for a time."""
         waiting = asyncio.get_running_loop().create_future()
-        self._waiting.add(waiting)
+        self._waiting[waiting] = None
         try:
             await asyncio.wait({waiting}, timeout=seconds)
         finally:
-            self._waiting.discard(waiting)
+            self._waiting.pop(waiting, None)
             waiting.cancel()
 
 

@@ -136,8 +136,8 @@ def test_a_server_that_is_none_ends_the_session(tmp_path: Path) -> None:
     [
         (["--weldproof", "localhost:8402"], "give an address such as http://localhost:8402"),
         (
-            ["--weldproof", "http://localhost:1", "--weldproof-select", "AGENT-NO"],
-            "no requirement starts with AGENT-NO",
+            ["--weldproof", "http://localhost:1", "--weldproof-select", "AGENT-ABSENT"],
+            "no requirement starts with AGENT-ABSENT",
         ),
         (["--weldproof-profile", "gone.toml"], "cannot read gone.toml"),
         (["--weldproof", "http://a.example", "--weldproof-profile", "p.toml"], "it describes http://b.example, not"),

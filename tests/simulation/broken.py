@@ -246,7 +246,7 @@ BROKEN: Mapping[str, Broken] = {
         ((Redemptions, "forget", _forget_after_an_hour),), Scenario(1, 40, kinds=("honest",)), "answer-lost"
     ),
     "paid-stays-unserved": Broken(
-        ((ClaimFinder, "find_or_make", _claimed_while_unpaid),), Scenario(5, 10, kinds=("struck",)), "honest-lost"
+        ((ClaimFinder, "find_or_make", _claimed_while_unpaid),), Scenario(2, 10, kinds=("struck",)), "honest-lost"
     ),
     "doubted-time-ends-links": Broken(
         ((Watcher, "_over", _over_by_any_time),), Scenario(1, 40, kinds=("link", "cold_boot")), "link-refused"

@@ -15,6 +15,7 @@ from multidict import CIMultiDictProxy
 
 from conformance.engine.check_loading import load_checks
 from conformance.http.client import Unreachable
+from conformance.ledger import load
 from conformance.log.events import EventLog
 from conformance.oracles.message_signatures import judgement, keys, signing, verify_request
 from conformance.oracles.message_signatures.algorithms import SigningKey
@@ -41,10 +42,15 @@ from tests.conformance.checks.agent.scripted_agent import (
 )
 from tests.conformance.checks.trial import breached, tried
 
+# The scripted agents do not claim the specification, and a run asks them nothing about these rows.
+CLAIMED_ROWS = {row.id for row in load() if row.option == "specification"}
 CHECKS = sorted(
     one.id
     for one in load_checks()
-    if one.surface == "agent" and all(row.startswith("AGENT-") for row in one.rows) and one.id != "vectors_are_judged"
+    if one.surface == "agent"
+    and all(row.startswith("AGENT-") for row in one.rows)
+    and not set(one.rows) <= CLAIMED_ROWS
+    and one.id != "vectors_are_judged"
 )
 # Skills over A2A are of the reference only; the scripted agent has none.
 NAMED_CHECKS = [name for name in CHECKS if name != "the_transport_speaks_json_rpc"]
@@ -57,7 +63,8 @@ MALFORMED_ROWS = (("verify", "AGENT-VERIFY-16"), ("explain", "AGENT-EXPLAIN-13")
 async def test_an_honest_agent_breaks_no_row(name: str) -> None:
     """Every row that a check judges passes, or is documented."""
     verdict_by_row = await run_check(name, Agent())
-    assert set(verdict_by_row.values()) <= {Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE}
+    verdicts = {verdict for row, verdict in verdict_by_row.items() if row not in CLAIMED_ROWS}
+    assert verdicts <= {Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE}
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -66,7 +73,8 @@ async def test_an_honest_agent_of_other_names_breaks_no_row(name: str) -> None:
     verdict_by_row = await run_check(name, Agent(look=Foreign()), FOREIGN)
     assert breached(verdict_by_row) == set()
     assert set(verdict_by_row) == set(next(one for one in load_checks() if one.id == name).rows)
-    assert set(verdict_by_row.values()) <= {Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE}
+    verdicts = {verdict for row, verdict in verdict_by_row.items() if row not in CLAIMED_ROWS}
+    assert verdicts <= {Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE}
 
 
 async def test_an_agent_that_nobody_understands_decides_nothing() -> None:
@@ -451,7 +459,7 @@ async def test_an_offline_agent_that_is_not_there_breaks_nothing() -> None:
 async def test_every_vector_passes_an_honest_agent_and_breaks_a_blind_one() -> None:
     """The vectors' check has no complaint about the oracle behind an agent's door, and sees a blind one."""
     honest = await run_check("vectors_are_judged", Agent())
-    assert breached(honest) == set()
+    assert breached(honest) - CLAIMED_ROWS == set()
     blind = breached(await run_check("vectors_are_judged", Agent(at(VERIFY, VALID))))
     assert {f"AGENT-VERIFY-{n:02}" for n in (2, 6, 7, 8, 10, 11, 12, 13, 14)} <= blind
 
@@ -461,7 +469,7 @@ async def test_vectors_that_the_profile_decides_are_not_sent_to_others() -> None
     verdict_by_row = await run_check("vectors_are_judged", Agent(look=Foreign()), FOREIGN)
     assert breached(verdict_by_row) == set()
     assert set(verdict_by_row) == set(next(one for one in load_checks() if one.id == "vectors_are_judged").rows)
-    assert Verdict.INCONCLUSIVE not in verdict_by_row.values()
+    assert {row for row, verdict in verdict_by_row.items() if verdict is Verdict.INCONCLUSIVE} <= CLAIMED_ROWS
 
 
 _KNOWN_COMPONENTS = {"@method", "@authority", "@path", "@query"}
