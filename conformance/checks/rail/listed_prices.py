@@ -15,6 +15,7 @@ from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, is_paid, path_of
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
+from conformance.oracles.addresses import is_hexadecimal
 from conformance.oracles.challenge_schema import atomic_amount
 from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.keys import document
@@ -125,7 +126,14 @@ def _compare_entries(listed_entries: Entries, live: Entries) -> list[str]:
 
 
 def _differ(listed_entry: Mapping[str, Any], live_entry: Mapping[str, Any], name: str) -> bool:
-    return name in listed_entry and name in live_entry and listed_entry[name] != live_entry[name]
+    return (
+        name in listed_entry and name in live_entry and _fold_case(listed_entry[name]) != _fold_case(live_entry[name])
+    )
+
+
+def _fold_case(value: Any) -> Any:
+    """Return a value for a comparison: the letters of a hexadecimal address are digits, in either case."""
+    return value.lower() if isinstance(value, str) and is_hexadecimal(value) else value
 
 
 def _compare_price(name: str, price: Any, live: Entries) -> list[str]:

@@ -106,8 +106,9 @@ def _lists(document: dict[str, Any], shape: Shape) -> None:
 
 
 def _items(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    items = document.get("items")
-    return [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
+    # A variant of the listing names its items `resources`.
+    lists = [document[name] for name in ("items", "resources") if isinstance(document.get(name), list)]
+    return [one for items in lists for one in items if isinstance(one, dict)]
 
 
 def _challenge(document: dict[str, Any], shape: Shape) -> None:
