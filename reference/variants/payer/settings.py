@@ -22,8 +22,7 @@ class Settings:
 
     Attributes:
         url: Address that is called.
-        method: `POST` for a call, `GET` for the page of a checkout link.
-        body: Request body of a call, as it is sent.
+        body: Request body, as it is sent.
         lane: Lane to pay on.
         network: CAIP-2 name of the only network that may be paid on.
         asset: The only asset that may be paid in.
@@ -36,7 +35,6 @@ class Settings:
     """
 
     url: str
-    method: str
     body: bytes
     lane: str
     network: str
@@ -60,8 +58,7 @@ class Settings:
             token_file = values.get("NODE_TOKEN_FILE")
             return cls(
                 url=values["URL"],
-                method=values["METHOD"],
-                body=Path(values["BODY_FILE"]).read_bytes() if values["METHOD"] == "POST" else b"",
+                body=Path(values["BODY_FILE"]).read_bytes(),
                 lane=values["LANE"],
                 network=values["NETWORK"],
                 asset=values["ASSET"],
