@@ -25,6 +25,8 @@ _SECONDS = "200"  # to start or to stop; a busy machine takes its time
 _OWNERS = ("postgres", "nobody")
 # Tests never cut the machine's power. They kill only workers and servers, and the kernel keeps their writes.
 _UNSYNCED_OPTIONS = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
+# A vacuum in the background counts as transactions of the database, which a test compares with those of a worker.
+_STILL_OPTIONS = "-c autovacuum=off"
 
 _END_OTHERS = """
 SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity
@@ -58,7 +60,8 @@ def private_cluster(encoding: str = "UTF8") -> Iterator[str]:
         form = (f"--encoding={encoding}", "--locale=C")
         run(tools / "initdb", "-D", data, "-U", "weldproof", "--auth=trust", "--no-sync", *form)
         options = (
-            f"{_UNSYNCED_OPTIONS} -c listen_addresses='' -c unix_socket_directories='{folder}' -c max_connections=200"
+            f"{_UNSYNCED_OPTIONS} {_STILL_OPTIONS} -c listen_addresses='' -c unix_socket_directories='{folder}' "
+            "-c max_connections=200"
         )
         run(tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-t", _SECONDS, "-o", options, "start")
         try:
