@@ -126,6 +126,13 @@ def result(answer: Answer) -> dict[str, Any]:
     return members
 
 
+def find_error_faults(answer: Answer, code: int) -> list[str]:
+    """Return what of an answer is not 200 with an error of this code, in words."""
+    faults = [] if answer.status == 200 else [f"status {answer.status}"]
+    found_code = error_code(answer)
+    return faults if found_code == code else [*faults, f"error {found_code}, not {code}"]
+
+
 def error_code(answer: Answer) -> int | None:
     """Return the code of an error; None if the answer is not an error."""
     error = answer.read_object().get("error")

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from conformance.assertions.rail.paid_tasks import order_task
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.oracles.member_rules import Rules, equals, find_member_faults, is_an, one_of
 from conformance.oracles.rail_members import find_failure_faults
-from conformance.outcome import Inconclusive
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.challenges import entries, references
 from conformance.surfaces.rail.paid_answers import find_goods
@@ -120,11 +120,9 @@ async def judge_over_a2a(case: Case, wrong: WrongPayment) -> None:
     """Pay a task with a wrong payment, and judge the task (P-RA-08, P-RA-09)."""
     operation = wrong.quote.operation
     order = operation if wrong.body is None else replace(operation, body=wrong.body)
-    task = await a2a.order_service(case, order)
-    if task.id is None or not task.asks_for_payment:
-        raise Inconclusive("no task over A2A asked for payment, which RAIL-A2A-03 judges")
+    task = await order_task(case, order)
     assert isinstance(wrong.proof, Mapping)  # noqa: S101 - a header's text is not presented over A2A
-    refused_task = await a2a.pay_task(case, task.id, wrong.proof)
+    refused_task = await a2a.pay_task(case, task.id or "", wrong.proof)
     faults = _find_task_faults(case, wrong, task, refused_task)
     where = {"operation": operation.path, "payment": wrong.name, "door": "A2A"}
     expectation = f"a task that reports {wrong.code}, as P-RA-08 says"

@@ -11,7 +11,7 @@ from typing import Any, Final
 from conformance.checks.agent.sign import read_demo
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
-from conformance.oracles.member_rules import equals, find_member_faults, is_an
+from conformance.oracles.member_rules import equals, find_listed_faults, is_an
 from conformance.oracles.message_signatures.digests import FIELD, digest_value
 from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.verify_request import message_of
@@ -179,8 +179,7 @@ def find_demo_faults(
         "ephemeral": equals(True),
         "note": is_an(str),
     }
-    known_members = {name: value for name, value in document.items() if name in rules}
-    faults += find_member_faults(known_members, rules, "the answer")
+    faults += find_listed_faults(document, rules, "the answer")
     parameters = document.get("parameters")
     if isinstance(parameters, Mapping) and list(parameters) != list(expected_parameters):
         faults.append(f"parameters are in the order {list(parameters)}")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer, Unreachable
-from conformance.oracles.member_rules import Rule, Rules, equals, find_member_faults, is_an, matches
+from conformance.oracles.member_rules import Rule, Rules, equals, find_listed_faults, is_an, matches
 from conformance.surfaces.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING_PAGE, LEGACY_CARD, SIGN, VERIFY, agent_of
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent_cards import card_fault
@@ -80,9 +80,8 @@ def _expect(case: Case, answer: Answer, faults: Sequence[str], trial: str) -> No
 async def _judge_document(case: Case, url: str, path: str, rules: Rules) -> Answer:
     answer = await case.client.call("GET", url + path)
     document = answer.read_object()
-    known_members = {name: value for name, value in document.items() if name in rules}
     faults = [] if answer.status == 200 else [f"status {answer.status}"]
-    _expect(case, answer, [*faults, *find_member_faults(known_members, rules, "the document")], f"GET {path}")
+    _expect(case, answer, [*faults, *find_listed_faults(document, rules, "the document")], f"GET {path}")
     return answer
 
 
@@ -111,8 +110,7 @@ async def _judge_cards(case: Case, url: str, word: str | None, public_url: str) 
     for path, answer in zip((CARD, LEGACY_CARD), answers, strict=True):
         card = answer.read_object()
         fault = card_fault(answer, whole=True)
-        known_members = {name: value for name, value in card.items() if name in rules}
-        faults = [*([] if fault is None else [fault]), *find_member_faults(known_members, rules, "the card")]
+        faults = [*([] if fault is None else [fault]), *find_listed_faults(card, rules, "the card")]
         # P-RA-01: "purely one of A2A 0.3 … without supportedInterfaces".
         faults += ["supportedInterfaces"] if "supportedInterfaces" in card else []
         _expect(case, answer, faults, f"GET {path}")

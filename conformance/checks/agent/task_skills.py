@@ -140,19 +140,13 @@ async def _judge_refusals(case: Case, agent: Agent) -> None:
         answer = await _send(case, agent, _make_parts(skill, body))
         error = answer.read_object().get("error")
         data = error.get("data") if isinstance(error, Mapping) else None
-        faults = _find_code_faults(answer, _BAD_PARAMS)
+        faults = json_rpc.find_error_faults(answer, _BAD_PARAMS)
         if plain.status == 422 and not is_equal(data, plain.read_object().get("detail")):
             faults.append(f"data {str(data)[:300]}, not the detail of the 422")
         _expect(case, answer, faults, f"{skill}: {name}")
     for skill_name in ("no-such-skill", _VERIFY_SKILL.upper(), "", 7, None):
         answer = await _send(case, agent, _make_parts(skill_name, sound))
-        _expect(case, answer, _find_code_faults(answer, _BAD_PARAMS), f"the skill {skill_name!r}")
-
-
-def _find_code_faults(answer: Answer, code: int) -> list[str]:
-    found = json_rpc.error_code(answer)
-    faults = [] if answer.status == 200 else [f"status {answer.status}"]
-    return faults if found == code else [*faults, f"error {found}, not {code}"]
+        _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_PARAMS), f"the skill {skill_name!r}")
 
 
 def _find_state_faults(task: Mapping[str, Any], state: str, *, has_text: bool = False) -> list[str]:
@@ -187,9 +181,11 @@ async def _judge_open_tasks(case: Case, agent: Agent) -> None:
             faults += ["another task"] if (again.get("id"), again.get("contextId")) != (task_id, context_id) else []
             _expect(case, answer, faults, f"{name}, then {step}")
         answer = await _send(case, agent, _make_parts("no-such-skill", {}), taskId=task_id)
-        _expect(case, answer, _find_code_faults(answer, _BAD_PARAMS), f"{name}, then an unknown skill")
+        _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_PARAMS), f"{name}, then an unknown skill")
         answer = await _send(case, agent, _HELP_PARTS, taskId=task_id, contextId=_CONTEXT)
-        _expect(case, answer, _find_code_faults(answer, _BAD_PARAMS), f"{name}, then a text of another context")
+        _expect(
+            case, answer, json_rpc.find_error_faults(answer, _BAD_PARAMS), f"{name}, then a text of another context"
+        )
         body = agent.verify_body(signed(case))
         answer = await _send(case, agent, _make_parts(_VERIFY_SKILL, body), taskId=task_id)
         completed = json_rpc.result(answer)
@@ -199,9 +195,13 @@ async def _judge_open_tasks(case: Case, agent: Agent) -> None:
         faults += [] if is_equal(result, plain.read_object()) else ["another result than over HTTP"]
         _expect(case, answer, faults, f"{name}, then a skill")
         answer = await _send(case, agent, _HELP_PARTS, taskId=task_id)
-        _expect(case, answer, _find_code_faults(answer, _BAD_PARAMS), f"{name}: a message to the completed task")
+        _expect(
+            case, answer, json_rpc.find_error_faults(answer, _BAD_PARAMS), f"{name}: a message to the completed task"
+        )
         answer = await _call(case, agent, "tasks/cancel", {"id": task_id})
-        _expect(case, answer, _find_code_faults(answer, _NOT_CANCELABLE), f"{name}: cancel of the completed task")
+        _expect(
+            case, answer, json_rpc.find_error_faults(answer, _NOT_CANCELABLE), f"{name}: cancel of the completed task"
+        )
     opened = json_rpc.result(await _send(case, agent, _HELP_PARTS))
     answer = await _call(case, agent, "tasks/cancel", {"id": opened.get("id")})
     canceled = json_rpc.result(answer)
@@ -209,9 +209,9 @@ async def _judge_open_tasks(case: Case, agent: Agent) -> None:
     faults += [] if canceled.get("id") == opened.get("id") else ["another task"]
     _expect(case, answer, faults, "cancel of an open task")
     answer = await _send(case, agent, _make_parts(_SIGN_SKILL, _GET_REQUEST), taskId=opened.get("id"))
-    _expect(case, answer, _find_code_faults(answer, _BAD_PARAMS), "a skill for the canceled task")
+    _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_PARAMS), "a skill for the canceled task")
     answer = await _call(case, agent, "tasks/cancel", {"id": opened.get("id")})
-    _expect(case, answer, _find_code_faults(answer, _NOT_CANCELABLE), "cancel twice")
+    _expect(case, answer, json_rpc.find_error_faults(answer, _NOT_CANCELABLE), "cancel twice")
 
 
 async def _judge_ids(case: Case, agent: Agent) -> None:
@@ -253,7 +253,7 @@ async def _judge_ids(case: Case, agent: Agent) -> None:
     ):
         wrong = {"jsonrpc": "2.0", "id": call_id, "method": "tasks/get", "params": {"id": _UNKNOWN_TASK}}
         answer = await case.client.call("POST", agent.url + A2A, json_body=wrong)
-        _expect(case, answer, _find_code_faults(answer, _BAD_REQUEST), f"an id that is {trial}")
+        _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_REQUEST), f"an id that is {trial}")
 
 
 async def _judge_errors(case: Case, agent: Agent) -> None:
@@ -278,7 +278,7 @@ async def _judge_errors(case: Case, agent: Agent) -> None:
     ]
     for method, params, code in calls:
         answer = await _call(case, agent, method, params)
-        _expect(case, answer, _find_code_faults(answer, code), f"{method} with {json.dumps(params)[:60]}")
+        _expect(case, answer, json_rpc.find_error_faults(answer, code), f"{method} with {json.dumps(params)[:60]}")
     good = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": _UNKNOWN_TASK}}
     envelopes: dict[str, Any] = {
         "a batch": [good],
@@ -290,6 +290,6 @@ async def _judge_errors(case: Case, agent: Agent) -> None:
     }
     for trial, envelope in envelopes.items():
         answer = await case.client.call("POST", agent.url + A2A, json_body=envelope)
-        _expect(case, answer, _find_code_faults(answer, _BAD_REQUEST), trial)
+        _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_REQUEST), trial)
     answer = await case.client.call("POST", agent.url + A2A, body=b"{", headers={"content-type": "application/json"})
-    _expect(case, answer, _find_code_faults(answer, _NO_JSON), "no JSON")
+    _expect(case, answer, json_rpc.find_error_faults(answer, _NO_JSON), "no JSON")

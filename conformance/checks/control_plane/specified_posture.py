@@ -12,7 +12,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
-from conformance.oracles.member_rules import Rule, Rules, between, equals, find_member_faults, matches
+from conformance.oracles.member_rules import Rule, Rules, between, equals, find_listed_faults, matches
 from conformance.surfaces.control_plane.access import POSTURE, Hub, serving_hub
 from conformance.surfaces.control_plane.services import (
     OK_REPLY,
@@ -114,7 +114,7 @@ def _find_record_faults(
         "error": equals(error),
         "checked_at": matches(_TIME),
     }
-    return find_member_faults({name: value for name, value in record.items() if name in rules}, rules, "the record")
+    return find_listed_faults(record, rules, "the record")
 
 
 def _find_summary_faults(answer: Answer) -> list[str]:
@@ -127,8 +127,7 @@ def _find_summary_faults(answer: Answer) -> list[str]:
         "summary": equals(counts),
         "issuers": between(0, 10**9),
     }
-    known_members = {name: value for name, value in document.items() if name in rules}
-    faults = find_member_faults(known_members, rules, "the posture")
+    faults = find_listed_faults(document, rules, "the posture")
     return faults + (["a part of a health answer"] if _BODY_MARK in answer.body.decode("utf-8", "replace") else [])
 
 

@@ -11,7 +11,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
-from conformance.surfaces.rail.challenges import entries
+from conformance.surfaces.rail.challenges import entries, find_request_example
 from conformance.surfaces.rail.specified_members import find_402_faults, find_origin_faults
 
 ROW: Final = "RAIL-402-24"
@@ -53,7 +53,7 @@ async def _judge_operation(case: Case, operation: Operation) -> None:
     answer = await case.client.call("POST", queried.url, json_body=operation.body)
     _judge_quoted(case, queried, answer, operation.body, "a query")
     _judge_tokens(case, operation, [*answers, answer])
-    example = _find_example(answers[0])
+    example = find_request_example(answers[0])
     for name, (method, content, headers, has_detail) in _list_odd_calls().items():
         answer = await case.client.call(method, operation.url, body=content, headers=headers)
         # HEAD has no body (RFC 9110, 9.3.2), so only the status can be judged.
@@ -117,14 +117,6 @@ def _judge_tokens(case: Case, operation: Operation, answers: Sequence[Answer]) -
     macs = [token.rpartition(":")[2] for token in tokens]
     faults = [] if len(set(tokens)) == len(tokens) and len(set(macs)) == len(macs) else ["one token or mac twice"]
     _expect(case, operation, answers[-1], faults, "all challenges together")
-
-
-def _find_example(answer: Answer) -> Any:
-    """Return the example request that a 402 publishes, or None."""
-    value: Any = answer.read_object()
-    for name in ("extensions", "bazaar", "info", "input", "body"):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 async def _judge_preflight(case: Case, operation: Operation) -> None:

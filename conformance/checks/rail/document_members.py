@@ -17,7 +17,7 @@ from conformance.oracles.keys import keys_of_jwks
 from conformance.oracles.member_rules import Rule, Rules, between, equals, find_member_faults, is_an, is_equal, matches
 from conformance.surfaces.agent.answer_reader import texts
 from conformance.surfaces.rail.a2a import A2A, CARD
-from conformance.surfaces.rail.challenges import entries
+from conformance.surfaces.rail.challenges import entries, find_request_example
 from conformance.surfaces.rail.keys import DID, JWKS, published_did
 from conformance.surfaces.rail.specified_members import find_origin_faults
 
@@ -263,7 +263,7 @@ def _find_example_faults(
     """Return the operations whose example in the OpenAPI document is not that of their challenge (5.2)."""
     faults = []
     for operation, answer in challenges:
-        example = _read_path(answer.read_object(), "extensions", "bazaar", "info", "input", "body")
+        example = find_request_example(answer)
         body = resolve_reference(document, _read_path(document, "paths", operation.path, "post", "requestBody"))
         media = _read_path(body, "content", "application/json")
         # OpenAPI puts an example beside the schema or into it.

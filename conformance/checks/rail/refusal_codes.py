@@ -25,11 +25,10 @@ from conformance.lanes.registry import LANES
 from conformance.oracles.challenge_schema import proof_of_another_family
 from conformance.oracles.member_rules import find_member_faults, is_an
 from conformance.oracles.near_misses import list_near_texts
-from conformance.surfaces.rail.challenges import entries
-from conformance.surfaces.rail.proofs import encode_base64
+from conformance.surfaces.rail.challenges import entries, find_request_example
+from conformance.surfaces.rail.proofs import STOCK_PAYMENT, encode_base64
 from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, name_live_values, pay, redeem
 
-_STOCK: Final = {"x402Version": 2, "payload": {"signature": "0x" + "00" * 65, "authorization": {}}}
 _UNKNOWN_MEMBER: Final = {"no_such_member_of_any_service": 1}
 _MAC_LENGTH, _HALF_LENGTH = 64, 32
 
@@ -91,7 +90,7 @@ def _list_texts(proof: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield header_value({**proof, member: None}), f"{member} null", invalid
         yield header_value({name: value for name, value in proof.items() if name != member}), f"no {member}", invalid
     yield header_value({**proof, "filler": "x" * 8192}), "a header of more than 8,192 characters", invalid
-    yield header_value(_STOCK), "an ordinary x402 payload", "payment_not_welded"
+    yield header_value(STOCK_PAYMENT), "an ordinary x402 payload", "payment_not_welded"
     yield header_value({**proof, "scheme": "exact"}), "a proof with the member scheme", "payment_not_welded"
 
 
@@ -143,7 +142,7 @@ async def _judge_transport(case: Case, quote: Challenge, proof: Mapping[str, Any
     operation, header = quote.operation, {"X-PAYMENT": header_value(proof)}
     for method in ("GET", "PUT"):
         answer = await case.client.call(method, operation.url, headers=header)
-        example = _find_example(quote.answer)
+        example = find_request_example(quote.answer)
         expect_refusal(case, WrongPayment(f"a proof on {method}", quote, proof, "method_not_payable"), answer, example)
     body = json.dumps(quote.body).encode()
     answer = await case.client.call("POST", operation.url, body=body, headers={**header, "content-type": "text/plain"})
@@ -155,7 +154,7 @@ async def _judge_transport(case: Case, quote: Challenge, proof: Mapping[str, Any
         faults += find_member_faults(item, {"loc": is_an(list), "msg": is_an(str), "type": is_an(str)}, "detail[]")
     where = {"operation": operation.path, "payment": "a body that is refused"}
     case.expect(ROW, not faults, "422 with detail", "; ".join(faults) or "so", exchange=answer, where=where)
-    stock_header = {"PAYMENT-SIGNATURE": header_value(_STOCK)}
+    stock_header = {"PAYMENT-SIGNATURE": header_value(STOCK_PAYMENT)}
     answer = await case.client.call("POST", operation.url, json_body=quote.body, headers=stock_header)
     wrong = WrongPayment("PAYMENT-SIGNATURE", quote, "", "payment_not_welded", names_lane=False)
     expect_refusal(case, wrong, answer, quote.body)
@@ -164,7 +163,7 @@ async def _judge_transport(case: Case, quote: Challenge, proof: Mapping[str, Any
 async def _judge_example_token(case: Case, operation: Operation, quote: Challenge) -> None:
     """Judge that the token of a call without a body is for the example, and for no other body (P-CH-11)."""
     answer = await case.client.call("GET", operation.url)
-    example_quote = Challenge(operation, _find_example(quote.answer), answer, tuple(entries(answer)))
+    example_quote = Challenge(operation, find_request_example(quote.answer), answer, tuple(entries(answer)))
     proof = _make_unsent_proof(case, example_quote)
     for body in [] if operation.is_guess else [operation.body, *operation.other_bodies]:
         if body != example_quote.body:
@@ -173,13 +172,6 @@ async def _judge_example_token(case: Case, operation: Operation, quote: Challeng
     if "tx_id" in proof:
         wrong = WrongPayment("a token of the example, an unsent payment", example_quote, proof, "tx_not_found")
         await judge_over_rest(case, wrong)
-
-
-def _find_example(answer: Any) -> Any:
-    value: Any = answer.read_object()
-    for name in ("extensions", "bazaar", "info", "input", "body"):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 async def _judge_spent(case: Case, operation: Operation) -> None:

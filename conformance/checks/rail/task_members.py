@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from conformance.assertions.rail.paid_tasks import order_quoted_task, order_task
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.member_rules import Rules, equals, find_member_faults, is_an, is_equal
 from conformance.oracles.rail_members import UUID_RULE, QuotedRequest, find_challenge_faults, find_settlement_faults
-from conformance.outcome import Inconclusive
 from conformance.surfaces import json_rpc
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
@@ -51,20 +51,13 @@ async def members_of_tasks(case: Case) -> None:
     await _judge_errors(case, operations[0])
 
 
-async def _order(case: Case, operation: Operation) -> Task:
-    task = await a2a.order_service(case, operation)
-    if task.id is None or not task.asks_for_payment:
-        raise Inconclusive("no task over A2A asked for payment, which RAIL-A2A-03 judges")
-    return task
-
-
 def _expect(case: Case, answer: Answer, faults: Sequence[str], trial: str) -> None:
     expectation, finding = "as 5.11 says", "; ".join(faults) or "so"
     case.expect(ROW, not faults, expectation, finding, exchange=answer, where={"door": "A2A", "trial": trial})
 
 
 async def _judge_order(case: Case, operation: Operation) -> None:
-    task = await _order(case, operation)
+    task = await order_task(case, operation)
     bindings = case.profile.rail_bindings
     status = task.members.get("status")
     message = status.get("message") if isinstance(status, Mapping) else None
@@ -111,13 +104,8 @@ def _read_metadata(task: Task) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, Mapping) else {}
 
 
-def _quote_task(operation: Operation, task: Task) -> Challenge:
-    return Challenge(operation, operation.body, task.answer, tuple(dict(one) for one in task.entries))
-
-
 async def _judge_paid(case: Case, operation: Operation) -> None:
-    task = await _order(case, operation)
-    quote = _quote_task(operation, task)
+    task, quote = await order_quoted_task(case, operation)
     proof = await pay(case, quote, case.lane)
     name_live_values(case, proof)
     paid_task = await a2a.settle_task(case, str(task.id), proof)
@@ -177,7 +165,7 @@ def _find_paid_faults(case: Case, quote: Challenge, task: Task) -> tuple[Any, li
 
 async def _judge_endings(case: Case, operation: Operation) -> None:
     """Judge a rejected task, and a canceled one whose challenge is paid all the same (P-RA-08, P-RA-11)."""
-    task = await _order(case, operation)
+    task = await order_task(case, operation)
     parts = [{"kind": "text", "text": "no"}]
     answer = await a2a.send(case, parts, taskId=task.id, metadata={a2a.STATUS_KEY: "payment-rejected"})
     rejected = a2a.task_of(answer)
@@ -185,12 +173,11 @@ async def _judge_endings(case: Case, operation: Operation) -> None:
     faults += [] if rejected.payment_status == "payment-rejected" else [f"{a2a.STATUS_KEY} {rejected.payment_status}"]
     _expect(case, answer, faults, "a rejected payment")
     _expect_error(case, await _call(case, "tasks/cancel", {"id": task.id}), _NOT_CANCELABLE, "cancel of a failed task")
-    task = await _order(case, operation)
+    task, quote = await order_quoted_task(case, operation)
     canceled = a2a.task_of(await _call(case, "tasks/cancel", {"id": task.id}))
     faults = [] if canceled.state == "canceled" else [f"state {canceled.state}"]
     _expect(case, canceled.answer, faults, "a canceled task")
     _expect_error(case, await _call(case, "tasks/cancel", {"id": task.id}), _NOT_CANCELABLE, "cancel twice")
-    quote = _quote_task(operation, task)
     proof = await pay(case, quote, case.lane)
     # P-RA-11: "A challenge of a canceled task stays redeemable until its lifetime is over."
     metadata = {a2a.STATUS_KEY: "payment-submitted", a2a.PAYLOAD_KEY: dict(proof)}
@@ -208,11 +195,9 @@ async def _call(case: Case, method: str, params: Any) -> Answer:
 
 
 def _expect_error(case: Case, answer: Answer, code: int, trial: str, text: str | None = None) -> None:
-    faults = [] if answer.status == 200 else [f"status {answer.status}"]
+    faults = json_rpc.find_error_faults(answer, code)
     if answer.headers.get("Content-Type", "").partition(";")[0] != "application/json":
         faults.append(f"Content-Type {answer.headers.get('Content-Type')}")
-    found = json_rpc.error_code(answer)
-    faults += [] if found == code else [f"error {found}, not {code}"]
     error = answer.read_object().get("error")
     message = error.get("message") if isinstance(error, Mapping) else None
     faults += [] if text is None or message == text else [f"message {message!r}"]
@@ -253,7 +238,7 @@ async def _judge_errors(case: Case, operation: Operation) -> None:
     for method in ("no/such", "message/Send", "tasks/list"):
         answer = await _call(case, method, {})
         _expect_error(case, answer, _NO_METHOD, f"the method {method}", f"method not found: {method}")
-    task = await _order(case, operation)
+    task = await order_task(case, operation)
     for status in ("payment-completed", "payment-required", "paid", ""):
         answer = await a2a.send(case, [text_part], taskId=task.id, metadata={a2a.STATUS_KEY: status})
         _expect_error(case, answer, _BAD_PARAMS, f"a client that reports {status!r}")

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from conformance.assertions.rail.paid_tasks import order_quoted_task, order_task
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.oracles.member_rules import Rules, find_listed_faults, is_an
-from conformance.outcome import Inconclusive
 from conformance.surfaces import json_rpc
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
+from conformance.surfaces.rail.challenges import find_request_example
+from conformance.surfaces.rail.proofs import STOCK_PAYMENT
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present, redeem
 from conformance.surfaces.rail.specified_members import hash_call
 
 _ROW: Final = "RAIL-A2A-09"
 _DETAIL: Final = "error_detail"
 _CALLERS_ID: Final = "11111111-1111-4111-8111-111111111111"
-_STOCK_PAYMENT: Final = {"x402Version": 2, "payload": {"signature": "0x" + "00" * 65, "authorization": {}}}
 _BAD_REQUEST, _BAD_PARAMS = -32600, -32602
 _DETAIL_RULES: Final[Rules] = {"loc": is_an(list), "msg": is_an(str), "type": is_an(str)}
 
@@ -56,19 +57,10 @@ def _expect(case: Case, answer: Answer, faults: Sequence[str], trial: str) -> No
     case.expect(_ROW, not faults, expectation, finding, exchange=answer, where={"door": "A2A", "trial": trial})
 
 
-async def _find_example(case: Case, operation: Operation) -> Any:
-    """Return the example request in the bazaar extension of an operation's challenge; None if it has none."""
-    quote = await challenge(case, operation)
-    value: Any = quote.answer.read_object()
-    for name in ("extensions", "bazaar", "info", "input", "body"):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
 async def _judge_examples(case: Case, operations: Sequence[Operation]) -> None:
     default_operation = next((one for one in operations if one.role == "receipt-verify"), None)
     last = operations[-1]
-    example = await _find_example(case, last)
+    example = find_request_example((await challenge(case, last)).answer)
     if example is None:
         case.mark_inconclusive(_ROW, "the challenge has no example, which RAIL-402-24 judges")
         return
@@ -81,7 +73,7 @@ async def _judge_examples(case: Case, operations: Sequence[Operation]) -> None:
     if default_operation is not None:
         text = [{"kind": "text", "text": "hello"}]
         task = a2a.task_of(await a2a.send(case, text))
-        example = await _find_example(case, default_operation)
+        example = find_request_example((await challenge(case, default_operation)).answer)
         faults = _find_example_faults(case, default_operation, example, task)
         _expect(case, task.answer, faults, "a message without an order")
 
@@ -125,17 +117,10 @@ async def _judge_callers_ids(case: Case, operation: Operation) -> None:
     _expect(case, task.answer, faults + [f"the caller's {name}" for name in taken], "an order with a context id")
 
 
-def _name_message(case: Case) -> str:
-    """Return a new id of a message, which has a name in the log: the number depends on the checks around this one."""
-    message_id = f"wp-message-{case.session.count()}"
-    case.client.names.name(message_id, "MESSAGE_ID")
-    return message_id
-
-
 async def _judge_headers(case: Case, operation: Operation) -> None:
     """Judge that the media type of a call decides nothing, and that the extension is echoed to its callers only."""
     address = case.session.rail + a2a.A2A
-    params = json_rpc.message(a2a.orders(case, operation)[0], _name_message(case))
+    params = json_rpc.message(a2a.orders(case, operation)[0], a2a.name_message(case))
     call = json_rpc.request("message/send", params, 1)
     for media_type in ("text/plain", "application/a2a+json", "application/x-www-form-urlencoded"):
         answer = await case.client.call("POST", address, json_body=call, headers={"content-type": media_type})
@@ -151,32 +136,20 @@ async def _judge_calls(case: Case, operations: Sequence[Operation]) -> None:
     address = case.session.rail + a2a.A2A
     for method in ("message/send", "tasks/get"):
         answer = await case.client.call("POST", address, json_body={"jsonrpc": "2.0", "id": 1, "method": method})
-        _expect(case, answer, _find_code_faults(answer, _BAD_PARAMS), f"{method} without params")
+        _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_PARAMS), f"{method} without params")
     unknown_order = [{"kind": "data", "data": {"service_id": "no-such-service", "request": {}}}]
     answer = await a2a.send(case, unknown_order)
     # The names may be in the message or in the data of the error.
     text = str(answer.read_object().get("error"))
     missing_names = [one.role for one in operations if not one.is_guess and str(one.role) not in text]
     faults = [f"an error without the name {name}" for name in missing_names]
-    _expect(case, answer, faults + _find_code_faults(answer, _BAD_PARAMS), "an unknown service")
-
-
-def _find_code_faults(answer: Answer, code: int) -> list[str]:
-    found_code = json_rpc.error_code(answer)
-    return [] if answer.status == 200 and found_code == code else [f"status {answer.status}, error {found_code}"]
-
-
-async def _order(case: Case, operation: Operation) -> Task:
-    task = await a2a.order_service(case, operation)
-    if task.id is None or not task.asks_for_payment:
-        raise Inconclusive("no task over A2A asked for payment, which RAIL-A2A-03 judges")
-    return task
+    _expect(case, answer, faults + json_rpc.find_error_faults(answer, _BAD_PARAMS), "an unknown service")
 
 
 async def _judge_stock_payment(case: Case, operation: Operation) -> None:
     """Judge the code of an ordinary x402 payload over A2A (P-RA-07)."""
-    task = await _order(case, operation)
-    refused_task = await a2a.pay_task(case, str(task.id), _STOCK_PAYMENT)
+    task = await order_task(case, operation)
+    refused_task = await a2a.pay_task(case, str(task.id), STOCK_PAYMENT)
     receipts = refused_task.of_status(a2a.RECEIPTS_KEY)
     receipt = receipts[-1] if isinstance(receipts, list) and receipts else None
     reason = receipt.get("errorReason") if isinstance(receipt, Mapping) else None
@@ -187,16 +160,15 @@ async def _judge_stock_payment(case: Case, operation: Operation) -> None:
 
 async def _judge_call_without_id(case: Case, operation: Operation) -> None:
     """Judge that a payment in a call without an id is refused as a call, and buys nothing (P-RA-04)."""
-    task = await _order(case, operation)
-    quote = Challenge(operation, operation.body, task.answer, tuple(dict(one) for one in task.entries))
+    task, quote = await order_quoted_task(case, operation)
     proof = await pay(case, quote, case.lane)
     name_live_values(case, proof)
     metadata = {a2a.STATUS_KEY: "payment-submitted", a2a.PAYLOAD_KEY: dict(proof)}
     parts = [{"kind": "text", "text": "payment"}]
-    params = json_rpc.message(parts, _name_message(case), taskId=task.id, metadata=metadata)
+    params = json_rpc.message(parts, a2a.name_message(case), taskId=task.id, metadata=metadata)
     call = {"jsonrpc": "2.0", "method": "message/send", "params": params}
     answer = await case.client.call("POST", case.session.rail + a2a.A2A, json_body=call)
-    _expect(case, answer, _find_code_faults(answer, _BAD_REQUEST), "a payment in a call without an id")
+    _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_REQUEST), "a payment in a call without an id")
     served = await redeem(case, operation, dict(proof), body=operation.body)
     faults = [] if served.status == 200 else [f"status {served.status}"]
     faults += ["a stored answer"] if "Idempotent-Replayed" in served.headers else []

@@ -144,6 +144,14 @@ def _data(value: Any) -> dict[str, Any]:
     return {"kind": "data", "data": value}
 
 
+def name_message(case: Case) -> str:
+    """Return the id of a new message, which has a name in the log: its number depends on the checks around this one."""
+    # Long enough to get a name in the log.
+    message_id = f"wp-message-{case.session.count()}"
+    case.client.names.name(message_id, "MESSAGE_ID")
+    return message_id
+
+
 async def send(
     case: Case,
     parts: list[dict[str, Any]],
@@ -158,10 +166,8 @@ async def send(
     `retry` marks a repetition that the target asked for, as in `purchase.present`. `history_length` is the greatest
     number of messages of the history in the answer, None for any.
     """
-    # Long enough to get a name in the log, because the number depends on the checks that run at the same time.
-    params = json_rpc.message(parts, f"wp-message-{case.session.count()}", **further)
+    params = json_rpc.message(parts, name_message(case), **further)
     params |= {} if history_length is None else {"configuration": {"historyLength": history_length}}
-    case.client.names.name(params["message"]["messageId"], "MESSAGE_ID")
     address, headers = case.session.rail + A2A, _activation(case)
     answer = await json_rpc.call(case, address, "message/send", params, call_id=call_id, headers=headers, retry=retry)
     return name_live_values(case, answer)

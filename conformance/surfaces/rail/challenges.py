@@ -37,6 +37,14 @@ def references(answer: Answer) -> set[str]:
     return {token for token in tokens if isinstance(token, str) and token}
 
 
+def find_request_example(answer: Answer) -> Any:
+    """Return the example request in the bazaar extension of a 402, or None."""
+    value: Any = answer.read_object()
+    for name in ("extensions", "bazaar", "info", "input", "body"):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
 def find_leaks(answer: Answer, result_at: str | None = None) -> list[str]:
     """Return the places of a 402 with something that only a payment buys.
 

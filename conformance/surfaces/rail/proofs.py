@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import Any, Final
+
+# An ordinary x402 payload, which is not welded.
+STOCK_PAYMENT: Final = {"x402Version": 2, "payload": {"signature": "0x" + "00" * 65, "authorization": {}}}
 
 
 def encode_base64(data: bytes) -> str:
