@@ -420,7 +420,7 @@ class Turns:
         async def run_in_turn() -> None:
             # In doubt this is 0. Nothing has certainly expired then, so there is nothing to delete.
             now = self.clock.lapsed_until()
-            if now and await self.facts.take_turn(f"turn of {work}", now=now, seconds=int(seconds)):
+            if now and await self.facts.take_turn(work, now=now, seconds=int(seconds)):
                 for task in tasks:
                     await task()
 

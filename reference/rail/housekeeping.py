@@ -49,7 +49,8 @@ class Housekeeping:
         # In doubt over the time this is 0, so that a wrong clock deletes nothing by age (P-ST-04, decision 0043).
         now = self._clock.lapsed_until()
         # One of the workers cleans in each interval. In doubt none does, as nothing has certainly expired.
-        if self._cleaning.is_over(now) and now and await self._takes_turn("clean-up", now, CLEAN_SECONDS):
+        is_due = self._cleaning.is_over(now) and now
+        if is_due and await self._turns.take_turn("clean-up", now=now, seconds=CLEAN_SECONDS):
             await self._clean(now)
         for key, collector in self._collectors.items():
             # A lane whose node is away must not hold up the other lanes; the next round asks again.
@@ -59,12 +60,10 @@ class Housekeeping:
         if self._rechecks.is_over(now):
             rows = await self._ledger.due_for_recheck(now)
             # Only one worker asks the chains in each interval. A second one would get the same answers.
-            for row in rows if rows and await self._takes_turn("rechecks", now, LOOK_SECONDS) else ():
+            is_ours = rows and await self._turns.take_turn("rechecks", now=now, seconds=LOOK_SECONDS)
+            for row in rows if is_ours else ():
                 with suppress(ChainUnavailable):
                     await self._recheck(row)
-
-    async def _takes_turn(self, work: str, now: int, seconds: int) -> bool:
-        return await self._turns.take_turn(f"turn of {work}", now=now, seconds=seconds)
 
     async def _clean(self, now: int) -> None:
         least = now - self._settings.skew_seconds

@@ -54,21 +54,22 @@ class SharedFacts:
         A turn needs no end. If the worker dies during its turn, another one takes the next.
 
         Args:
-            work: The name of the fact, which keeps when the last turn began.
+            work: The name of the work. A fact with this name keeps when the last turn began.
             now: Unix seconds.
             seconds: The interval.
 
         Returns:
             False if a turn began within the interval, or another worker takes this one at this moment.
         """
-        last = await self.get(work)
+        fact = f"turn of {work}"
+        last = await self.get(fact)
         if last is None:
             with suppress(DuplicateKey):
-                await self._database.change(self._add, fact=work, content=str(now))
+                await self._database.change(self._add, fact=fact, content=str(now))
                 return True
             return False
         # A turn of a time that is not yet was taken by a clock that was wrong, and does not count.
         if 0 <= now - int(last) < seconds:
             return False
         # Exchanged and not set: of several workers that read the same turn, one takes the next.
-        return await self._database.change(self._exchange, fact=work, stored=last, content=str(now)) == 1
+        return await self._database.change(self._exchange, fact=fact, stored=last, content=str(now)) == 1

@@ -261,7 +261,7 @@ async def refuses_a_header_that_contradicts_the_body(case: Case) -> None:
     """A 402 whose header and body differ is not paid.
 
     Repeats the body in `PAYMENT-REQUIRED` with another payee, and then with another price under both of its names or
-    one of them, another asset, network or token. Expects that nothing is paid, and an exit code other than 0.
+    one of them, another asset or token. Expects that nothing is paid, and an exit code other than 0.
     """
     await require_honest_call(case)
 
