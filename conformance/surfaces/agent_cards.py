@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from conformance.http.client import Answer
+from conformance.oracles.member_rules import Rules, equals, find_listed_faults, is_an
 from conformance.oracles.strict_json import is_json_type
 
 # Members that A2A 0.3.0 demands of a card.
@@ -50,6 +51,36 @@ def card_fault(answer: Answer, *, whole: bool) -> str | None:
     # The members are listed in the order of the standard, so that a reader finds them there.
     missing_members = [*(name for name in CARD_MEMBERS if name not in card), *_missing_inside(card)] if whole else []
     return f"the card lacks {', '.join(missing_members)}" if missing_members else None
+
+
+def find_specified_faults(card: Mapping[str, Any], endpoint: str, version: str, own_rules: Rules) -> list[str]:
+    """Return the members of a card that are not as P-RA-01 says, in words; further members of A2A 0.3 are no faults.
+
+    Args:
+        card: The card.
+        endpoint: The address that it must name for JSON-RPC.
+        version: The version of the service.
+        own_rules: Rules for members that differ between services, with `capabilities` and `skills` among them.
+    """
+    modes = equals(["application/json", "text/plain"])
+    rules: Rules = {
+        "protocolVersion": equals("0.3.0"),
+        "name": is_an(str),
+        "description": is_an(str),
+        "url": equals(endpoint),
+        "preferredTransport": equals("JSONRPC"),
+        "additionalInterfaces": equals([{"url": endpoint, "transport": "JSONRPC"}]),
+        "version": equals(version),
+        "provider": is_an(dict),
+        "defaultInputModes": modes,
+        "defaultOutputModes": modes,
+        "securitySchemes": equals({}),
+        "security": equals([]),
+        "supportsAuthenticatedExtendedCard": equals(False),
+        **own_rules,
+    }
+    faults = find_listed_faults(card, rules, "the card")
+    return [*faults, "supportedInterfaces, a member of A2A 1.0"] if "supportedInterfaces" in card else faults
 
 
 def extension_uris(card: Mapping[str, Any]) -> list[Any]:

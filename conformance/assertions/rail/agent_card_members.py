@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance.oracles.member_rules import Rule, Rules, equals, find_listed_faults, is_an
+from conformance.surfaces.agent_cards import find_specified_faults
 from conformance.surfaces.rail.a2a import A2A
 
-_TRANSPORT: Final = "JSONRPC"
-_MODES: Final = ["application/json", "text/plain"]
+_VERSION: Final = "1.0.0"
 _SKILLS: Final = frozenset({"pay-verify-receipt", "pay-verify-rfc9421", "pay-compliance-receipt"})
 
 
@@ -23,26 +23,8 @@ def find_card_faults(card: Mapping[str, Any], rail_url: str, extension_uri: str 
         rail_url: Public address of the rail, without a slash at its end.
         extension_uri: URI of the payment extension, None if the profile does not bind it.
     """
-    endpoint = rail_url + A2A
-    rules: Rules = {
-        "protocolVersion": equals("0.3.0"),
-        "name": is_an(str),
-        "description": is_an(str),
-        "url": equals(endpoint),
-        "preferredTransport": equals(_TRANSPORT),
-        "additionalInterfaces": equals([{"url": endpoint, "transport": _TRANSPORT}]),
-        "version": equals("1.0.0"),
-        "provider": is_an(dict),
-        "capabilities": is_an(dict),
-        "defaultInputModes": equals(_MODES),
-        "defaultOutputModes": equals(_MODES),
-        "skills": is_an(list),
-        "securitySchemes": equals({}),
-        "security": equals([]),
-        "supportsAuthenticatedExtendedCard": equals(False),
-    }
-    faults = find_listed_faults(card, rules, "the card")
-    faults += ["supportedInterfaces, a member of A2A 1.0"] if "supportedInterfaces" in card else []
+    own_rules: Rules = {"capabilities": is_an(dict), "skills": is_an(list)}
+    faults = find_specified_faults(card, rail_url + A2A, _VERSION, own_rules)
     return [*faults, *_find_capability_faults(card.get("capabilities"), extension_uri), *_find_skill_faults(card)]
 
 
