@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from conformance.cli.check.options import CheckOptions
 from conformance.cli.connection import add_connection_options
 from conformance.cli.program_command import PAYER_ROWS, CheckCommand
 from conformance.vocabulary.profile_claims import LANES
@@ -48,10 +49,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """
     started = time.monotonic()
     # Neither `--help` nor a look at a server waits for what these modules import.
-    if options["url"].strip().upper() == PAYER_ROWS:
+    given = CheckOptions(**options)
+    if given.url.strip().upper() == PAYER_ROWS:
         from conformance.cli.check.payer import check_payer  # noqa: PLC0415
 
-        check_payer(ctx, **options)
+        check_payer(ctx, given)
     from conformance.cli.check.execution import check  # noqa: PLC0415
 
-    check(ctx, started, **options)
+    check(ctx, started, given)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import click
 
 from conformance import target
+from conformance.cli.check.options import CheckOptions
 from conformance.cli.connection import apply_connection_options
 from conformance.cli.json_output import print_json
 from conformance.cli.program_command import PAYER_ROWS, command_after_dashes
@@ -45,38 +46,24 @@ _NO_ANSWER_IN_TIME = "answer within"
 _PAYERS = {name: lane.payer for name, lane in FACTS.items()}
 
 
-def check(
-    ctx: click.Context,
-    /,
-    started_at: float,
-    url: str,
-    method: str,
-    seconds: float | None,
-    pay: bool,
-    config: Path | None,
-    lane: str | None,
-    stock: bool,
-    cacert: Path | None,
-    insecure: bool,
-    timeout: float | None,
-    seed: int | None,
-    as_json: bool,
-) -> None:
+def check(ctx: click.Context, started_at: float, options: CheckOptions) -> None:
     """Run the command, whose options and help are in the package; `started_at` is its start on the monotonic clock."""
-    _require_server(url, command_after_dashes(ctx), lane, stock=stock)
+    url, pay = options.url, options.pay
+    _require_server(url, command_after_dashes(ctx), options.lane, stock=options.stock)
     # An ignored option would make the user believe that the profile was used.
-    if config is not None and not pay:
+    if options.config is not None and not pay:
         raise UsageFault("--config is only for --pay: without it no profile is needed")
-    if pay and as_json:
+    if pay and options.as_json:
         raise UsageFault("--pay cannot be combined with --json: use `weldproof run --json` for the report of a run")
     profile = Profile(surfaces={"rail": Surface(url=url)})
-    profile = apply_connection_options(profile, cacert=cacert, insecure=insecure, timeout=timeout)
-    seconds = seconds or _SECONDS
+    profile = apply_connection_options(
+        profile, cacert=options.cacert, insecure=options.insecure, timeout=options.timeout
+    )
+    seconds, seed = options.seconds or _SECONDS, 1 if options.seed is None else options.seed
     # One slow answer may take half of the whole duration at most, so that a second request has a
     # chance.
-    settings = LookSettings(
-        method, seconds, timeout or min(_TIMEOUT, seconds / 2), profile.tls, 1 if seed is None else seed
-    )
+    longest_wait = options.timeout or min(_TIMEOUT, seconds / 2)
+    settings = LookSettings(options.method, seconds, longest_wait, profile.tls, seed)
     try:
         first_look = interrupt.run_interruptible(look(url, settings, started_at))
     except (Unreachable, Throttled) as reason:
@@ -85,9 +72,9 @@ def check(
     except asyncio.CancelledError:
         click.echo("weldproof check: interrupted", err=True)
         ctx.exit(Exit.INTERRUPTED)
-    _show(first_look, as_json=as_json)
+    _show(first_look, as_json=options.as_json)
     if pay:
-        ctx.exit(_run_with_payments(first_look, config))
+        ctx.exit(_run_with_payments(first_look, options.config))
     ctx.exit(first_look.exit_code)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from conformance import extras
 from conformance.cli.check.execution import STYLES
+from conformance.cli.check.options import CheckOptions
 from conformance.cli.json_output import print_json
 from conformance.cli.program_command import command_after_dashes
 from conformance.cli.run.payer import with_chains, with_payer
@@ -35,39 +35,24 @@ _USUAL_METHOD = "GET"
 _DEFAULT_LANE = "base"
 
 
-def check_payer(
-    ctx: click.Context,
-    /,
-    url: str,
-    method: str,
-    seconds: float | None,
-    pay: bool,
-    config: Path | None,
-    lane: str | None,
-    stock: bool,
-    cacert: Path | None,
-    insecure: bool,
-    timeout: float | None,
-    seed: int | None,
-    as_json: bool,
-) -> NoReturn:
+def check_payer(ctx: click.Context, options: CheckOptions) -> NoReturn:
     """Judge a payer, print the result, and end the command with its exit code.
 
     Raises:
         UsageFault: There is no command, an option is for servers, or the lane has no stock form.
         MissingExtra: The simulated chains are not installed.
     """
-    del url
-    if pay or cacert or insecure or timeout or method != _USUAL_METHOD:
+    is_for_server = options.pay or options.cacert or options.insecure or options.timeout
+    if is_for_server or options.method != _USUAL_METHOD:
         raise UsageFault("--pay, --method, --cacert, --insecure and --timeout are for a server, not for a payer")
     extras.need("reference")
-    given = load_named_profile(config, (), is_reference=False)
-    profile = _choose_profile(given, command_after_dashes(ctx), lane, stock=stock)
-    log, progress = EventLog(), None if as_json else Progress()
+    given = load_named_profile(options.config, (), is_reference=False)
+    profile = _choose_profile(given, command_after_dashes(ctx), options.lane, stock=options.stock)
+    log, progress = EventLog(), None if options.as_json else Progress()
     if progress is not None:
         log.listen(progress)
     try:
-        is_cut = interrupt.run_interruptible(_judge(profile, log, seconds or _SECONDS, seed))
+        is_cut = interrupt.run_interruptible(_judge(profile, log, options.seconds or _SECONDS, options.seed))
     except StackFault as trouble:
         click.echo(f"weldproof check: {trouble}", err=True)
         ctx.exit(Exit.NO_VERDICT)
@@ -80,7 +65,7 @@ def check_payer(
         log.close()
     command = profile.payer.command or ()
     look = PayerLook.read(log.events, command, profile.claims.lanes[0], is_stock=profile.payer.stock, is_cut=is_cut)
-    _show(look, as_json=as_json)
+    _show(look, as_json=options.as_json)
     ctx.exit(look.exit_code)
 
 
