@@ -201,6 +201,25 @@ class RememberingTransport(Protocol):
         """Return whether any answer came from the address of a URL."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Outgoing:
+    """A request that is sent, maybe several times.
+
+    Attributes:
+        method: HTTP method.
+        url: Absolute URL.
+        fields: Header fields in order.
+        body: Raw body.
+        listener: Called with each piece of the answer's body.
+    """
+
+    method: str
+    url: str
+    fields: list[tuple[str, str]]
+    body: bytes | None
+    listener: PieceListener | None
+
+
 class Client:
     """The recording client of one check: `permit` may refuse a request, and `echo_listener` receives echoes."""
 
@@ -262,9 +281,10 @@ class Client:
         # Before anything is recorded: a first look may send reading requests only, whatever a check asks for.
         if self.permit is not None:
             self.permit(method, url, body)
+        outgoing = _Outgoing(method, url, fields, body, piece_listener)
         if not patient:
-            return await self._send_once(method, url, fields, body, retry=retry, piece_listener=piece_listener)
-        answer = await self._send_in_turn(method, url, fields, body, retry=retry, piece_listener=piece_listener)
+            return await self._send_once(outgoing, retry=retry)
+        answer = await self._send_in_turn(outgoing, retry=retry)
         ends, pause = time.monotonic() + _PATIENCE_SECONDS, 0.0
         while answer.status == _TOO_MANY_REQUESTS:
             wait = read_retry_after(answer)
@@ -276,46 +296,29 @@ class Client:
             # A target may answer `Retry-After: 0` again and again; the pause keeps the client from a busy loop.
             await asyncio.sleep(max(wait, pause))
             pause = min(2 * pause or 0.02, _LONGEST_PAUSE)
-            answer = await self._send_in_turn(method, url, fields, body, retry=True, piece_listener=piece_listener)
+            answer = await self._send_in_turn(outgoing, retry=True)
         return answer
 
-    async def _send_in_turn(
-        self,
-        method: str,
-        url: str,
-        fields: list[tuple[str, str]],
-        body: bytes | None,
-        *,
-        retry: bool,
-        piece_listener: PieceListener | None,
-    ) -> Answer:
+    async def _send_in_turn(self, outgoing: _Outgoing, *, retry: bool) -> Answer:
         """Send one request when its operation's turn comes, and record what the answer shows of the pace."""
         pacer = self._transport.pacer if isinstance(self._transport, PacedTransport) else None
         if pacer is not None:
-            await pacer.wait_for_turn(method, url)
-        answer = await self._send_once(method, url, fields, body, retry=retry, piece_listener=piece_listener)
+            await pacer.wait_for_turn(outgoing.method, outgoing.url)
+        answer = await self._send_once(outgoing, retry=retry)
         if pacer is not None and answer.status != _TOO_MANY_REQUESTS:
-            pacer.record_answer(method, url)
+            pacer.record_answer(outgoing.method, outgoing.url)
         elif pacer is not None and (wait := read_retry_after(answer)) is not None:
-            pacer.slow_down(method, url, wait)
+            pacer.slow_down(outgoing.method, outgoing.url, wait)
         return answer
 
-    async def _send_once(
-        self,
-        method: str,
-        url: str,
-        fields: list[tuple[str, str]],
-        body: bytes | None,
-        *,
-        retry: bool,
-        piece_listener: PieceListener | None,
-    ) -> Answer:
+    async def _send_once(self, outgoing: _Outgoing, *, retry: bool) -> Answer:
+        url, fields, body = outgoing.url, outgoing.fields, outgoing.body
         n = self._counter.take()
         ordinal = self._ordinals.last if retry else self._ordinals.take()
         start = time.perf_counter()
         status, headers, content, error = 0, CIMultiDictProxy(CIMultiDict[str]()), b"", None
         try:
-            status, headers, content = await self._transfer(method, url, fields, body, piece_listener)
+            status, headers, content = await self._transfer(outgoing)
         except Unreachable as fault:
             error = str(fault)
             raise
@@ -323,7 +326,7 @@ class Client:
             milliseconds = (time.perf_counter() - start) * 1000
             # Before the request and the answer are recorded, which may both contain the new secret.
             self._hide_issued_secrets(content)
-            request = self._record_request(method, url, fields, body)
+            request = self._record_request(outgoing.method, url, fields, body)
             self._log.add(
                 "exchange",
                 n=n,
@@ -341,21 +344,15 @@ class Client:
                 self.echo_listener(answer, echo)
         return answer
 
-    async def _transfer(
-        self,
-        method: str,
-        url: str,
-        fields: list[tuple[str, str]],
-        body: bytes | None,
-        piece_listener: PieceListener | None,
-    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
-        if piece_listener is None:
-            return await self._transport.send(method, url, fields, body)
+    async def _transfer(self, outgoing: _Outgoing) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        request = (outgoing.method, outgoing.url, outgoing.fields, outgoing.body)
+        if outgoing.listener is None:
+            return await self._transport.send(*request)
         if isinstance(self._transport, StreamingTransport):
-            return await self._transport.stream(method, url, fields, body, piece_listener)
+            return await self._transport.stream(*request, outgoing.listener)
         # A transport in memory has the whole body at once.
-        status, headers, content = await self._transport.send(method, url, fields, body)
-        piece_listener(content)
+        status, headers, content = await self._transport.send(*request)
+        outgoing.listener(content)
         return status, headers, content
 
     def record_delivery(
