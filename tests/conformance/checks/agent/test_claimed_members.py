@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
-from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.outcome import Verdict
 from reference.agent.runtime import open_agent
 from reference.agent.settings import AgentSettings
+from tests.conformance.checks.changed_reference import Change, ChangedReference
 from tests.conformance.checks.trial import breached, tried
 
 BASE = "http://agent.test"
@@ -35,26 +34,6 @@ CHECKS = {
     "AGENT-TASK-01": "skills_are_served_as_tasks",
 }
 SEVERAL_FAULTS = "several_faults_are_listed_together"
-Change = Callable[[str, int, Any], tuple[int, Any]]
-
-
-class ReferenceAgent:
-    """The reference as a transport; `change` takes path, status and JSON of an answer, and returns status and JSON."""
-
-    def __init__(self, client: httpx.AsyncClient, change: Change | None) -> None:
-        self._client = client
-        self._change = change
-
-    async def send(
-        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
-    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
-        """Send one request."""
-        answer = await self._client.request(method, url, headers=list(headers), content=body)
-        status, content = answer.status_code, answer.content
-        if self._change is not None:
-            status, document = self._change(answer.request.url.path, status, answer.json())
-            content = json.dumps(document).encode()
-        return status, CIMultiDictProxy(CIMultiDict(answer.headers.multi_items())), content
 
 
 async def judge(check: str, change: Change | None = None, profile: str = PROFILE) -> dict[str, Verdict]:
@@ -62,7 +41,7 @@ async def judge(check: str, change: Change | None = None, profile: str = PROFILE
     async with open_agent(AgentSettings(rate_limits=False, agent_public_url=BASE)) as app:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url=BASE, trust_env=False) as client:
-            return await tried(check, ReferenceAgent(client, change), profile)
+            return await tried(check, ChangedReference(client, change), profile)
 
 
 def change_member(path: str, name: str, value: Any) -> Change:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.outcome import Verdict
+from tests.conformance.checks.changed_reference import Change, ChangedReference
 from tests.conformance.checks.trial import breached, tried
 from tests.reference.control_plane.hub_stack import hub
 
@@ -36,33 +33,13 @@ CHECKS = {
     "CP-TRUST-08": "key_documents_have_each_member",
     "CP-VIEW-01": "members_of_the_posture",
 }
-Change = Callable[[str, int, Any], tuple[int, Any]]
-
-
-class ReferenceHub:
-    """The reference as a transport; `change` takes path, status and JSON of an answer, and returns status and JSON."""
-
-    def __init__(self, client: httpx.AsyncClient, change: Change | None) -> None:
-        self._client = client
-        self._change = change
-
-    async def send(
-        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
-    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
-        """Send one request."""
-        answer = await self._client.request(method, url, headers=list(headers), content=body)
-        status, content = answer.status_code, answer.content
-        if self._change is not None and content:
-            status, document = self._change(answer.request.url.path, status, answer.json())
-            content = json.dumps(document).encode()
-        return status, CIMultiDictProxy(CIMultiDict(answer.headers.multi_items())), content
 
 
 async def judge(folder: Path, check: str, change: Change | None = None) -> dict[str, Verdict]:
     """Return the verdicts of a check of the reference."""
     async with hub(folder) as plane:
         profile = PROFILE.format(token=plane.data / "admin_token")
-        return await tried(check, ReferenceHub(plane.http, change), profile)
+        return await tried(check, ChangedReference(plane.http, change), profile)
 
 
 def change_records(name: str, value: Any) -> Change:
