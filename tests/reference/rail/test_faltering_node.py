@@ -27,6 +27,7 @@ CALLS = [  # in the order in which a settlement makes them
     ("eth_blockNumber", 1),
     ("eth_getBlockByNumber", 2),
 ]
+_READ_BY_HEALTH = "eth_getBlockByNumber"
 
 
 @pytest.fixture(params=[True, False], ids=["asked at once", "asked one by one"])
@@ -53,14 +54,22 @@ def test_a_node_that_fails_at_any_one_call_costs_nobody(
     """Each call of a settlement is failed once unheard and once with its answer lost: 503, then the receipt."""
     # Otherwise a regular health check of the node would fail in place of the call.
     rail = own_rail(**on_base | {"WP_NODE_BASE_MAINNET": node.url, "WP_RAIL_NODE_LOOK_SECONDS": "3600"})
-    failures = list(product(CALLS, (True, False)))
-    for done, ((method, time), deaf) in enumerate(failures):
-        proof = base_payer.authorize(rail.quote())
-        node.fail(method, time, deaf=deaf)
-        refused_otherwise(rail.present(proof), 503, "chain_unavailable")
+    paid, expected = 0, []
+    for (method, time), deaf in product(CALLS, (True, False)):
+        # The rail reads the newest block every five seconds beside its checks, and such a call can be the one that
+        # fails. It changes nothing, so the failure is tried again; three such meetings in a row would be a fault.
+        for attempt in range(3 if method == _READ_BY_HEALTH else 1):
+            proof = base_payer.authorize(rail.quote())
+            node.fail(method, time, deaf=deaf)
+            answer, paid = rail.present(proof), paid + 1
+            expected.append(method)
+            if answer.status_code != 200 or attempt == 2:
+                break
+            until(partial(all_settled, rail, paid))
+        refused_otherwise(answer, 503, "chain_unavailable")
         assert rail.present(proof).status_code == 200
         # Nothing is on its way any more, so the next failure meets its own settlement.
-        until(partial(all_settled, rail, done + 1))
-    assert node.failed == [method for (method, _), _ in failures]
-    assert base_payer.usdc == 10**8 - len(failures) * PRICE
-    assert len(rows_of(rail)) == base.count_of(settler.address) == len(failures)
+        until(partial(all_settled, rail, paid))
+    assert node.failed == expected
+    assert base_payer.usdc == 10**8 - paid * PRICE
+    assert len(rows_of(rail)) == base.count_of(settler.address) == paid
