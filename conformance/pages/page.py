@@ -92,6 +92,18 @@ class Page:
         return tuple(one.strip() for one in sources if one.strip())
 
     @cached_property
+    def link_addresses(self) -> tuple[str, ...]:
+        """Addresses of the page's links, in the order of the page."""
+        return tuple(node.attributes.get("href") or "" for node in self._tree.css("a[href], area[href]"))
+
+    @cached_property
+    def loaded_addresses(self) -> tuple[str, ...]:
+        """Addresses that a browser loads with the page: images, scripts, style sheets, icons, frames and media."""
+        nodes = self._tree.css("script[src], link[href], iframe[src], audio[src], video[src], source[src], track[src]")
+        addresses = (node.attributes.get("src") or node.attributes.get("href") or "" for node in nodes)
+        return (*self.image_sources, *filter(None, addresses))
+
+    @cached_property
     def drawings(self) -> tuple[str, ...]:
         """The page's inline drawings (SVG), in the order of the page."""
         return tuple(str(node.html) for node in self._tree.css("svg"))
