@@ -64,7 +64,12 @@ def find_faults(refusal: Refusal, answer: Answer) -> list[str]:
 
 
 def _fits(value: Any, expected: Any) -> bool:
-    return isinstance(value, expected) if isinstance(expected, type) else bool(value == expected)
+    if isinstance(expected, type):
+        return isinstance(value, expected)
+    if isinstance(value, str) and isinstance(expected, str) and expected.startswith("0x"):
+        # Hexadecimal ids of transactions mean the same in either case.
+        return value.lower() == expected.lower()
+    return bool(value == expected)
 
 
 def _find_detail_faults(detail: Any) -> list[str]:

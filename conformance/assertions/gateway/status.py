@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
+from conformance.assertions.gateway.refusals import Refusal, Request, judge_refusal
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.surfaces.gateway.calls import CHECKOUT, brief
@@ -17,6 +18,7 @@ ATTESTATION_MEMBERS: Final = ("settlement_attestation", "settlement_attestation_
 """Members of a paid link's status: the attestation as an object, and as a compact JWS."""
 
 _MEMBERS: Final = ("status", "tx_id", *ATTESTATION_MEMBERS)
+_VERIFY: Final[Request] = ("POST", "/verify", None, {})
 _PENDING_REASON: Final = b"tx_not_confirmed"
 REPLICA_SECONDS: Final = 3.0
 """Seconds by which an answer may lag: it is from a replica, or the attestation is signed after the payment."""
@@ -98,11 +100,15 @@ async def judge_abandoned(case: Case, link: OpenedLink, tx_id: str) -> None:
     if _PENDING_REASON not in verify_answer.body or _PENDING_REASON in other_answer.body:
         case.mark_not_applicable(_ROW, "the target does not know of a payment that is in no block yet")
         return
+    not_confirmed = Refusal("a pending payment", _VERIFY, 422, "payment_not_verified", {"reason": "tx_not_confirmed"})
+    judge_refusal(case, not_confirmed, verify_answer)
     abandon_answer = await case.client.call("POST", f"{url}/abandon", json_body={})
     status = await case.client.call("GET", f"{url}/status")
     holds = 400 <= abandon_answer.status < 500 and status.read_object().get("status") == "active"
     finding, where = f"{abandon_answer.status}, then {brief(status)}", {"call": "abandon", "payment": "on its way"}
     case.expect(_ROW, holds, "a client error, still active", finding, exchange=abandon_answer, where=where)
+    pending = Refusal("abandon with a pending payment", _VERIFY, 409, "payment_pending", {"tx_id": tx_id})
+    judge_refusal(case, pending, abandon_answer)
 
 
 def _is_paid(answer: Answer) -> bool:

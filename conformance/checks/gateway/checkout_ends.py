@@ -11,8 +11,10 @@ import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from conformance.assertions.gateway.refusals import ROW as CODE_ROW
+from conformance.assertions.gateway.refusals import Refusal, judge_refusal
 from conformance.assertions.gateway.status import REPLICA_SECONDS, read_final_status
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
@@ -40,11 +42,13 @@ _OVER = 3600
 _SHORTLY = 900
 _ROUND_SECONDS, _LOOK_SECONDS = 1.0, 0.2
 # The answers while the chain cannot be consulted, and while a payment may be pending (P-CK-07).
+_EXPIRED: Final = "payment_link_expired"
 _UNAVAILABLE, _PAYMENT_PENDING = 503, b"payment_pending"
 
 
 @check(
     "GW-CHK-20",
+    CODE_ROW,
     surface="gateway",
     exclusive=Exclusive.LIMITS,
     fix="When a link's time is over, look at the chain once more. Then end the link, and hide address and memo.",
@@ -57,7 +61,8 @@ async def a_link_ends_in_time(case: Case) -> None:
 
     * the status `expired`,
     * 200 for its page, with the word, without address and memo, and not Paid,
-    * a client error for cancelling, abandoning and paying it.
+    * a client error for cancelling, abandoning and paying it; of a target that claims the specification, 410
+      `payment_link_expired` with its `expires_at`.
 
     If the check has a separate service whose clock it may move, lets time pass until a quarter of an hour before the
     other link's end. Expects the status `active` of that one.
@@ -87,6 +92,8 @@ async def a_link_ends_in_time(case: Case) -> None:
             # A gateway ends links in rounds. A link that is ended too early may be ended only in the next round, so the
             # check waits as long as the first link took.
             await asyncio.sleep(seconds_taken + _ROUND_SECONDS)
+        if CODE_ROW not in case.judged_rows:
+            case.mark_not_applicable(CODE_ROW, "no link expired, which GW-CHK-20 judges")
         lives = await service.call("GET", f"{CHECKOUT}{_require_token(long_link)}/status")
         holds = lives.status == 200 and lives.read_object().get("status") == "active"
         case.expect("GW-CHK-20", holds, "the other link active", brief(lives), exchange=lives)
@@ -168,6 +175,9 @@ async def _judge_later_calls(case: Case, service: LimitedGateway, link_answer: A
         answer = await service.call("POST", f"{CHECKOUT}{_require_token(link_answer)}/{name}", json_body=body)
         holds = 400 <= answer.status < 500
         case.expect("GW-CHK-20", holds, "a client error", brief(answer), exchange=answer, where={"call": name})
+        members = {"expires_at": link_answer.read_object().get("expires_at")}
+        refusal = Refusal(f"{name} of an expired link", ("POST", f"/{name}", None, {}), 410, _EXPIRED, members)
+        judge_refusal(case, refusal, answer)
 
 
 @check(

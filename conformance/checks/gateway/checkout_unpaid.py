@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from conformance.assertions.gateway.refusals import ROW as CODE_ROW
 from conformance.assertions.gateway.status import judge_abandoned, judge_same_status, read_paid_status
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.concurrency import run_concurrently
@@ -295,6 +296,7 @@ async def failed_payment(case: Case) -> None:
     "GW-CHK-12",
     SILENCE,
     "GW-CHK-19",
+    CODE_ROW,
     surface="gateway",
     lane="each",
     exclusive=Exclusive.CHAIN,
@@ -310,12 +312,12 @@ async def pending_payment(case: Case) -> None:
 
     If the target claims such calls, shows the waiting payment to it. Expects that neither the answer nor the status of
     the link says paid. If the answer says that it is not confirmed yet, abandons its link. Expects a client error, and
-    the status `active`.
+    the status `active`, and of a target that claims the specification the codes of 3.2.
     """
     node_payer, wallet = await case.session.payers.for_gateway(case.lane), await payer(case)
     names = await node_payer.fault_names() if isinstance(node_payer, Controlled) else ()
     if not isinstance(node_payer, Controlled) or "withhold" not in names:
-        for row in ("GW-CHK-12", SILENCE, "GW-CHK-19"):
+        for row in ("GW-CHK-12", SILENCE, "GW-CHK-19", CODE_ROW):
             case.mark_documented(row, "this node cannot be made to hold a transaction back (no fault `withhold`)")
         return
     waiting_link, dropped_link, first_link, second_link = await open_several_links(case, 4)
@@ -341,6 +343,8 @@ async def pending_payment(case: Case) -> None:
             await judge_page_unpaid(case, "GW-CHK-12", unpaid.link, transition, unpaid.description)
         await judge_unwanted_events(case, second_link, unpaid_links)
         await judge_abandoned(case, waiting_link, tx_id)
+        if CODE_ROW not in case.judged_rows:
+            case.mark_not_applicable(CODE_ROW, "no call was refused for a pending payment")
     finally:
         # Always released, because a withheld payment would block the payer's account for every later check of this
         # lane.

@@ -89,6 +89,20 @@ class Administrator:
         """
         return replace(tenant, key=(await _create_key(self, tenant.id, mode))[1])
 
+    async def rotate_further_key(self, tenant: Credentials) -> RotatedKey:
+        """Create a further key of a tenant and rotate it, so that it works for a time next to its successor.
+
+        Raises:
+            Inconclusive: It was not.
+        """
+        key_id, key = await _create_key(self, tenant.id, "test")
+        members = await self.call_successfully("POST", tenant.id, "api-keys", key_id, "rotate")
+        successor = members.get("api_key")
+        if not isinstance(successor, str):
+            raise Inconclusive("a key was rotated without a new api_key")
+        valid_until = members.get("old_valid_until")
+        return RotatedKey(replace(tenant, key=key), key_id, valid_until, replace(tenant, key=successor))
+
 
 @dataclass(frozen=True, slots=True)
 class RotatedKey:
@@ -97,11 +111,13 @@ class RotatedKey:
     Attributes:
         old: The tenant with the key from before, which works until its days are over (P-AU-04).
         old_id: The id of that key.
+        old_valid_until: When it ends, as it was answered.
         successor: The tenant with the new key.
     """
 
     old: Credentials
     old_id: str
+    old_valid_until: object
     successor: Credentials
 
 
@@ -134,17 +150,8 @@ class TwoKeys:
         return await self.admin.call("DELETE", self.first.id, "api-keys", key_id)
 
     async def rotate_further_key(self) -> RotatedKey:
-        """Create a further key and rotate it, so that it works for a time next to its successor.
-
-        Raises:
-            Inconclusive: It was not.
-        """
-        key_id, key = await _create_key(self.admin, self.first.id, "test")
-        members = await self.admin.call_successfully("POST", self.first.id, "api-keys", key_id, "rotate")
-        successor = members.get("api_key")
-        if not isinstance(successor, str):
-            raise Inconclusive("a key was rotated without a new api_key")
-        return RotatedKey(replace(self.first, key=key), key_id, replace(self.first, key=successor))
+        """Rotate a further key of the tenant; see `Administrator.rotate_further_key`."""
+        return await self.admin.rotate_further_key(self.first)
 
     async def add_key(self) -> Credentials:
         """Create a further key, and return the tenant with it.

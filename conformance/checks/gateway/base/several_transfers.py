@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from conformance.assertions.gateway.refusals import ROW as CODE_ROW
+from conformance.assertions.gateway.refusals import Refusal, Request, judge_refusal
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.lanes.base.checkout import BaseCheckout
@@ -22,6 +26,7 @@ from conformance.surfaces.gateway.orders import (
 from conformance.vocabulary.profile_claims import TENANTS
 
 _ROW = "GW-CHK-19"
+_VERIFY: Final[Request] = ("POST", "/verify", None, {})
 
 
 @check(
@@ -63,6 +68,7 @@ async def one_transaction_pays_two_links(case: Case) -> None:
 
 @check(
     _ROW,
+    CODE_ROW,
     surface="gateway",
     lane="base",
     fix="Compare the payer of a transfer with the payout address by their bytes, and refuse such a payment.",
@@ -78,6 +84,7 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
         case.mark_not_applicable(
             _ROW, "the profile names no administrator of a gateway with the option gateway.tenants"
         )
+        case.mark_not_applicable(CODE_ROW, "no tenant is created that could pay itself")
         return
     wallet, admin, network = await payer(case), administrator(case), network_of(case)
     if not isinstance(wallet, BaseCheckout):
@@ -98,6 +105,8 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
         holds = is_refused(answer) and status.read_object().get("status") == "active"
         finding, where = f"{brief(answer)}, then {brief(status)}", {"payout address": spelling}
         case.expect(_ROW, holds, "a client error, and still active", finding, exchange=status, where=where)
+        refusal = Refusal(f"a payment of the payout address {spelling}", _VERIFY, 403, "self_payment_blocked")
+        judge_refusal(case, refusal, answer)
 
 
 async def _pay_oneself(case: Case, wallet: BaseCheckout, link: OpenedLink) -> str:
