@@ -57,6 +57,9 @@ class PayerHost(Protocol):
     async def describe_binding(self, asset: str, token: str) -> Mapping[str, Any]:
         """Return the members of `extra` that are the lane's own, for a challenge token."""
 
+    async def carries_memo(self, asset: str, tx_id: str, memo: str) -> bool:
+        """Return whether a transaction binds the memo of a link, in a way of the lane (3.5)."""
+
     async def accept(self, challenge: Mapping[str, Any], proof: Mapping[str, Any]) -> str:
         """Judge a proof as a rail does, settle it if the lane's rail settles, and return the transaction's id.
 

@@ -1,4 +1,4 @@
-"""QR codes: from the bytes of an image to its text, and from the text to the payment that it requests."""
+"""QR codes: from the bytes of an image to its text and back, and from the text to the payment that it requests."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ _QUIET = 8
 _SVG_TAG, _HEAD = re.compile(rb"<svg\b", re.IGNORECASE), 4096
 # A code of few pixels can be distinguished from noise if its modules are several pixels wide.
 _SMALL, _ENLARGEMENT = 400, 4
+# Pixels of one module of a drawn code, and the modules of its white margin.
+_MODULE_PIXELS, _MARGIN_MODULES = 6, 4
 # Number of cached images. A page is read many times, and each decoding costs some ten milliseconds.
 _CACHE_SIZE = 32
 
@@ -75,6 +77,18 @@ def _codes(image: Image.Image) -> tuple[str, ...]:
     kinds = zxingcpp.BarcodeFormat
     formats = zxingcpp.BarcodeFormats((kinds.QRCode, kinds.MicroQRCode, kinds.RMQRCode))
     return tuple(found.text for found in zxingcpp.read_barcodes(image, formats=formats))
+
+
+def draw(text: str) -> bytes:
+    """Return the PNG of a QR code that contains a text."""
+    import zxingcpp  # noqa: PLC0415 - as above
+    from PIL import Image, ImageOps  # noqa: PLC0415 - as above
+
+    barcode = zxingcpp.create_barcode(text, zxingcpp.BarcodeFormat.QRCode)
+    picture = Image.fromarray(zxingcpp.write_barcode_to_image(barcode, scale=_MODULE_PIXELS))
+    file = io.BytesIO()
+    ImageOps.expand(picture.convert("L"), _MARGIN_MODULES * _MODULE_PIXELS, 255).save(file, "PNG")
+    return file.getvalue()
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,10 @@ class View:
             return frozenset({"Paid"}) if _says_paid(state) and not is_ended else frozenset()
         return frozenset(line for line in self.text.split("\n") if _says_paid(line))
 
+    def ended_lines(self) -> frozenset[str]:
+        """Return the lines of the page by which it may say that it has ended without a payment."""
+        return frozenset(line for line in self._text_of("state").split("\n") if _says_ended(line))
+
     def turned_paid(self, before: View) -> frozenset[str]:
         """Return the new lines, compared with an earlier view, by which the page may say that it is paid."""
         return self.paid_lines() - before.paid_lines()
@@ -144,6 +148,11 @@ class View:
 
 def _says_paid(line: str) -> bool:
     return _PAID_WORD.search(line) is not None and _NEGATION.search(line) is None
+
+
+def _says_ended(line: str) -> bool:
+    # A sentence such as "this link will be marked as expired tomorrow" is not a state.
+    return _ENDED_WORD.search(line) is not None and len(_WORD.findall(line)) <= _STATE_WORDS
 
 
 def is_state(line: str) -> bool:

@@ -22,6 +22,8 @@ TENANTS: Final = "gateway.tenants"
 PAYMENT_RESPONSE: Final = "rail.payment_response"
 # A 402 whose header fields fit into the buffer of a stock proxy (P-CH-02).
 SHORT_HEADERS: Final = "rail.short_headers"
+# A payer that also pays checkout links (10.6).
+PAYER_CHECKOUT: Final = "payer.checkout"
 # The option of rows that judge a target only if it claims the specification (`[claims] specification`).
 SPECIFICATION: Final = "specification"
 # What a target that claims the specification offers on each surface. A2A and the agent card are options of the
@@ -32,5 +34,5 @@ IMPLIED_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 OPTIONS: Final = (
     *("rail.a2a", "rail.agent_card", PAYMENT_RESPONSE, SHORT_HEADERS),
-    *(RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS),
+    *(RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS, PAYER_CHECKOUT),
 )

@@ -55,9 +55,11 @@ def write_profile() -> Path:
 
 
 os.environ["XDG_DATA_HOME"] = str(STATE)
-words = [sys.executable, "-m", "conformance", "pay", ENV["URL"], "--lane", LANE, "--body", f"@{ENV['BODY_FILE']}"]
+words = [sys.executable, "-m", "conformance", "pay", ENV["URL"], "--lane", LANE]
+if ENV["METHOD"] == "POST":
+    words += ["--body", f"@{ENV['BODY_FILE']}", "--receipt", str(STATE / "receipt.jws")]
 words += ["--config", str(write_profile()), "--max", f"{int(ENV['LIMIT']) / 10**6:f}", "--wait", ENV["SECONDS"]]
-words += ["--allow-host", urlsplit(ENV["URL"]).netloc, "--receipt", str(STATE / "receipt.jws"), "--json"]
+words += ["--allow-host", urlsplit(ENV["URL"]).netloc, "--json"]
 # A simulated chain may have the chain id of a main network, and then asks for this consent like any other.
 words += ["--main-network"]
 os.execv(words[0], words)  # noqa: S606 - the payer itself, in place of this process

@@ -10,6 +10,7 @@ from typing import Any
 from conformance.lanes.algorand.node import Account
 from conformance.lanes.algorand.payer import AlgorandPayer
 from conformance.lanes.payer_host import HostedAccount
+from conformance.oracles.welds.algorand.transaction import SignedTransaction
 from conformance.oracles.welds.algorand.weld import judge_payment
 from conformance.oracles.welds.refusal import FINALITY, PaymentRefusal
 
@@ -63,6 +64,15 @@ class AlgorandPayerHost:
         """See `PayerHost`."""
         del asset, token
         return {"binding": "note-binding", "name": "USDC"}
+
+    async def carries_memo(self, asset: str, tx_id: str, memo: str) -> bool:
+        """See `PayerHost`; the note of the transfer is the memo."""
+        del asset
+        evidence = await self._payer.read_evidence(tx_id)
+        if evidence is None:
+            return False
+        raw = base64.b64decode(evidence["signed_transaction_b64"])
+        return bool(SignedTransaction.read(raw).members.get("note", b"") == memo.encode())
 
     async def accept(self, challenge: Mapping[str, Any], proof: Mapping[str, Any]) -> str:
         """See `PayerHost`."""

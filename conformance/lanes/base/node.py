@@ -262,6 +262,16 @@ class BaseNode:
         except (TimeoutError, *_STRANGE) as fault:
             raise Inconclusive(f"the Base node could not be asked: {fault}"[:_SHORT]) from fault
 
+    async def read_call(self, tx_id: str) -> bytes | None:
+        """Return the call data of a transaction; None if the node does not know it."""
+        try:
+            async with asyncio.timeout(self._budgets.request):
+                return bytes((await self.web3.eth.get_transaction(tx_id))["input"])  # type: ignore[arg-type]
+        except TransactionNotFound:
+            return None
+        except (TimeoutError, *_STRANGE) as fault:
+            raise Inconclusive(f"the Base node could not be asked: {fault}"[:_SHORT]) from fault
+
     async def wait_for_blocks(self, count: int) -> None:
         """Wait for a number of new blocks.
 

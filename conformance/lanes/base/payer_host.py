@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,12 @@ from conformance.oracles.welds.refusal import SIGNATURE, PaymentRefusal
 
 _MEMBERS = frozenset({"from", "to", "value", "validAfter", "validBefore", "nonce"})
 _GIVEN_UNITS = 100_000_000
+_TX_ID = re.compile(r"0x[0-9a-fA-F]{64}")
+# The selector of `transfer(address,uint256)`, and the length of such a call.
+_PLAIN_TRANSFER = bytes.fromhex("a9059cbb")
+_PLAIN_CALL_BYTES = 4 + 2 * 32
+# The topics of AuthorizationUsed are the event, the authorizer and the nonce.
+_NONCE_PLACE = 2
 
 
 class BasePayerHost:
@@ -69,6 +76,18 @@ class BasePayerHost:
         if asset not in self._names:
             self._names[asset] = await Token(self._payer.node, asset).names()
         return self._names[asset]
+
+    async def carries_memo(self, asset: str, tx_id: str, memo: str) -> bool:
+        """See `PayerHost`; the nonce of an authorization is the hash of the memo, or the memo follows a transfer."""
+        if _TX_ID.fullmatch(tx_id) is None:
+            return False
+        receipt, call = await self._payer.node.receipt(tx_id), await self._payer.node.read_call(tx_id)
+        if receipt is None or call is None:
+            return False
+        nonces = [log["topics"][_NONCE_PLACE] for log in receipt["logs"] if len(log["topics"]) > _NONCE_PLACE]
+        is_authorized = bytes.fromhex(eip3009_nonce(memo).removeprefix("0x")) in map(bytes, nonces)
+        is_plain = call.startswith(_PLAIN_TRANSFER) and call[_PLAIN_CALL_BYTES:] == memo.encode()
+        return is_authorized or (is_plain and str(receipt["to"]).lower() == asset.lower())
 
     async def accept(self, challenge: Mapping[str, Any], proof: Mapping[str, Any]) -> str:
         """See `PayerHost`. An authorization that was used already returns the transaction that used it."""

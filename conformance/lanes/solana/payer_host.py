@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
 from solders.pubkey import Pubkey
+from spl.memo.constants import MEMO_PROGRAM_ID
 
 from conformance.lanes.payer_host import HostedAccount
 from conformance.lanes.solana.instructions import mint_to, pubkey
 from conformance.lanes.solana.payer import SolanaPayer
 from conformance.oracles.challenge_tokens import solana_reference
 from conformance.oracles.welds.refusal import FINALITY, PaymentRefusal
+from conformance.oracles.welds.solana.transaction import SignedTransaction
 from conformance.oracles.welds.solana.weld import judge_payment
 
 _GIVEN_UNITS = 100_000_000
 _SERVICE_WORD = "Weldproof"
+_MEMO_PROGRAM = str(MEMO_PROGRAM_ID)
 
 
 class SolanaPayerHost:
@@ -64,6 +68,17 @@ class SolanaPayerHost:
         del asset
         reference = solana_reference(token, _SERVICE_WORD)
         return {"binding": "solana-reference", "name": "USDC", "svm_reference_pubkey": reference}
+
+    async def carries_memo(self, asset: str, tx_id: str, memo: str) -> bool:
+        """See `PayerHost`; an instruction of the memo program has the memo as its data."""
+        del asset
+        evidence = await self._payer.node.read_evidence(tx_id)
+        if evidence is None:
+            return False
+        loaded = evidence["loaded_addresses"]
+        raw = base64.b64decode(evidence["transaction_b64"])
+        transaction = SignedTransaction.read(raw, (loaded["writable"], loaded["readonly"]))
+        return any(one.program == _MEMO_PROGRAM and one.data == memo.encode() for one in transaction.instructions)
 
     async def accept(self, challenge: Mapping[str, Any], proof: Mapping[str, Any]) -> str:
         """See `PayerHost`."""

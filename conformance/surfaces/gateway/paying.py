@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from conformance import extras
 from conformance.engine.session import Session
-from conformance.http.client import Client, Unreachable
+from conformance.http.client import Client, JsonFault, Unreachable
 from conformance.lanes.checkout_request import CheckoutRequest
 from conformance.oracles.addresses import is_address
 from conformance.outcome import Inconclusive
@@ -23,6 +23,9 @@ from conformance.vocabulary.network import with_worth
 
 _PATH = re.compile(r".*/checkout/([A-Za-z0-9_%.~-]+)/?")
 _LOOK_SECONDS = 0.5
+_OK = 200
+# States of a link that is not to be paid (3.5).
+_ENDED = ("paid", "expired", "cancelled")
 
 Say = Callable[[str, str], None]
 # Agrees on millionths of USDC, a payee and a network's key, or raises `PaymentRefused`.
@@ -84,6 +87,7 @@ async def read_demand(session: Session, client: Client, url: str, lane: str | No
     if answer.status != 200:
         raise PaymentRefused(f"{url} answered {answer.status}: there is no page to pay. Nothing was paid")
     demand = _demand(session, url, view, lane)
+    await _refuse_ended_status(client, url)
     extras.need(FACTS[demand.lane].extra)
     bill = demand.bill
     amount = f"{in_usdc(demand.microunits)} USDC ({demand.microunits} micro-units of {bill.asset})"
@@ -92,6 +96,21 @@ async def read_demand(session: Session, client: Client, url: str, lane: str | No
     say("memo", bill.memo)
     await agree(demand.microunits, bill.address, demand.network)
     return demand
+
+
+async def _refuse_ended_status(client: Client, url: str) -> None:
+    """Compare the page with its status (P-CK-05), if there is one.
+
+    Raises:
+        PaymentRefused: The status says that the link has ended.
+    """
+    parts = urlsplit(url)
+    address = parts._replace(path=f"{parts.path.rstrip('/')}/status", query="", fragment="").geturl()
+    with contextlib.suppress(Unreachable, JsonFault):
+        answer = await client.call("GET", address)
+        status = answer.read_object().get("status") if answer.status == _OK else None
+        if status in _ENDED:
+            raise PaymentRefused(f"the page can be paid, but its status is {status!r}. Nothing was paid")
 
 
 def _lanes(view: View) -> tuple[str, ...]:
@@ -112,6 +131,9 @@ def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
     # A page that is already paid must not be paid again.
     if states:
         raise PaymentRefused(f"the page says {states[0]!r} already. Nothing was paid")
+    # The money of an ended link is with the shop, which would have to give it back.
+    if ended := sorted(view.ended_lines()):
+        raise PaymentRefused(f"the page says {ended[0]!r}. Nothing was paid")
     lanes = _lanes(view)
     if lane is None and len(lanes) != 1:
         description = f"addresses of {', '.join(lanes)}: choose one with --lane" if lanes else _nothing(view)

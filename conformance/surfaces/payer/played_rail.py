@@ -146,6 +146,11 @@ class PlayedRail:
     _quotes: dict[str, Quote] = field(default_factory=dict)
 
     @property
+    def path(self) -> str:
+        """Path of the address that the payer gets."""
+        return PATH
+
+    @property
     def tokens(self) -> tuple[str, ...]:
         """The challenge tokens that were issued."""
         return tuple(quote.token for quote in self._quotes.values())

@@ -22,8 +22,9 @@ from conformance.outcome import Inconclusive
 from conformance.processes.children import Child
 from conformance.processes.launching import make_environment
 from conformance.processes.process_cleanup import temporary_folder
-from conformance.surfaces.payer.played_rail import PlayedRail, Presentation, Script
-from conformance.surfaces.payer.quotes import LIMIT, PATH, PRICE, QuoteDesk, Terms
+from conformance.surfaces.payer.played_checkout import LinkScript, PlayedCheckout
+from conformance.surfaces.payer.played_rail import PlayedRail, Presentation, Script, read_json
+from conformance.surfaces.payer.quotes import LIMIT, PRICE, QuoteDesk, Terms
 from conformance.surfaces.payer.stock_rail import StockRail
 from conformance.target import Chain
 from conformance.vocabulary.network import Network
@@ -88,6 +89,7 @@ class Outcome:
         spent: Atomic units of the asset that left the account.
         exposures: Places that show the key of the account.
         open_files: Files of its state folder with a key or a proof that other users may read.
+        has_memo: Whether the transaction that the payer printed carries the memo of the link; None for a call.
         last_n: Number of the last recorded call, for a judgement; 0 without a call.
         first_numbers: Number of the first call of each later run.
     """
@@ -98,6 +100,7 @@ class Outcome:
     spent: int = 0
     exposures: list[str] = field(default_factory=list)
     open_files: list[str] = field(default_factory=list)
+    has_memo: bool | None = None
     last_n: int = 0
     first_numbers: list[int] = field(default_factory=list)
 
@@ -132,8 +135,9 @@ class Outcome:
     def has_resumed_with_its_proof(self) -> bool:
         """Whether the first call of the second run presented a proof."""
         first = self.first_numbers[0] if self.first_numbers else None
-        calls = [one for one in self.rail.receiver.arrivals if one.path == PATH and first and one.number >= first]
-        return bool(calls) and bool(calls[0].values("X-PAYMENT"))
+        calls = [one for one in self.rail.receiver.arrivals if one.path == self.rail.path]
+        calls = [one for one in calls if first and one.number >= first]
+        return bool(calls) and any(one.arrival is calls[0] for one in self.presentations)
 
     @property
     def slowest(self) -> float:
@@ -161,11 +165,14 @@ class Outcome:
         numbers = {payment: place for place, payment in enumerate(self.payments, 1)}
         calls = []
         for arrival in self.rail.receiver.arrivals:
-            if arrival.path != PATH:
+            if arrival.path != self.rail.path:
                 continue
             payment = next((one.payment for one in self.presentations if one.arrival is arrival), None)
             subject = "unpaid" if payment is None else f"payment {numbers[payment]}"
             calls.append(f"{subject}: {'no answer' if arrival.reply is None else arrival.reply.description}")
+        if isinstance(self.rail, PlayedCheckout):
+            # A page is read many times, while a payer waits for Paid.
+            calls = list(dict.fromkeys(calls))
         faults = [one.fault for one in self.presentations if one.fault is not None]
         money = f"{_in_usdc(self.received)} of {_in_usdc(PRICE)} USDC reached the payee"
         money = f"{money}, {_in_usdc(self.spent)} left the account"
@@ -187,6 +194,7 @@ class Scene:
 
     Attributes:
         script: What the rail does.
+        link: What the page of a checkout link shows, which the payer gets in place of a call; None for a call.
         limit: Atomic units that the payer is permitted to pay.
         runs: How often the payer is started; a later run has the same call, account and state folder.
         at_once: Number of processes in the first run. With more than one, each later run is left out once every payment
@@ -198,6 +206,7 @@ class Scene:
     """
 
     script: Script = field(default_factory=Script)
+    link: LinkScript | None = None
     limit: int = LIMIT
     runs: int = 1
     at_once: int = 1
@@ -226,12 +235,13 @@ class Stage:
         program = self.case.profile.payer
         terms = self.rail.terms
         token, socket = getattr(self.chain, "token", None), getattr(self.chain, "ws", None)
-        script = self.rail.script
-        files = {"BODY_FILE": script.body_text(self.rail.desk.body), "ACCOUNT_FILE": self.account.key}
+        script, is_link = self.rail.script, isinstance(self.rail, PlayedCheckout)
+        files = {"ACCOUNT_FILE": self.account.key}
+        files |= {} if is_link else {"BODY_FILE": script.body_text(self.rail.desk.body)}
         files |= {} if token is None else {"NODE_TOKEN_FILE": token.read()}
         values = {
-            "URL": self.rail.desk.url + PATH + (f"?{script.query}" if script.query else ""),
-            "METHOD": "POST",
+            "URL": self.rail.desk.url + self.rail.path + (f"?{script.query}" if script.query else ""),
+            "METHOD": "GET" if is_link else "POST",
             "LANE": self.chain.lane,
             "NETWORK": terms.caip2,
             "ASSET": terms.network.asset_id,
@@ -256,8 +266,8 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(case: Case, script: Script) -> AsyncIterator[Stage]:
-    """Open a rail with a funded account and a payee, and close it on leaving.
+async def open_stage(case: Case, script: Script, link: LinkScript | None = None) -> AsyncIterator[Stage]:
+    """Open a rail, or the page of a link, with a funded account and a payee, and close it on leaving.
 
     Raises:
         Inconclusive: The profile names no payer or no node, or the suite cannot listen.
@@ -286,8 +296,9 @@ async def open_stage(case: Case, script: Script) -> AsyncIterator[Stage]:
             body = {"recipient_address": "screen-allow", "network": network.key}
             desk = QuoteDesk(f"http://{address}", body, script.query)
             terms = Terms(network, _offered_name(network, host), network.asset_id, payee)
+            members = (desk, host, terms, script, receiver, f"http://{other_address}")
             form = StockRail if case.profile.payer.stock else PlayedRail
-            rail = form(desk, host, terms, script, receiver, f"http://{other_address}")
+            rail = form(*members) if link is None else PlayedCheckout(*members, link=link)
             receiver.plan = rail.answer
             stage = Stage(case, rail, account, folder, chain)
             stage.state_folder.mkdir(mode=0o700)
@@ -314,7 +325,7 @@ async def perform(case: Case, scene: Scene) -> Outcome:
 
 
 async def _perform_once(case: Case, scene: Scene) -> Outcome:
-    async with await _find_slots(case), open_stage(case, scene.script) as stage:
+    async with await _find_slots(case), open_stage(case, scene.script, scene.link) as stage:
         if scene.prepare is not None:
             await scene.prepare(stage)
         return await play(stage, scene)
@@ -369,6 +380,29 @@ async def honest_call(case: Case) -> Outcome:
     return outcome
 
 
+async def require_honest_link(case: Case) -> Outcome:
+    """Return the outcome of an honest checkout link on the lane, which is paid once in a run.
+
+    Raises:
+        Inconclusive: The payer does not pay it, so that its refusals would show nothing.
+    """
+    outcome = await honest_link(case)
+    if not outcome.is_served:
+        raise Inconclusive(f"the payer does not pay an honest link on {case.lane}: {outcome.story}")
+    return outcome
+
+
+async def honest_link(case: Case) -> Outcome:
+    """Return the outcome of an honest checkout link on the lane, which is paid once in a run."""
+    shared = replace(case, client=case.session.client)
+
+    async def pay() -> Outcome:
+        return await _perform_once(shared, Scene(link=LinkScript()))
+
+    outcome: Outcome = await case.session.find_once(f"honest link of {case.lane}", pay)
+    return outcome
+
+
 async def play(stage: Stage, scene: Scene) -> Outcome:
     """Run the payer as often as the scene says, and read what it paid."""
     case, rail = stage.case, stage.rail
@@ -392,12 +426,23 @@ async def play(stage: Stage, scene: Scene) -> Outcome:
         outcome.endings.append(await _run_payer(stage, later, None, outcome.exposures, names[0]))
     outcome.received = await stage.host.read_units(payee, asset)
     outcome.spent = before - await stage.host.read_units(stage.account.address, asset)
+    if isinstance(rail, PlayedCheckout):
+        outcome.has_memo = await _find_memo(stage, rail, outcome)
     outcome.exposures += _find_exposures(stage, outcome)
     outcome.open_files = _list_open_files(stage)
     _record_calls(case, rail, outcome)
     money = {"received": outcome.received, "spent": outcome.spent}
     case.log.add(SCENE, check=case.check.id, lane=stage.chain.lane, runs=len(outcome.endings), **money)
     return outcome
+
+
+async def _find_memo(stage: Stage, checkout: PlayedCheckout, outcome: Outcome) -> bool:
+    """Return whether the transaction that the last run printed carries the memo of the link."""
+    printed = read_json(outcome.endings[-1].stdout.encode())
+    tx_id = printed.get("tx_id") if isinstance(printed, dict) else None
+    if not isinstance(tx_id, str):
+        return False
+    return await stage.host.carries_memo(checkout.terms.asset, tx_id, checkout.memo)
 
 
 async def _wait_for_money(stage: Stage) -> int:

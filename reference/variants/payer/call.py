@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 
 from reference.variants.payer.http_call import Answer, NoAnswer, send_request
 from reference.variants.payer.lanes import Payment, send_payment, sign_payment
+from reference.variants.payer.link import LinkUnpaid, pay_link
 from reference.variants.payer.offer import choose_offer
 from reference.variants.payer.proof_store import ProofStore, Record, open_store
 from reference.variants.payer.receipt import BadReceipt, check_receipt
@@ -51,7 +52,7 @@ def main() -> int:
             store.remove()
     except Refused as reason:
         return _end(f"nothing was paid: {reason}", REFUSED)
-    except AnswerMissing as reason:
+    except (AnswerMissing, LinkUnpaid) as reason:
         return _end(f"paid, and no answer yet: {reason}; run this again to present the proof again", ANSWER_MISSING)
     except (ProofRefused, BadReceipt) as reason:
         return _end(f"paid, and it cannot be continued: {reason}; ask the operator of the rail", PROOF_REFUSED)
@@ -64,7 +65,9 @@ def _end(reason: str, code: int) -> int:
 
 
 def make_call(settings: Settings, store: ProofStore) -> Answer:
-    """Return the served answer of the call, whose payment an earlier run may have begun."""
+    """Return the served answer of the call, or of the link, whose payment an earlier run may have begun."""
+    if settings.method == "GET":
+        return pay_link(settings, store)
     ends = time.monotonic() + settings.seconds
     record = store.read()
     if record is None:

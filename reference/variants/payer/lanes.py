@@ -14,10 +14,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reference.variants.payer.http_call import NoAnswer, send_request
 from reference.variants.payer.settings import Refused, Settings
+
+if TYPE_CHECKING:
+    from solders.instruction import AccountMeta, Instruction
+    from solders.keypair import Keypair
 
 # A transaction with this validity is final or void while enough of the challenge's lifetime is left.
 _ROUNDS = 40
@@ -63,7 +67,7 @@ def sign_payment(settings: Settings, entry: Mapping[str, Any]) -> Payment:
         Refused: The node cannot be asked.
     """
     sign: Callable[[Settings, Mapping[str, Any], str], Payment] = {
-        "algorand": _sign_algorand,
+        "algorand": sign_algorand,
         "base": _sign_base,
         "solana": _sign_solana,
     }[settings.lane]
@@ -92,16 +96,21 @@ def send_payment(settings: Settings, payment: Payment) -> None:
 def _send(settings: Settings, raw: bytes) -> None:
     if settings.lane == "algorand":
         _ask_algod(settings, "POST", "/v2/transactions", raw)
+    elif settings.lane == "base":
+        ask_rpc(settings, "eth_sendRawTransaction", ["0x" + raw.hex()])
     else:
         options = {"encoding": "base64", "preflightCommitment": "confirmed"}
-        _ask_rpc(settings, "sendTransaction", [base64.b64encode(raw).decode("ascii"), options])
+        ask_rpc(settings, "sendTransaction", [base64.b64encode(raw).decode("ascii"), options])
 
 
 def _is_final(settings: Settings, tx_id: str) -> bool:
     if settings.lane == "algorand":
         return bool(_ask_algod(settings, "GET", f"/v2/transactions/pending/{tx_id}").get("confirmed-round"))
+    if settings.lane == "base":
+        receipt = ask_rpc(settings, "eth_getTransactionReceipt", [tx_id])
+        return receipt is not None and receipt["status"] == "0x1"
     options = {"searchTransactionHistory": True}
-    status = _ask_rpc(settings, "getSignatureStatuses", [[tx_id], options])["value"][0]
+    status = ask_rpc(settings, "getSignatureStatuses", [[tx_id], options])["value"][0]
     return status is not None and status["confirmationStatus"] == "finalized"
 
 
@@ -112,7 +121,12 @@ def _ask_algod(settings: Settings, method: str, path: str, body: bytes | None = 
     return json.loads(answer.body)
 
 
-def _ask_rpc(settings: Settings, method: str, params: list[Any]) -> Any:
+def ask_rpc(settings: Settings, method: str, params: list[Any]) -> Any:
+    """Return the result of a JSON-RPC call of the node.
+
+    Raises:
+        Refused: It answers without a result.
+    """
     call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = send_request("POST", settings.node, json.dumps(call).encode(), {"Content-Type": "application/json"})
     if "result" not in answer.members:
@@ -120,7 +134,7 @@ def _ask_rpc(settings: Settings, method: str, params: list[Any]) -> Any:
     return answer.members["result"]
 
 
-def _sign_algorand(settings: Settings, entry: Mapping[str, Any], token: str) -> Payment:
+def sign_algorand(settings: Settings, entry: Mapping[str, Any], token: str) -> Payment:
     """Sign an asset transfer whose note is the token."""
     import msgpack  # noqa: PLC0415 - of one lane
     from nacl.signing import SigningKey  # noqa: PLC0415 - of one lane
@@ -153,7 +167,7 @@ def _sign_base(settings: Settings, entry: Mapping[str, Any], token: str) -> Paym
     from reference.protocol import eip3009  # noqa: PLC0415 - of one lane
 
     key = PrivateKey.from_hex(settings.key.removeprefix("0x"))
-    newest = _ask_rpc(settings, "eth_getBlockByNumber", ["latest", False])
+    newest = ask_rpc(settings, "eth_getBlockByNumber", ["latest", False])
     extra = entry["extra"]
     domain = eip3009.Domain(
         str(extra["name"]), str(extra["version"]), int(settings.network.partition(":")[2]), str(entry["asset"])
@@ -175,31 +189,58 @@ def _sign_base(settings: Settings, entry: Mapping[str, Any], token: str) -> Paym
 
 def _sign_solana(settings: Settings, entry: Mapping[str, Any], token: str) -> Payment:
     """Sign a transfer that names the reference account which the offer derives from the token."""
-    from solders.hash import Hash  # noqa: PLC0415 - of one lane
-    from solders.instruction import AccountMeta, Instruction  # noqa: PLC0415 - of one lane
+    from solders.instruction import AccountMeta  # noqa: PLC0415 - of one lane
     from solders.keypair import Keypair  # noqa: PLC0415 - of one lane
+    from solders.pubkey import Pubkey  # noqa: PLC0415 - of one lane
+
+    payer = Keypair.from_bytes(bytes(json.loads(settings.key)))
+    accounts = [
+        *list_transfer_accounts(payer, entry),
+        AccountMeta(Pubkey.from_string(entry["extra"]["svm_reference_pubkey"]), is_signer=False, is_writable=False),
+    ]
+    return sign_transfer(settings, payer, entry, accounts, token)
+
+
+def list_transfer_accounts(payer: Keypair, entry: Mapping[str, Any]) -> list[AccountMeta]:
+    """Return the accounts of a transfer on Solana; its reference account, if it has one, comes after them."""
+    from solders.instruction import AccountMeta  # noqa: PLC0415 - of one lane
+    from solders.pubkey import Pubkey  # noqa: PLC0415 - of one lane
+
+    from reference.protocol import solana_transfers  # noqa: PLC0415 - of one lane
+
+    owner, mint, payee = str(payer.pubkey()), str(entry["asset"]), str(entry["payTo"])
+    source, destination = (Pubkey.from_string(solana_transfers.associated_account(one, mint)) for one in (owner, payee))
+    return [
+        AccountMeta(source, is_signer=False, is_writable=True),
+        AccountMeta(Pubkey.from_string(mint), is_signer=False, is_writable=False),
+        AccountMeta(destination, is_signer=False, is_writable=True),
+        AccountMeta(payer.pubkey(), is_signer=True, is_writable=False),
+    ]
+
+
+def sign_transfer(
+    settings: Settings,
+    payer: Keypair,
+    entry: Mapping[str, Any],
+    accounts: list[AccountMeta],
+    token: str,
+    *further: Instruction,
+) -> Payment:
+    """Return a signed transfer on Solana, with further instructions after it."""
+    from solders.hash import Hash  # noqa: PLC0415 - of one lane
+    from solders.instruction import Instruction  # noqa: PLC0415 - of one lane
     from solders.message import MessageV0  # noqa: PLC0415 - of one lane
     from solders.pubkey import Pubkey  # noqa: PLC0415 - of one lane
     from solders.transaction import VersionedTransaction  # noqa: PLC0415 - of one lane
 
     from reference.protocol import solana_transfers  # noqa: PLC0415 - of one lane
 
-    payer = Keypair.from_bytes(bytes(json.loads(settings.key)))
-    owner, mint, payee = str(payer.pubkey()), str(entry["asset"]), str(entry["payTo"])
-    source, destination = (Pubkey.from_string(solana_transfers.associated_account(one, mint)) for one in (owner, payee))
-    accounts = [
-        AccountMeta(source, is_signer=False, is_writable=True),
-        AccountMeta(Pubkey.from_string(mint), is_signer=False, is_writable=False),
-        AccountMeta(destination, is_signer=False, is_writable=True),
-        AccountMeta(payer.pubkey(), is_signer=True, is_writable=False),
-        AccountMeta(Pubkey.from_string(entry["extra"]["svm_reference_pubkey"]), is_signer=False, is_writable=False),
-    ]
     amount = int(entry["maxAmountRequired"]).to_bytes(8, "little")
     # 12 is TransferChecked, which also names the mint's decimals.
     data = bytes([12]) + amount + bytes([int(entry["extra"]["decimals"])])
     transfer = Instruction(Pubkey.from_string(solana_transfers.TOKEN_PROGRAM), data, accounts)
-    latest = _ask_rpc(settings, "getLatestBlockhash", [{"commitment": "confirmed"}])["value"]["blockhash"]
-    message = MessageV0.try_compile(payer.pubkey(), [transfer], [], Hash.from_string(latest))
+    latest = ask_rpc(settings, "getLatestBlockhash", [{"commitment": "confirmed"}])["value"]["blockhash"]
+    message = MessageV0.try_compile(payer.pubkey(), [transfer, *further], [], Hash.from_string(latest))
     signed = VersionedTransaction(message, [payer])
     proof = {"tx_id": str(signed.signatures[0]), "payment_reference": token}
     return Payment(proof, base64.b64encode(bytes(signed)).decode("ascii"))

@@ -22,7 +22,8 @@ class Settings:
 
     Attributes:
         url: Address that is called.
-        body: Request body, as it is sent.
+        method: `POST` for a call, `GET` for the page of a checkout link.
+        body: Request body of a call, as it is sent.
         lane: Lane to pay on.
         network: CAIP-2 name of the only network that may be paid on.
         asset: The only asset that may be paid in.
@@ -35,6 +36,7 @@ class Settings:
     """
 
     url: str
+    method: str
     body: bytes
     lane: str
     network: str
@@ -58,7 +60,8 @@ class Settings:
             token_file = values.get("NODE_TOKEN_FILE")
             return cls(
                 url=values["URL"],
-                body=Path(values["BODY_FILE"]).read_bytes(),
+                method=values["METHOD"],
+                body=Path(values["BODY_FILE"]).read_bytes() if values["METHOD"] == "POST" else b"",
                 lane=values["LANE"],
                 network=values["NETWORK"],
                 asset=values["ASSET"],

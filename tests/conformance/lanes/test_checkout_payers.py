@@ -19,7 +19,7 @@ from solders.signature import Signature
 from conformance.http.client import Names
 from conformance.lanes.base.checkout import BaseCheckout
 from conformance.lanes.checkout_request import MEMO_WAYS, USDC, CheckoutPayer, CheckoutRequest, WrongPayment
-from conformance.lanes.payers import open_checkout_payer, open_payer
+from conformance.lanes.payers import open_checkout_payer, open_payer, open_payer_host
 from conformance.outcome import Inconclusive
 from conformance.target import LANES, Budgets, Chains, Profile, Secret
 from conformance.target.lanes.algorand import AlgorandChain
@@ -94,6 +94,18 @@ async def test_memo_stands_where_the_profile_binds_it(chains: tuple[str, Chains]
     async with open_checkout(chains) as (payer, below, bill):
         tx_id = await payer.settle(bill.with_changes(memo=MEMO + chains[0]))
         assert (MEMO + chains[0]).encode() == await read_memo(chains[0], below, tx_id)
+
+
+async def test_a_host_of_payers_sees_the_memo_in_every_way_of_the_lane(chains: tuple[str, Chains]) -> None:
+    """And no other memo; a transaction that the chain does not know carries none."""
+    async with open_checkout(chains) as (payer, below, bill):
+        host = open_payer_host(below)
+        for place, way in enumerate(MEMO_WAYS[chains[0]]):
+            tx_id = await payer.settle(bill.with_changes(memo=f"{MEMO}{place}"), way)
+            assert await host.carries_memo(bill.asset, tx_id, f"{MEMO}{place}")
+            assert not await host.carries_memo(bill.asset, tx_id, MEMO)
+        unknown = tx_id[:-6] + ("A" * 6 if chains[0] == "algorand" else "1" * 6)
+        assert not await host.carries_memo(bill.asset, unknown, MEMO)
 
 
 async def read_memo(lane: str, below: Any, tx_id: str) -> bytes:

@@ -29,7 +29,8 @@ HASH = request_hash(body=BODY, path="/pay/v1/x", query="", service_id="x")
 def settings(tmp_path: Path) -> Settings:
     """Return the settings of a call on an EVM chain."""
     url, body = "http://127.0.0.1:1/pay/v1/x", json.dumps(BODY).encode()
-    return Settings(url, body, "base", NETWORK, ASSET, "http://127.0.0.1:2", "", "0x" + "1" * 64, 100, 1.0, tmp_path)
+    node, key = "http://127.0.0.1:2", "0x" + "1" * 64
+    return Settings(url, "POST", body, "base", NETWORK, ASSET, node, "", key, 100, 1.0, tmp_path)
 
 
 def offer(**members: Any) -> Answer:
