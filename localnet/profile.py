@@ -211,6 +211,9 @@ def _surface(facts: StackFacts, name: str) -> dict[str, Any]:
     members: dict[str, Any] = {"url": getattr(facts, name)}
     if name in RESTARTED_SERVICES:
         members["restart"] = restart_words(restart_file(facts.clock_file.parent, name))
+        # A variant in another shape may keep its keys in another way.
+        if not facts.bindings:
+            members["rotate_key"] = restart_words(rotation_file(facts.clock_file.parent, name))
     if name == "rail":
         members["reprice"] = restart_words(reprice_file(facts.clock_file.parent))
     return members
@@ -224,6 +227,11 @@ def restart_file(data_dir: Path, surface: str) -> Path:
 def reprice_file(data_dir: Path) -> Path:
     """Return the file whose presence asks a stack to start the rail again with other prices."""
     return data_dir / "reprice_rail"
+
+
+def rotation_file(data_dir: Path, surface: str) -> Path:
+    """Return the file whose presence asks a stack to rotate the signing key of a surface."""
+    return data_dir / f"rotate_key_{surface}"
 
 
 def restart_words(wish: Path) -> list[str]:

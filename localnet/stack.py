@@ -23,7 +23,7 @@ from localnet.node_processes import NodeProcesses
 from localnet.plan import COMPANIONS, PORTS, Plan
 from localnet.prepared.service import Prepared, start_fork_server
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
-from localnet.profile import RESTARTED_SERVICES, StackFacts, reprice_file, restart_file
+from localnet.profile import RESTARTED_SERVICES, StackFacts, reprice_file, restart_file, rotation_file
 from localnet.surfaces import TITLES, Surfaces, payees, payout_key_file
 
 _CHAIN_PORTS = tuple(name for lane in LANES.values() for name in lane.ports)
@@ -107,10 +107,10 @@ class Stack:
         }
 
     async def follow_restarts(self) -> None:
-        """Start a surface again, with what it kept, whenever its file asks for that; the file is then taken away.
+        """Start a surface again, with what it kept, or rotate its key, if its file asks for that; then remove the file.
 
         Raises:
-            ChildFault: It did not become ready.
+            ChildFault: It did not become ready, or the command that rotates failed.
         """
         starts = self._starts_by_wish()
         while True:
@@ -121,6 +121,10 @@ class Stack:
                     await old.stop()
                     await start()
                     self._changed.set()
+                    wish.unlink()
+            for name in RESTARTED_SERVICES:
+                if (wish := rotation_file(self.plan.data_dir, name)).exists():
+                    await self._surfaces.rotate_key(name)
                     wish.unlink()
             await asyncio.sleep(0.05)
 

@@ -99,8 +99,17 @@ class Surfaces:
         Raises:
             ChildFault: It did not become ready.
         """
+        environment = {**self._rail_environment(), **({} if prices is None else {"WP_RAIL_PRICES": prices})}
+        is_new = not (self.plan.data_dir / "rail").exists()
+        await self._start_service("rail", "rail", environment, self.facts.rail)
+        # So every run meets a retired key (P-KY-07). A variant may keep its keys in another way.
+        if is_new and self.plan.chameleon is None:
+            await self.rotate_key("rail")
+        await self._publish_rail_keys()
+
+    def _rail_environment(self) -> dict[str, str]:
         facts, plan = self.facts, self.plan
-        environment = {
+        return {
             "WP_RAIL_PUBLIC_URL": facts.rail,
             "WP_RAIL_DATA_DIR": str(plan.data_dir / "rail"),
             "WP_RAIL_LANES": ",".join(facts.rail_networks),
@@ -110,34 +119,28 @@ class Surfaces:
             "WP_RAIL_CONFIRM_WAIT": "2",
             # A row takes a node away for some seconds, and the rows after it pay there.
             "WP_RAIL_NODE_LOOK_SECONDS": "20",
-            **({} if prices is None else {"WP_RAIL_PRICES": prices}),
             **self._join_environment(facts.rail),
         }
-        is_new = not (plan.data_dir / "rail").exists()
-        await self._start_service("rail", "rail", environment, facts.rail)
-        if is_new:
-            await self._rotate_rail_key(environment)
-        await self._publish_rail_keys()
 
-    async def _rotate_rail_key(self, environment: Mapping[str, str]) -> None:
-        """Rotate the rail's signing key, so that every run meets a retired key (P-KY-07, P-KY-08).
-
-        A variant may keep its keys in another way, so only the reference itself runs the command.
+    async def rotate_key(self, name: str) -> None:
+        """Rotate the signing key of the rail or the gateway by its command (P-KY-08).
 
         Raises:
             ChildFault: The command failed.
         """
-        if self.plan.chameleon is not None:
-            return
+        settings = self._rail_environment() if name == "rail" else self._place("gateway", self.facts.gateway)
         rotation = await Child.start(
-            "the rotation of the rail's key",
-            ["reference.rail", "rotate-key"],
-            log=self.plan.data_dir / "logs" / "rotation.log",
-            environment={**self._build_common_environment(), **environment, **self.plan.settings},
+            f"the rotation of the key of {TITLES[name]}",
+            # A variant of the service has the command of the service itself.
+            [f"reference.{name}", "rotate-key"],
+            log=self.plan.data_dir / "logs" / f"rotation_{name}.log",
+            environment={**self._build_common_environment(), **settings, **self.plan.settings},
             fork_server=self.fork_server,
         )
         if await rotation.wait_for_end() != 0:
             raise ChildFault(f"{rotation.name} failed: {rotation.last_words()}")
+        if name == "rail":
+            await self._publish_rail_keys()
 
     async def _publish_rail_keys(self) -> None:
         """Write the rail's public keys where the gateways look for those they trust, which read it when it changes.

@@ -19,21 +19,21 @@ from conformance.vocabulary.lanes.registry import FACTS
 _ROW: Final = "GW-RCPT-19"
 # The largest integer that every JSON reader represents exactly (RFC 8259, section 6).
 _SAFE: Final = 2**53 - 1
-_PAYMENT_REFERENCE: Final = "sha256:" + "cd" * 32
-_OTHER_REFERENCE: Final = "sha256:" + "ef" * 32
+PAYMENT_REFERENCE: Final = "sha256:" + "cd" * 32
+OTHER_REFERENCE: Final = "sha256:" + "ef" * 32
 # Sound claims of the two kinds that name themselves. Each vector changes one thing of them.
-_PAYABLE: Final[dict[str, Any]] = {
+PAYABLE: Final[dict[str, Any]] = {
     "kind": "acme/payable-svc-receipt/1",
     "canon_version": "jcs-rfc8785-v1",
     "service_id": "screening",
     "request_hash": "sha256:" + "ab" * 32,
     "response_hash": "sha256:" + "bc" * 32,
-    "settled_payment_ref": _PAYMENT_REFERENCE,
+    "settled_payment_ref": PAYMENT_REFERENCE,
 }
-_ATTESTATION: Final[dict[str, Any]] = {
+ATTESTATION: Final[dict[str, Any]] = {
     "canon_version": "jcs-rfc8785-v1",
     "jurisdiction_flags": ["UK", "EU"],
-    "settled_payment_ref": _PAYMENT_REFERENCE,
+    "settled_payment_ref": PAYMENT_REFERENCE,
     "settlement_amount": {"amount_minor": "250000", "asset_id": "31566704"},
     "settlement_chain": next(iter(FACTS.values())).main.key,
     "settlement_provider_did": "did:web:localhost",
@@ -41,8 +41,8 @@ _ATTESTATION: Final[dict[str, Any]] = {
     "settlement_timestamp_ms": 1_790_000_000_000,
 }
 _KINDS: Final[tuple[tuple[str, Kind, dict[str, Any]], ...]] = (
-    ("a payable receipt", "payable", _PAYABLE),
-    ("a settlement attestation", "settlement_attestation", _ATTESTATION),
+    ("a payable receipt", "payable", PAYABLE),
+    ("a settlement attestation", "settlement_attestation", ATTESTATION),
 )
 # Without the first two the payload has another kind or canonical form. The interface does not require the third.
 _NOT_ASKED: Final = frozenset({"kind", "canon_version", "service_id"})
@@ -147,9 +147,9 @@ def _true_kinds(material: Material) -> Iterator[Vector]:
     The names of two kinds are those of deployed services; a service with other codes need not know them.
     """
     signer = material.third[0]
-    receipts = {"a payable receipt": _PAYABLE}
+    receipts = {"a payable receipt": PAYABLE}
     for word in VALUES["settlement_result"]:
-        receipts[f"a settlement attestation of {word}"] = {**_ATTESTATION, "settlement_result": word}
+        receipts[f"a settlement attestation of {word}"] = {**ATTESTATION, "settlement_result": word}
     for word in VALUES["screen_result"]:
         receipts[f"a compliance receipt of {word}"] = {**material.claims, "screen_result": word}
     for description, claims in receipts.items():
@@ -166,25 +166,25 @@ def _values(material: Material) -> Iterator[Vector]:
     for word in ("allow", "ALLOWED", "ALLOW "):
         yield _signed_vector(material, f"screen_result {word!r}", {**claims, "screen_result": word})
     for word in ("settled", "SETTLED_SOON", "UNKNOWN"):
-        yield _signed_vector(material, f"settlement_result {word!r}", {**_ATTESTATION, "settlement_result": word})
+        yield _signed_vector(material, f"settlement_result {word!r}", {**ATTESTATION, "settlement_result": word})
     for name, description, text in (
         ("request_hash", "in capitals", "sha256:" + "AB" * 32),
         ("response_hash", "cut", "sha256:" + "bc" * 31),
-        ("settled_payment_ref", "with a line end", _PAYMENT_REFERENCE + "\n"),
+        ("settled_payment_ref", "with a line end", PAYMENT_REFERENCE + "\n"),
         ("request_hash", "without its scheme", "ab" * 32),
     ):
-        yield _signed_vector(material, f"{name} {description}", {**_PAYABLE, name: text})
+        yield _signed_vector(material, f"{name} {description}", {**PAYABLE, name: text})
 
 
 def _payments(material: Material) -> Iterator[Vector]:
     """The payment that is expected is compared as text, with the member of the receipt's kind (step 9, P-GR-01)."""
     signer = material.third[0]
-    paid_claims = {**material.claims, "payment_hash": _PAYMENT_REFERENCE}
+    paid_claims = {**material.claims, "payment_hash": PAYMENT_REFERENCE}
     for description, expected_hash in (
         ("in capitals", "sha256:" + "CD" * 32),
-        ("cut", _PAYMENT_REFERENCE[:-2]),
+        ("cut", PAYMENT_REFERENCE[:-2]),
         ("without its scheme", "cd" * 32),
-        ("and spaces around it", f" {_PAYMENT_REFERENCE} "),
+        ("and spaces around it", f" {PAYMENT_REFERENCE} "),
         ("of no letter", ""),
     ):
         yield _payment_vector(
@@ -195,10 +195,10 @@ def _payments(material: Material) -> Iterator[Vector]:
         )
     for description, _, claims in _KINDS:
         token = material.by(signer, payload=jcs_bytes(claims))
-        yield _payment_vector(f"{description} of another payment", token, material, _OTHER_REFERENCE)
-        token = material.by(signer, payload=jcs_bytes({**claims, "payment_hash": _OTHER_REFERENCE}))
+        yield _payment_vector(f"{description} of another payment", token, material, OTHER_REFERENCE)
+        token = material.by(signer, payload=jcs_bytes({**claims, "payment_hash": OTHER_REFERENCE}))
         yield _payment_vector(
-            f"{description} of another payment than its payment_hash", token, material, _OTHER_REFERENCE
+            f"{description} of another payment than its payment_hash", token, material, OTHER_REFERENCE
         )
 
 

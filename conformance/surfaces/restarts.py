@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Final
 
 from conformance.engine.check import Case
 from conformance.outcome import Inconclusive
 from conformance.processes.restarting import restart
+
+# What each command does: as a participle, and as a noun with the surface's name.
+_DEEDS: Final = {
+    "restart": ("restarted", "a restart of the {}"),
+    "reprice": ("restarted with other prices", "a restart of the {} with other prices"),
+    "rotate_key": ("given another signing key", "a rotation of the key of the {}"),
+}
 
 
 def restart_command(case: Case, surface: str) -> Sequence[str] | None:
@@ -18,10 +26,10 @@ def restart_command(case: Case, surface: str) -> Sequence[str] | None:
 
 def leave_without_restart(case: Case, surface: str, key: str = "restart") -> None:
     """Mark every row of a check as not applicable, because the profile lacks a command, `restart` or another one."""
-    place, with_prices = f"[surfaces.{surface}] {key}", " with other prices" if key == "reprice" else ""
+    place, (deed, noun) = f"[surfaces.{surface}] {key}", _DEEDS[key]
     for row in case.check.rows:
-        reason = f"the profile does not say how the {surface} is restarted{with_prices} ({place})"
-        trial = f"what a restart of the {surface}{with_prices} forgets (bind {place})"
+        reason = f"the profile does not say how the {surface} is {deed} ({place})"
+        trial = f"what {noun.format(surface)} forgets (bind {place})"
         case.mark_not_applicable(row, reason, skipped_trial=trial)
 
 

@@ -62,11 +62,14 @@ class Surface(Table):
             after the run, and an interrupted run lets the command come to its end.
         reprice: A command like `restart` that starts the rail again with other prices; `restart` brings the old ones
             back. One row asks for it, of a target that claims the specification: what was quoted before is honoured.
+        rotate_key: A command that rotates the signing key of the rail or the gateway, run like `restart`. Rows about
+            retired keys ask for it, of a target that claims the specification (P-KY-08).
     """
 
     url: Address
     restart: tuple[str, ...] | None = Field(default=None, min_length=1)
     reprice: tuple[str, ...] | None = Field(default=None, min_length=1)
+    rotate_key: tuple[str, ...] | None = Field(default=None, min_length=1)
 
 
 class Claims(Table):

@@ -12,10 +12,11 @@ from conformance.http.client import Answer, read_retry_after
 from conformance.lanes.descriptor import Payer
 from conformance.oracles import jose
 from conformance.oracles.challenge_tokens import payment_reference_hash
-from conformance.oracles.hash_recipes import jcs_bytes, response_hashes, settled_refs
-from conformance.oracles.keys import Ed25519Key, encode_base64url
+from conformance.oracles.hash_recipes import response_hashes, settled_refs
+from conformance.oracles.keys import Ed25519Key
 from conformance.oracles.member_rules import Rule, equals, find_member_faults
 from conformance.oracles.rail_members import attestation_rules, find_settlement_faults, receipt_rules
+from conformance.oracles.receipt_forms import find_form_faults
 from conformance.surfaces.rail.purchase import Challenge, Purchase, name_live_values, present, redeem
 from conformance.surfaces.rail.specified_members import find_origin_faults, hash_call
 
@@ -113,7 +114,7 @@ def _find_answer_faults(
             faults.append(f"{name}: {fault}")
         else:
             claims_by_name[name] = jose.parse(str(body[name])).claims()
-            faults += [f"{name}: {one}" for one in _find_form_faults(str(body[name]), keys)]
+            faults += [f"{name}: {one}" for one in find_form_faults(str(body[name]), keys)]
     receipt = claims_by_name.get("payable_receipt")
     if receipt is not None:
         expected = {
@@ -140,15 +141,6 @@ def _find_answer_faults(
         }
         faults += find_member_faults(attestation, attestation_rules(expected, did), "settlement_attestation")
     return faults
-
-
-def _find_form_faults(token: str, keys: list[Ed25519Key]) -> list[str]:
-    """Return what of a JWS is not as 2.2 and P-KY-04 say: signed with the active key, header and payload in JCS."""
-    jws = jose.parse(token)
-    header = {"alg": "EdDSA", "kid": keys[0].kid, "typ": "JWT"}
-    faults = [] if dict(jws.header) == header else [f"the header {dict(jws.header)}, not {header}"]
-    segments = (encode_base64url(jcs_bytes(one)) for one in (dict(jws.header), jws.claims()))
-    return faults + ([] if token.startswith(".".join(segments) + ".") else ["header or payload is not in JCS"])
 
 
 def _choose_one(values: Iterable[str]) -> str:

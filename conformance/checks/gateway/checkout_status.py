@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.assertions.gateway.attestations import find_attestation_faults
 from conformance.assertions.gateway.status import ATTESTATION_MEMBERS, read_final_status, read_paid_status
 from conformance.engine.check import Case, check
 from conformance.oracles import jose
@@ -61,6 +62,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
 
     * `paid` with the transaction's id,
     * the settlement attestation, as an object and as a compact JWS with the same members,
+    * at a target that claims the specification, each member of 2.3 with the value of this payment,
     * never `paid` without either an attestation or a page that says Paid,
     * 200 with the same attestation for the transaction that is shown.
 
@@ -91,6 +93,10 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
         return
     fault = _attestation_fault(members)
     case.expect("GW-CHK-19", fault is None, "the settlement attestation, twice the same", fault, exchange=paid_answer)
+    if case.profile.claims.specification is not None:
+        faults = await find_attestation_faults(case, link, tx_id, members.get(ATTESTATION_MEMBERS[1]))
+        requirement = "an attestation as 2.3 says"
+        case.expect("GW-CHK-19", not faults, requirement, "; ".join(faults) or "so", exchange=paid_answer)
     # Showing the paying transaction again is idempotent: a page that is reloaded does so (P-CK-06).
     verify_answer = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
     verify_members = verify_answer.read_object()

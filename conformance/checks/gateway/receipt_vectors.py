@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from conformance.assertions.gateway.receipt_reports import ROW as REPORT_ROW
+from conformance.assertions.gateway.receipt_reports import judge_report
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
 from conformance.outcome import Inconclusive
+from conformance.receipts import report_vectors
 from conformance.receipts.live_mutations import Vector, cross_validation, vectors
 from conformance.receipts.reports import code, code_member, find_verdict_member
 from conformance.receipts.verifier import Verifier, describe, find_verifier
@@ -67,6 +70,7 @@ _HINTS: Mapping[str, str] = {
     "GW-RCPT-26",
     "GW-RCPT-29",
     "X-DIFF-02",
+    REPORT_ROW,
     surface="gateway",
     fix="Answer 200 with a pass report if the receipt verifies. If not, answer 422 with a fail report that contains "
     "one typed code.",
@@ -82,7 +86,8 @@ async def receipt_vectors(case: Case) -> None:
 
     Expects 200 with a report for the valid ones, and 422 with a report for the others. Expects a member that
     distinguishes the two, one typed code in each fail report, and nine at most in all. Expects the verdict of the
-    suite's own verifier for every one. If no valid receipt passes, nothing is decided.
+    suite's own verifier for every one. If no valid receipt passes, nothing is decided. At a target that claims the
+    specification, expects of each report the members of 2.4 with their values.
     """
     hosted_verifier = await find_verifier(case)
     sampled_vectors = hosted_verifier.select_vectors(vectors(hosted_verifier.material))
@@ -95,6 +100,8 @@ async def receipt_vectors(case: Case) -> None:
         if vector.row in case.check.rows:
             _judge(case, vector, answer, _likely_binding_fault(hosted_verifier) if has_no_pass else None)
         _judge_standalone(case, hosted_verifier, vector, answer)
+        if case.profile.claims.specification is not None:
+            judge_report(case, hosted_verifier, vector, answer)
     _leave_platform_rows(case, hosted_verifier)
     _judge_reports(case, outcomes)
 
@@ -238,6 +245,26 @@ def _judge_codes(case: Case, fails: Sequence[Outcome]) -> None:
         distinct,
         exchange=next(iter(answers_by_code.values()), None),
     )
+
+
+@check(
+    REPORT_ROW,
+    surface="gateway",
+    fix="Take the nine steps of 2.4 in their order, and write one report with all members from what they found.",
+)
+async def receipt_reports(case: Case) -> None:
+    """Each report of a verification has the code of the first step that fails, and each member of 2.4 with its value.
+
+    Presents receipts with two faults, with marks of several kinds, with a kind that nearly is one, with each required
+    member null, with header members and types that no step looks at, bound to the expected payment and to others, under
+    several keys of one kid, and of the greatest length. Computes each report with the suite's own verifier. Expects the
+    same status, verdict, code, field, kind, hash, key source and nine lines, and null for what is not there.
+    """
+    hosted_verifier = await find_verifier(case)
+    chosen = [one for one in report_vectors.vectors(hosted_verifier.material) if hosted_verifier.can_ask(one)]
+    answers = await run_concurrently((hosted_verifier.present(case, one) for one in chosen), at_once=8)
+    for vector, answer in zip(chosen, answers, strict=True):
+        judge_report(case, hosted_verifier, vector, answer)
 
 
 @check(

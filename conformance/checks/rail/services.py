@@ -20,7 +20,7 @@ from conformance.surfaces import binding_hints
 from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.keys import DID, JWKS
 from conformance.surfaces.rail.paid_answers import ABSENT, receipts_in, result_of
-from conformance.surfaces.rail.purchase import purchase
+from conformance.surfaces.rail.purchase import Purchase, purchase
 from conformance.vocabulary.networks import EXAMPLE, HEXADECIMAL
 
 # Clients branch on these texts, so another spelling such as `allow` or `BLOCK` is an unknown verdict to them.
@@ -105,7 +105,8 @@ async def screening_is_sold(case: Case) -> None:
 
     Buys a screening of every known request body. If the known body screens the allowed address of the specification's
     examples, also buys one of the flagged and of the blocked address, if the service accepts them. Expects a signed
-    token with a verdict in each answer. Expects no verdict outside the set, in a token or in the result.
+    token with a verdict in each answer. Expects no verdict outside the set, in a token or in the result. At a target
+    that claims the specification, expects in the receipt the reference of its payment as `payment_hash` (2.3).
     """
     operation = case.session.catalog.find_service("compliance-receipt")
     if not await _judge_offer(case, "RAIL-SVC-03", operation):
@@ -208,6 +209,21 @@ async def _judge_screening(case: Case, operation: Operation, body: Any) -> None:
     if all_verdicts:
         is_known = all(isinstance(verdict, str) and verdict in VERDICTS for verdict in all_verdicts)
         case.expect("RAIL-SVC-04", is_known, "ALLOW, REFER or DENY", all_verdicts, exchange=sale.answer)
+    if case.profile.claims.specification is not None:
+        _judge_payment_hash(case, sale)
+
+
+def _judge_payment_hash(case: Case, sale: Purchase) -> None:
+    """Judge that the sold compliance receipt is bound to the payment for it (2.3)."""
+    result = result_of(case, sale.answer)
+    token = result.get("compliance_receipt_jws") if isinstance(result, Mapping) else None
+    try:
+        payment_hash = jose.parse(str(token)).claims().get("payment_hash")
+    except jose.JwsFault:
+        payment_hash = None
+    reference = sale.answer.read_object().get("settled_payment_ref")
+    holds = reference is not None and payment_hash == reference
+    case.expect("RAIL-SVC-03", holds, f"payment_hash {reference}", payment_hash, exchange=sale.answer)
 
 
 def list_verdicts(answer: Answer, result: Any) -> tuple[list[Any], list[Any]]:
