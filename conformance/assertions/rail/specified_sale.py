@@ -173,6 +173,9 @@ def _find_repetition_faults(first: Answer, repeated: Answer) -> list[str]:
     faults = [] if repeated.body == first.body else ["other bytes"]
     if repeated.headers.get(_REPEATED) != "true":
         faults.append(f"no {_REPEATED}: true")
+    # P-CV-17: a stored answer has an id of its own.
+    if repeated.headers.get("X-Request-Id") in {None, first.headers.get("X-Request-Id")}:
+        faults.append("no X-Request-Id of its own")
     faults += [
         f"another {name}"
         for name in ("PAYMENT-RESPONSE", "Content-Type", "Cache-Control")
