@@ -21,6 +21,7 @@ from conformance.surfaces.webhooks.over_restart import restart_once
 from conformance.surfaces.webhooks.own_tenant_destinations import DeletedDestination, deleted_destination
 from conformance.surfaces.webhooks.paid_links import PaidLink, failed_deliveries, given_up_after, wait_for_late_events
 from conformance.surfaces.webhooks.signatures import header_of, verify_delivery
+from conformance.vocabulary.profile_claims import SPECIFICATION
 from conformance.webhook_receiver.inbox import Place, Received
 
 _MARGIN_SECONDS = 2.0
@@ -96,6 +97,7 @@ def _judge_single_id(case: Case, sale: PaidLink) -> None:
     "WH-DELIV-06",
     "WH-DELIV-07",
     "WH-DELIV-10",
+    "WH-BODY-15",
     "WH-SIG-06",
     "WH-SIG-07",
     surface="webhooks",
@@ -113,9 +115,9 @@ async def a_failed_delivery_is_made_again(case: Case) -> None:
     schedule's pause pass (`[webhook] schedule`). A test clock also lets more time pass than a receiver tolerates in a
     signature.
 
-    Expects an event of each payment, and the first one again. Expects of each redelivery the same id and data, and a
-    signature that verifies and has the new time. Expects nothing at the deleted destination if the other gets the
-    event.
+    Expects an event of each payment, and the first one again. Expects of each redelivery the same id and data, from a
+    target that claims the specification also the same bytes, and a signature that verifies and has the new time.
+    Expects nothing at the deleted destination if the other gets the event.
     """
     failed_attempts, deleted_destination_scene = await _gather_failed_attempts(case)
     await wait_for_late_events(case, [attempt.sale for attempt in failed_attempts])
@@ -253,6 +255,10 @@ def _judge_sameness(case: Case, first: Received, redelivery: Received, where: Ma
     changes = _list_changes(first.event, redelivery.event)
     finding = f"changed: {', '.join(changes)}" if changes else "the same id and data"
     case.expect("WH-DELIV-06", not changes, expectation, finding, exchange=redelivery, where=where)
+    if case.profile.claims.includes(SPECIFICATION):
+        is_same, finding = redelivery.arrival.body == first.arrival.body, f"{len(redelivery.arrival.body)} bytes"
+        expectation = f"the {len(first.arrival.body)} bytes of the first attempt"
+        case.expect("WH-BODY-15", is_same, expectation, finding, exchange=redelivery, where=where)
 
 
 def _list_changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:

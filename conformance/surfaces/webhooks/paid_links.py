@@ -34,11 +34,11 @@ _PATIENCE = 30.0
 _NAMINGS, _NAMING_SECONDS = 40, 0.05
 _SPARED_NAMINGS, _SPARED_SECONDS = 3, 1.0
 _NOT_VERIFIED_STATUS, _VERIFIED_STATUS = 422, 200
-_MORE = 1_003
+MORE_UNITS = 1_003
 # Micro-units: between 1,001 and 1,899 USDC.
 _THOUSANDS = (1_001_000_001, 1_899_000_001)
 TRIMMED_LABEL = OpenPoint("whether a label may be trimmed if the answer to its creation has it so", "3.4")
-MORE = {"payment": f"{_MORE} micro-units more than the link asks"}
+MORE = {"payment": f"{MORE_UNITS} micro-units more than the link asks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +254,11 @@ async def _oversold(case: Case) -> PaidLink:
     if below.has_control and not await below.lacks("mint"):
         try:
             return await pay_link(
-                case, await open_link(case, microunits=case.rng.randrange(*_THOUSANDS, 2)), more=_MORE
+                case, await open_link(case, microunits=case.rng.randrange(*_THOUSANDS, 2)), more=MORE_UNITS
             )
         except Inconclusive as reason:
             case.note(f"no link of more than a thousand USDC was paid: {reason}")
-    return await pay_link(case, await open_link(case), more=_MORE)
+    return await pay_link(case, await open_link(case), more=MORE_UNITS)
 
 
 def deliveries(case: Case, sale: PaidLink) -> tuple[Received, ...]:
