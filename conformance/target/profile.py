@@ -81,7 +81,8 @@ class Claims(Table):
         options: `rail.a2a`, `rail.agent_card`; `rail.payment_response` of a rail whose refusals carry x402's
             `PAYMENT-RESPONSE` (P-ER-01); `rail.short_headers` of a rail whose 402 fits stock proxies
             (P-CH-02); `gateway.receipts_only` of a gateway that verifies receipts and has no links,
-            resources or screening; `payer.checkout` of a payer that also pays checkout links (10.6);
+            resources or screening; `payer.checkout` of a payer that also pays checkout links (10.6), and
+            `payer.a2a` of one that also pays over A2A (10.7);
             and of a gateway that follows the specification where the interface leaves it free:
             `gateway.records` (members of links and resources, 3.4 and 3.8), `gateway.checkout` (calls and end of a
             checkout, 3.5) and `gateway.tenants` (administration and trial, 3.9 and 3.10).

@@ -24,6 +24,8 @@ PAYMENT_RESPONSE: Final = "rail.payment_response"
 SHORT_HEADERS: Final = "rail.short_headers"
 # A payer that also pays checkout links (10.6).
 PAYER_CHECKOUT: Final = "payer.checkout"
+# A payer that also orders and pays over A2A (10.7).
+PAYER_A2A: Final = "payer.a2a"
 # The option of rows that judge a target only if it claims the specification (`[claims] specification`).
 SPECIFICATION: Final = "specification"
 # What a target that claims the specification offers on each surface. A2A and the agent card are options of the
@@ -34,5 +36,5 @@ IMPLIED_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 OPTIONS: Final = (
     *("rail.a2a", "rail.agent_card", PAYMENT_RESPONSE, SHORT_HEADERS),
-    *(RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS, PAYER_CHECKOUT),
+    *(RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS, PAYER_CHECKOUT, PAYER_A2A),
 )

@@ -58,6 +58,7 @@ os.environ["XDG_DATA_HOME"] = str(STATE)
 words = [sys.executable, "-m", "conformance", "pay", ENV["URL"], "--lane", LANE]
 if ENV["METHOD"] == "POST":
     words += ["--body", f"@{ENV['BODY_FILE']}", "--receipt", str(STATE / "receipt.jws")]
+words += ["--a2a"] if "A2A_URL" in ENV else []
 words += ["--config", str(write_profile()), "--max", f"{int(ENV['LIMIT']) / 10**6:f}", "--wait", ENV["SECONDS"]]
 words += ["--allow-host", urlsplit(ENV["URL"]).netloc, "--json"]
 # A simulated chain may have the chain id of a main network, and then asks for this consent like any other.

@@ -62,7 +62,7 @@ def test_every_npm_package_of_the_payers_is_pinned() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("wrapper", "script", "lane"), PAYERS, ids=lambda one: one or "weldproof")
 def test_a_payer_that_is_shipped_passes(wrapper: str, script: str, lane: str, tmp_path: Path) -> None:
-    """`weldproof pay` on each lane, also for checkout links, and the five scripts, each with its unmodified SDK."""
+    """`weldproof pay` on each lane, also for links and over A2A, and the five scripts, each with its unmodified SDK."""
     words = [sys.executable, str(WRAPPERS / wrapper)]
     environment = dict(os.environ)
     if script:
@@ -72,8 +72,8 @@ def test_a_payer_that_is_shipped_passes(wrapper: str, script: str, lane: str, tm
     if script.endswith(".mjs"):
         (tmp_path / "node_modules").symlink_to(node_modules(EXAMPLES), target_is_directory=True)
         environment["NODE"] = str(node().path)
-    # The scripts pay for calls only.
-    options = [] if script else ["payer.checkout"]
+    # The scripts pay for calls over HTTP only.
+    options = [] if script else ["payer.checkout", "payer.a2a"]
     claims = f"[claims]\nsurfaces = ['payer']\nlanes = ['{lane}']\noptions = {options}\nspecification = '1'\n"
     profile = f"{claims}[payer]\ncommand = {words}\n"
     (tmp_path / "weldproof.toml").write_text(profile, "utf-8")

@@ -14,8 +14,10 @@ from conformance.surfaces.payer.scenes import (
     Outcome,
     Scene,
     cite_last_call,
+    claims_a2a,
     honest_call,
     perform,
+    perform_each,
     require_honest_call,
 )
 from conformance.webhook_receiver.raw_receiver import HANG_UP, Reply
@@ -34,28 +36,36 @@ _QUERY: Final = "a=1&b=%20x"
 async def pays_for_an_honest_call(case: Case) -> None:
     """An honest call is paid once, exactly, with the weld of the lane, and the payer ends with exit code 0.
 
-    Plays an honest rail. Expects a call without a payment, then the same call with a proof that pays the quote, the
-    exact price at the payee, and the exit code 0.
+    Plays an honest rail, over A2A, too, if the payer claims it. Expects a call without a payment, then the same call
+    with a proof that pays the quote, the exact price at the payee, and the exit code 0.
     """
-    outcome = await honest_call(case)
-    calls = [one for one in outcome.rail.receiver.arrivals if one.path == PATH]
-    asked_first = bool(calls) and not calls[0].values(outcome.rail.proof_header)
-    case.expect(
-        "PAYER-PAY-01",
-        asked_first and outcome.is_served and bool(outcome.presentations),
-        "a call without a payment, the same call with its proof, and exit code 0",
-        outcome.story,
-        exchange=cite_last_call(outcome),
-        hint=None if outcome.is_served else _quote_errors(outcome),
-    )
-    paid = [one for one in outcome.presentations if one.tx_id is not None]
-    case.expect(
-        "PAYER-PAY-02",
-        bool(paid) and outcome.received == PRICE and len(outcome.payments) == 1,
-        f"one payment of {PRICE} units{'' if case.profile.payer.stock else ' that is welded to the quote'}",
-        outcome.story,
-        exchange=cite_last_call(outcome),
-    )
+    outcomes = {"HTTP": await honest_call(case)}
+    if claims_a2a(case):
+        outcomes["A2A"] = await honest_call(case, is_over_a2a=True)
+    for transport, outcome in outcomes.items():
+        path = outcome.rail.call_paths[0]
+        calls = [one for one in outcome.rail.receiver.arrivals if one.path == path]
+        proofs = [one.arrival for one in outcome.presentations]
+        asked_first = bool(calls) and calls[0] not in proofs
+        where = {"transport": transport}
+        case.expect(
+            "PAYER-PAY-01",
+            asked_first and outcome.is_served and any(one.path == path for one in proofs),
+            "a call without a payment, the same call with its proof, and exit code 0",
+            outcome.story,
+            exchange=cite_last_call(outcome),
+            where=where,
+            hint=None if outcome.is_served else _quote_errors(outcome),
+        )
+        paid = [one for one in outcome.presentations if one.tx_id is not None]
+        case.expect(
+            "PAYER-PAY-02",
+            bool(paid) and outcome.received == PRICE and len(outcome.payments) == 1,
+            f"one payment of {PRICE} units{'' if case.profile.payer.stock else ' that is welded to the quote'}",
+            outcome.story,
+            exchange=cite_last_call(outcome),
+            where=where,
+        )
 
 
 def _quote_errors(outcome: Outcome) -> str:
@@ -204,14 +214,15 @@ async def shows_no_key(case: Case) -> None:
     one whose answer is not JSON. Expects the key neither in output and arguments nor in calls, and neither key nor
     proof in a file that other users may read.
     """
-    scripts = (
-        Script(steps=(refuse(400, "bad_request", None),)),
-        Script(steps=(refuse(503, "busy", "60"),)),
-        Script(unpaid=lambda *_: HANG_UP),
-        Script(unpaid=lambda *_: Reply(402, (), b"{")),
-    )
+    scripts = {
+        "a refused proof": Script(steps=(refuse(400, "bad_request", None),)),
+        "a proof without an answer": Script(steps=(refuse(503, "busy", "60"),)),
+        "no answer at all": Script(unpaid=lambda *_: HANG_UP),
+        "an answer that is not JSON": Script(unpaid=lambda *_: Reply(402, (), b"{")),
+    }
     outcomes = [await require_honest_call(case)]
-    outcomes += await asyncio.gather(*(perform(case, Scene(script=script)) for script in scripts))
+    scenes = {name: Scene(script=script) for name, script in scripts.items()}
+    outcomes += (await perform_each(case, scenes, also_over_a2a=2)).values()
     exposures = sorted({place for one in outcomes for place in one.exposures})
     open_files = sorted({name for one in outcomes for name in one.open_files})
     case.expect("PAYER-SEC-01", not exposures, "the key of the account nowhere but in its file", ", ".join(exposures))

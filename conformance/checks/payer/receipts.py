@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from conformance.engine.check import Case, check
@@ -15,7 +14,7 @@ from conformance.surfaces.payer.scenes import (
     Outcome,
     Scene,
     cite_last_call,
-    perform,
+    perform_each,
     require_honest_call,
 )
 
@@ -36,7 +35,8 @@ async def hands_over_the_receipt(case: Case) -> None:
     JWS of the answer in the output of the last run.
     """
     continued = Scene(script=Script(steps=(stay_silent, serve)), runs=2, kill_at="proof")
-    scenes = {"an honest call": await require_honest_call(case), "a continued call": await perform(case, continued)}
+    scenes = {"an honest call": await require_honest_call(case)}
+    scenes |= await perform_each(case, {"a continued call": continued})
     for scene, outcome in scenes.items():
         # What a call that is not served costs is judged by PAYER-ONCE-09.
         if outcome.is_served:
@@ -52,8 +52,8 @@ async def hands_over_the_receipt(case: Case) -> None:
 
 
 def _list_receipts(outcome: Outcome) -> list[str]:
-    replies = [one.arrival.reply for one in outcome.presentations if one.arrival.reply is not None]
-    bodies = [reply.body for reply in replies if reply.status == 200]
+    replies = [outcome.rail.reply_to(one.arrival) for one in outcome.presentations]
+    bodies = [reply.body for reply in replies if reply is not None and reply.status == 200]
     return [text for body in bodies for _, text in tokens_in(read_json(body), {})]
 
 
@@ -68,8 +68,8 @@ def _without_receipt(answer: dict[str, Any]) -> dict[str, Any]:
 async def _expect_report(case: Case, row: str, scripts: dict[str, Script]) -> None:
     """Play scenes whose answer is 200 with a receipt that does not fit, and judge that the payer reports it."""
     await require_honest_call(case)
-    outcomes = await asyncio.gather(*(perform(case, Scene(script=script)) for script in scripts.values()))
-    for name, outcome in zip(scripts, outcomes, strict=True):
+    scenes = {name: Scene(script=script) for name, script in scripts.items()}
+    for name, outcome in (await perform_each(case, scenes)).items():
         case.expect(
             row,
             outcome.is_refused and outcome.has_paid_at_most_once,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,17 +16,20 @@ from conformance.surfaces.payer.scenes import (
     Stage,
     cite_last_call,
     perform,
+    perform_each,
     require_honest_call,
 )
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.webhook_receiver.raw_receiver import Arrival, Reply, redirect
 
 
-async def _expect_refusals(case: Case, row: str, scenes: Mapping[str, Scene]) -> None:
-    """Play scenes side by side, and judge that nothing is paid and each run ends with a failure."""
+async def _expect_refusals(case: Case, row: str, scenes: Mapping[str, Scene], *, has_a2a_form: bool = True) -> None:
+    """Play scenes side by side, and judge that nothing is paid and each run ends with a failure.
+
+    Over A2A the first scene is played, because the rules of an offer are the same there.
+    """
     await require_honest_call(case)
-    outcomes = await asyncio.gather(*(perform(case, scene) for scene in scenes.values()))
-    for name, outcome in zip(scenes, outcomes, strict=True):
+    for name, outcome in (await perform_each(case, scenes, also_over_a2a=1 if has_a2a_form else 0)).items():
         _expect_refusal(case, row, name, outcome)
 
 
@@ -108,25 +110,27 @@ async def refuses_a_lookalike(case: Case) -> None:
     paid, and an exit code other than 0.
     """
     await require_honest_call(case)
-    holder: list[Stage] = []
-    assets: list[str] = []
+    # The stage of each rail, its asset, and what the payee had of it.
+    offers: dict[int, tuple[Stage, str, int]] = {}
 
     async def offer_lookalike(stage: Stage) -> None:
-        asset = await stage.host.make_lookalike(stage.account, stage.rail.terms.pay_to)
-        holder.append(stage)
-        assets.append(asset)
-        assets.append(str(await stage.host.read_units(stage.rail.terms.pay_to, asset)))
+        payee = stage.rail.terms.pay_to
+        asset = await stage.host.make_lookalike(stage.account, payee)
+        offers[id(stage.rail)] = (stage, asset, await stage.host.read_units(payee, asset))
         stage.rail.script = replace(stage.rail.script, entry=_entry(asset=asset))
 
-    outcome = await perform(case, Scene(prepare=offer_lookalike))
-    now = await holder[0].host.read_units(outcome.rail.terms.pay_to, assets[0])
-    case.expect(
-        "PAYER-OFFER-02",
-        outcome.has_paid_nothing and outcome.is_refused and str(now) == assets[1],
-        "nothing is paid in any asset, and the exit code is not 0",
-        outcome.story,
-        exchange=cite_last_call(outcome),
-    )
+    outcomes = await perform_each(case, {"another asset with the name of USDC": Scene(prepare=offer_lookalike)})
+    for scene, outcome in outcomes.items():
+        stage, asset, before = offers[id(outcome.rail)]
+        now = await stage.host.read_units(outcome.rail.terms.pay_to, asset)
+        case.expect(
+            "PAYER-OFFER-02",
+            outcome.has_paid_nothing and outcome.is_refused and now == before,
+            "nothing is paid in any asset, and the exit code is not 0",
+            outcome.story,
+            exchange=cite_last_call(outcome),
+            where={"scene": scene},
+        )
 
 
 @check(
@@ -286,7 +290,7 @@ async def refuses_a_header_that_contradicts_the_body(case: Case) -> None:
         "another asset in the header": Scene(script=Script(header=with_entry(asset="1"))),
         "another token in the header": Scene(script=Script(header=with_token)),
     }
-    await _expect_refusals(case, "PAYER-OFFER-08", scenes)
+    await _expect_refusals(case, "PAYER-OFFER-08", scenes, has_a2a_form=False)
 
 
 @check(
@@ -339,7 +343,8 @@ async def ends_a_loop_of_redirects(case: Case) -> None:
         del arrival
         return redirect(rail.desk.url + PATH)
 
-    await _expect_refusals(case, "PAYER-OFFER-10", {"a loop of redirects": Scene(script=Script(unpaid=turn_round))})
+    scenes = {"a loop of redirects": Scene(script=Script(unpaid=turn_round))}
+    await _expect_refusals(case, "PAYER-OFFER-10", scenes, has_a2a_form=False)
     outcome = await perform(case, Scene(script=Script(steps=(send_round,))))
     case.expect(
         "PAYER-OFFER-10",

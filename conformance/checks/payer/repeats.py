@@ -21,7 +21,17 @@ from conformance.surfaces.payer.played_rail import (
     stay_silent,
 )
 from conformance.surfaces.payer.quotes import PRICE
-from conformance.surfaces.payer.scenes import NEEDS_MORE, Outcome, Scene, cite_last_call, perform, require_honest_call
+from conformance.surfaces.payer.scenes import (
+    NEEDS_MORE,
+    Outcome,
+    Scene,
+    cite_last_call,
+    claims_a2a,
+    honest_call,
+    perform,
+    perform_each,
+    require_honest_call,
+)
 from conformance.webhook_receiver.raw_receiver import Reply
 
 # Statuses that leave it open whether a proof was taken, with codes of rails (5.7).
@@ -84,12 +94,33 @@ async def keeps_the_proof_of_a_lost_answer(case: Case) -> None:
     """A payer whose answer is lost presents the same proof again, and does not pay a second time.
 
     Closes the connection after the first proof without an answer, and serves the next presentation. Expects one
-    payment, and the same proof again.
+    payment, and the same proof again. Over A2A, in a further scene, forgets the task of the payment. Expects that the
+    proof is presented with its order.
     """
     await require_honest_call(case)
-    outcome = await perform(case, Scene(script=Script(steps=(hang_up, serve))))
-    _judge_once(case, "PAYER-ONCE-01", outcome, "the connection is closed after the proof")
-    _judge_same_proof(case, "PAYER-ONCE-02", outcome, "the connection is closed after the proof")
+    scenes = {"the connection is closed after the proof": Scene(script=Script(steps=(hang_up, serve)))}
+    outcomes = await perform_each(case, scenes)
+    for scene, outcome in outcomes.items():
+        _judge_once(case, "PAYER-ONCE-01", outcome, scene)
+        _judge_same_proof(case, "PAYER-ONCE-02", outcome, scene)
+    await _judge_forgotten_task(case)
+
+
+async def _judge_forgotten_task(case: Case) -> None:
+    """Judge a payment whose task the rail does not know any more, which only A2A has (P-RA-12)."""
+    if not claims_a2a(case) or not (await honest_call(case, is_over_a2a=True)).is_served:
+        return
+    outcome = await perform(case, Scene(script=Script(forgets_tasks=True), is_over_a2a=True))
+    scene = "the task of the payment is unknown, over A2A"
+    _judge_once(case, "PAYER-ONCE-01", outcome, scene)
+    case.expect(
+        "PAYER-ONCE-02",
+        outcome.is_served,
+        "the proof is presented with its order, and the payer ends with exit code 0",
+        outcome.story,
+        exchange=cite_last_call(outcome),
+        where={"scene": scene},
+    )
 
 
 @check(
@@ -109,10 +140,13 @@ async def presents_again_after_not_yet(case: Case) -> None:
     await require_honest_call(case)
     # Two at a time: a payer may wait longer after each further refusal.
     pairs = [_NOT_YET[start : start + 2] for start in range(0, len(_NOT_YET), 2)]
-    scripts = [(part, Script(steps=(*(refuse(status, code, "0") for status, code in part), serve))) for part in pairs]
-    outcomes = await asyncio.gather(*(perform(case, Scene(script=script)) for _, script in scripts))
-    for (part, _), outcome in zip(scripts, outcomes, strict=True):
-        scene = f"proofs are answered {', '.join(str(status) for status, _ in part)}, then 200"
+    scenes = {
+        f"proofs are answered {', '.join(str(status) for status, _ in part)}, then 200": Scene(
+            script=Script(steps=(*(refuse(status, code, "0") for status, code in part), serve))
+        )
+        for part in pairs
+    }
+    for scene, outcome in (await perform_each(case, scenes)).items():
         _judge_once(case, "PAYER-ONCE-03", outcome, scene)
         _judge_same_proof(case, "PAYER-ONCE-04", outcome, scene)
 
@@ -138,9 +172,9 @@ async def waits_as_asked(case: Case) -> None:
     }
     if not case.profile.payer.stock:
         steps["seconds, with 402 tx_not_confirmed"] = refuse(402, "tx_not_confirmed", str(_WAIT_SECONDS))
-    scenes = [Scene(script=Script(steps=(step, serve))) for step in steps.values()]
-    outcomes = await asyncio.gather(*(perform(case, scene) for scene in scenes))
-    for form, outcome in zip(steps, outcomes, strict=True):
+    scenes = {form: Scene(script=Script(steps=(step, serve))) for form, step in reversed(steps.items())}
+    # Over A2A the last form is a member of the task, and the others are those of HTTP.
+    for form, outcome in (await perform_each(case, scenes, also_over_a2a=2)).items():
         if len(outcome.presentations) < 2 and case.profile.payer.stock:
             reason = "the stock client presents no proof again, which x402 leaves open"
             case.mark_not_applicable("PAYER-ONCE-05", reason)
@@ -202,8 +236,8 @@ async def stops_at_a_new_challenge(case: Case) -> None:
         # Without Retry-After, which says of a 402 that the same proof may be presented again (P-ER-02).
         "a code that 5.7 does not list": Script(steps=(refuse(402, "payment_undecided", None), serve)),
     }
-    outcomes = await asyncio.gather(*(perform(case, Scene(script=one)) for one in scripts.values()))
-    for scene, outcome in zip(scripts, outcomes, strict=True):
+    scenes = {scene: Scene(script=script) for scene, script in scripts.items()}
+    for scene, outcome in (await perform_each(case, scenes)).items():
         case.expect(
             "PAYER-ONCE-06",
             outcome.has_paid_at_most_once and outcome.is_refused,
@@ -233,16 +267,18 @@ async def stops_at_a_final_code(case: Case) -> None:
         return
     await require_honest_call(case)
     codes = ("payment_already_spent", "payment_refunded")
-    scenes = [Scene(script=Script(steps=(_refuse_first_run(code),)), runs=2) for code in codes]
-    outcomes = await asyncio.gather(*(perform(case, scene) for scene in scenes))
-    for code, outcome in zip(codes, outcomes, strict=True):
+    scenes = {
+        f"the first proof is answered 409 {code}": Scene(script=Script(steps=(_refuse_first_run(code),)), runs=2)
+        for code in codes
+    }
+    for scene, outcome in (await perform_each(case, scenes)).items():
         case.expect(
             "PAYER-ONCE-11",
             outcome.has_paid_at_most_once and outcome.endings[0].code not in {None, 0},
             "an exit code other than 0, and no second payment, also when it is started again",
             outcome.story,
             exchange=cite_last_call(outcome),
-            where={"scene": f"the first proof is answered 409 {code}"},
+            where={"scene": scene},
         )
 
 
@@ -260,8 +296,10 @@ async def waits_for_confirmation(case: Case) -> None:
     the same proof again.
     """
     await require_honest_call(case)
-    outcome = await perform(case, Scene(script=Script(steps=(refuse(402, "tx_not_confirmed"), serve))))
-    _judge_same_proof(case, "PAYER-ONCE-07", outcome, "the first proof is answered 402 tx_not_confirmed")
+    steps = (refuse(402, "tx_not_confirmed"), serve)
+    scenes = {"the first proof is answered 402 tx_not_confirmed": Scene(script=Script(steps=steps))}
+    for scene, outcome in (await perform_each(case, scenes)).items():
+        _judge_same_proof(case, "PAYER-ONCE-07", outcome, scene)
 
 
 @check(
@@ -283,8 +321,7 @@ async def survives_a_crash(case: Case) -> None:
     steps: dict[str, tuple[Step, ...]] = {"proof": (stay_silent, serve), "payment": (serve,)}
     scenes = {moment: Scene(script=Script(steps=script), runs=2, kill_at=moment) for moment, script in steps.items()}
     scenes["keys"] = Scene(script=Script(holds_keys=True), runs=2, kill_at="keys")
-    outcomes = await asyncio.gather(*(perform(case, scene) for scene in scenes.values()))
-    for moment, outcome in zip(scenes, outcomes, strict=True):
+    for moment, outcome in (await perform_each(case, scenes)).items():
         # A payer that ended before it could be killed made a whole purchase, so its second run is a second one.
         if not outcome.endings[0].is_killed:
             case.note(f"the payer ended before it was killed at its {moment}: {outcome.story}")
@@ -317,18 +354,21 @@ async def ends_when_the_time_is_over(case: Case) -> None:
     """
     await require_honest_call(case)
     script = Script(steps=(refuse(503, "busy", "3600"), serve))
-    outcome, busy = await asyncio.gather(
-        perform(case, Scene(script=script, runs=2, seconds=_SHORT_SECONDS)),
-        perform(case, Scene(script=Script(steps=(refuse(425, "too_early", "1"),)), seconds=_SHORT_SECONDS)),
+    busy_script = Script(steps=(refuse(425, "too_early", "1"),))
+    outcomes, busy = await asyncio.gather(
+        perform_each(case, {"started twice": Scene(script=script, runs=2, seconds=_SHORT_SECONDS)}),
+        perform(case, Scene(script=busy_script, seconds=_SHORT_SECONDS)),
     )
-    is_continued = outcome.has_resumed_with_its_proof and outcome.is_served and len(outcome.payments) == 1
-    case.expect(
-        "PAYER-ONCE-10",
-        outcome.endings[0].code not in {None, 0} and is_continued,
-        "an exit code other than 0, then the same proof as the first call and exit code 0",
-        outcome.story,
-        exchange=cite_last_call(outcome),
-    )
+    for scene, outcome in outcomes.items():
+        is_continued = outcome.has_resumed_with_its_proof and outcome.is_served and len(outcome.payments) == 1
+        case.expect(
+            "PAYER-ONCE-10",
+            outcome.endings[0].code not in {None, 0} and is_continued,
+            "an exit code other than 0, then the same proof as the first call and exit code 0",
+            outcome.story,
+            exchange=cite_last_call(outcome),
+            where={"scene": scene},
+        )
     case.expect(
         "PAYER-ONCE-10",
         busy.is_refused and busy.has_paid_at_most_once,

@@ -13,7 +13,7 @@ from conformance.lanes.payer_host import NO_STOCK_FORM, STOCK_LANES
 from conformance.processes.own_stack import OwnStack, start_own_stack
 from conformance.selftest.kill_lists import load_kill_lists
 from conformance.target import LANES, Chains, PayerProgram, Profile, Target
-from conformance.vocabulary.profile_claims import PAYER_CHECKOUT
+from conformance.vocabulary.profile_claims import PAYER_A2A, PAYER_CHECKOUT
 
 _SURFACE: Final = "payer"
 _REFERENCE: Final = "reference.variants.payer"
@@ -68,7 +68,7 @@ def claim_reference_payer(profile: Profile, mutant: str | None = None) -> Profil
     words = (_MUTANTS, str(mutant), _REFERENCE) if is_payer_mutant else (_REFERENCE,)
     payer = PayerProgram(command=(sys.executable, "-m", *words))
     claimed = _claim(profile, payer, (*profile.claims.surfaces, _SURFACE), profile.claims.lanes)
-    claims = claimed.claims.model_copy(update={"options": (*claimed.claims.options, PAYER_CHECKOUT)})
+    claims = claimed.claims.model_copy(update={"options": (*claimed.claims.options, PAYER_CHECKOUT, PAYER_A2A)})
     return claimed.model_copy(update={"claims": claims})
 
 

@@ -91,6 +91,7 @@ class Script:
         holds_keys: Whether the key set is not answered before the payer is started again.
         query: Query of the address that the payer calls.
         body_text: The file with the request's body, from its JSON value.
+        forgets_tasks: Whether no payment finds its task any more; only over A2A.
     """
 
     entry: Change = keep
@@ -108,6 +109,7 @@ class Script:
     holds_keys: bool = False
     query: str = ""
     body_text: Callable[[Any], str] = json.dumps
+    forgets_tasks: bool = False
 
 
 @dataclass
@@ -151,6 +153,20 @@ class PlayedRail:
         return PATH
 
     @property
+    def call_paths(self) -> tuple[str, ...]:
+        """Paths at which the payer makes its call; the first is that of its transport."""
+        return (self.path,)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Further variables of the payer's environment, without their prefix."""
+        return {}
+
+    def reply_to(self, arrival: Arrival) -> Reply | None:
+        """Return the answer to a call as HTTP has it; None before it is answered."""
+        return arrival.reply
+
+    @property
     def tokens(self) -> tuple[str, ...]:
         """The challenge tokens that were issued."""
         return tuple(quote.token for quote in self._quotes.values())
@@ -168,8 +184,12 @@ class PlayedRail:
         if arrival.path != PATH or method == "OPTIONS":
             return Reply(404, (_JSON,), b'{"detail":"Not Found"}')
         headers = arrival.values(self.proof_header)
-        if headers:
-            return await self._take(arrival, headers[0])
+        return await self._answer_call(arrival, headers[0] if headers else None)
+
+    async def _answer_call(self, arrival: Arrival, header: str | None) -> Reply:
+        """Answer a call of the operation, with a proof if there is one."""
+        if header is not None:
+            return await self._take(arrival, header)
         await self._gather_callers()
         return self.script.unpaid(self, arrival) or await self.quote()
 
@@ -247,6 +267,10 @@ class PlayedRail:
         steps = self.script.steps or (serve,)
         return await steps[min(step_number, len(steps) - 1)](self, presentation)
 
+    def _is_quoted_request(self, arrival: Arrival) -> bool:
+        """Return whether a proof comes with the request that was quoted."""
+        return arrival.method == "POST" and bool(read_json(arrival.body) == self.desk.body)
+
     async def _judge(self, arrival: Arrival, header: str) -> Presentation:
         """Return the presentation of a proof; on a lane whose rail settles, the money has moved."""
         proof = _read_proof(header)
@@ -256,7 +280,7 @@ class PlayedRail:
         quote = self._find_quote(proof)
         if quote is None:
             return Presentation(arrival, header, proof, fault="it names no offer that the rail made")
-        if read_json(arrival.body) != self.desk.body or arrival.method != "POST":
+        if not self._is_quoted_request(arrival):
             return Presentation(
                 arrival, header, proof, quote, fault="it comes with another request than the quoted one"
             )

@@ -22,12 +22,14 @@ from conformance.outcome import Inconclusive
 from conformance.processes.children import Child
 from conformance.processes.launching import make_environment
 from conformance.processes.process_cleanup import temporary_folder
+from conformance.surfaces.payer.a2a_rail import A2aRail
 from conformance.surfaces.payer.played_checkout import LinkScript, PlayedCheckout
 from conformance.surfaces.payer.played_rail import PlayedRail, Presentation, Script, read_json
 from conformance.surfaces.payer.quotes import LIMIT, PRICE, QuoteDesk, Terms
 from conformance.surfaces.payer.stock_rail import StockRail
 from conformance.target import Chain
 from conformance.vocabulary.network import Network
+from conformance.vocabulary.profile_claims import PAYER_A2A
 from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bind_sockets
 
 # Why no single request shows what a check of a payer finds.
@@ -122,7 +124,7 @@ class Outcome:
     @property
     def open_payments(self) -> list[str]:
         """The payments that were presented, and never with an answer of 200."""
-        replies = [(one.payment, one.arrival.reply) for one in self.presentations]
+        replies = [(one.payment, self.rail.reply_to(one.arrival)) for one in self.presentations]
         served = {payment for payment, reply in replies if reply is not None and reply.status == _SERVED}
         return [payment for payment in self.payments if payment not in served]
 
@@ -135,7 +137,7 @@ class Outcome:
     def has_resumed_with_its_proof(self) -> bool:
         """Whether the first call of the second run presented a proof."""
         first = self.first_numbers[0] if self.first_numbers else None
-        calls = [one for one in self.rail.receiver.arrivals if one.path == self.rail.path]
+        calls = [one for one in self.rail.receiver.arrivals if one.path in self.rail.call_paths]
         calls = [one for one in calls if first and one.number >= first]
         return bool(calls) and any(one.arrival is calls[0] for one in self.presentations)
 
@@ -165,11 +167,12 @@ class Outcome:
         numbers = {payment: place for place, payment in enumerate(self.payments, 1)}
         calls = []
         for arrival in self.rail.receiver.arrivals:
-            if arrival.path != self.rail.path:
+            if arrival.path not in self.rail.call_paths:
                 continue
             payment = next((one.payment for one in self.presentations if one.arrival is arrival), None)
             subject = "unpaid" if payment is None else f"payment {numbers[payment]}"
-            calls.append(f"{subject}: {'no answer' if arrival.reply is None else arrival.reply.description}")
+            reply = self.rail.reply_to(arrival)
+            calls.append(f"{subject}: {'no answer' if reply is None else reply.description}")
         if isinstance(self.rail, PlayedCheckout):
             # A page is read many times, while a payer waits for Paid.
             calls = list(dict.fromkeys(calls))
@@ -194,6 +197,7 @@ class Scene:
 
     Attributes:
         script: What the rail does.
+        is_over_a2a: Whether the payer orders and pays over A2A.
         link: What the page of a checkout link shows, which the payer gets in place of a call; None for a call.
         limit: Atomic units that the payer is permitted to pay.
         runs: How often the payer is started; a later run has the same call, account and state folder.
@@ -206,6 +210,7 @@ class Scene:
     """
 
     script: Script = field(default_factory=Script)
+    is_over_a2a: bool = False
     link: LinkScript | None = None
     limit: int = LIMIT
     runs: int = 1
@@ -252,6 +257,7 @@ class Stage:
             "STATE_DIR": str(self.state_folder),
         }
         values |= {} if socket is None else {"NODE_WS": socket}
+        values |= self.rail.variables
         for name, content in files.items():
             path = self.folder / name.lower()
             path.touch(mode=0o600)
@@ -266,8 +272,8 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(case: Case, script: Script, link: LinkScript | None = None) -> AsyncIterator[Stage]:
-    """Open a rail, or the page of a link, with a funded account and a payee, and close it on leaving.
+async def open_stage(case: Case, scene: Scene) -> AsyncIterator[Stage]:
+    """Open the rail, or the page of a link, of a scene with a funded account and a payee; close it on leaving.
 
     Raises:
         Inconclusive: The profile names no payer or no node, or the suite cannot listen.
@@ -294,11 +300,12 @@ async def open_stage(case: Case, script: Script, link: LinkScript | None = None)
         case.client.names.secret(other_address, "OTHER_RAIL_ADDRESS")
         try:
             body = {"recipient_address": "screen-allow", "network": network.key}
+            script = scene.script
             desk = QuoteDesk(f"http://{address}", body, script.query)
             terms = Terms(network, _offered_name(network, host), network.asset_id, payee)
             members = (desk, host, terms, script, receiver, f"http://{other_address}")
-            form = StockRail if case.profile.payer.stock else PlayedRail
-            rail = form(*members) if link is None else PlayedCheckout(*members, link=link)
+            form = StockRail if case.profile.payer.stock else A2aRail if scene.is_over_a2a else PlayedRail
+            rail = form(*members) if scene.link is None else PlayedCheckout(*members, link=scene.link)
             receiver.plan = rail.answer
             stage = Stage(case, rail, account, folder, chain)
             stage.state_folder.mkdir(mode=0o700)
@@ -324,8 +331,39 @@ async def perform(case: Case, scene: Scene) -> Outcome:
     return outcome
 
 
+async def perform_each(
+    case: Case, scenes: Mapping[str, Scene], *, also_over_a2a: int | None = None
+) -> dict[str, Outcome]:
+    """Play scenes side by side and return their outcomes by name; over A2A, too, if the payer claims it.
+
+    Args:
+        case: The case.
+        scenes: The scenes of a payer over HTTP, by name.
+        also_over_a2a: How many of them, from the first, are played over A2A; None for all.
+
+    Raises:
+        Inconclusive: A scene cannot be played.
+    """
+    played = dict(scenes)
+    if also_over_a2a != 0 and await _pays_over_a2a(case):
+        chosen = list(scenes.items())[:also_over_a2a]
+        played |= {f"{name}, over A2A": replace(scene, is_over_a2a=True) for name, scene in chosen}
+    outcomes = await asyncio.gather(*(perform(case, scene) for scene in played.values()))
+    return dict(zip(played, outcomes, strict=True))
+
+
+def claims_a2a(case: Case) -> bool:
+    """Return whether the payer claims that it pays over A2A. A stock client has no form for it."""
+    return PAYER_A2A in case.profile.claims.options and not case.profile.payer.stock
+
+
+async def _pays_over_a2a(case: Case) -> bool:
+    """Return whether the payer completes an honest call over A2A. PAYER-PAY-01 judges one that does not."""
+    return claims_a2a(case) and (await honest_call(case, is_over_a2a=True)).is_served
+
+
 async def _perform_once(case: Case, scene: Scene) -> Outcome:
-    async with await _find_slots(case), open_stage(case, scene.script, scene.link) as stage:
+    async with await _find_slots(case), open_stage(case, scene) as stage:
         if scene.prepare is not None:
             await scene.prepare(stage)
         return await play(stage, scene)
@@ -365,18 +403,21 @@ async def require_honest_call(case: Case) -> Outcome:
     return outcome
 
 
-async def honest_call(case: Case) -> Outcome:
-    """Return the outcome of an honest call on the lane, which is made once in a run."""
+async def honest_call(case: Case, *, is_over_a2a: bool = False) -> Outcome:
+    """Return the outcome of an honest call on the lane, which is made once in a run over each transport."""
     # Client and randomness are those of the session: the calls do not depend on which check comes first.
     shared = replace(case, client=case.session.client)
 
+    scene = Scene(is_over_a2a=is_over_a2a)
+
     async def call() -> Outcome:
-        outcome = await _perform_once(shared, Scene())
+        outcome = await _perform_once(shared, scene)
         is_slow = outcome.slowest >= case.profile.payer.seconds * _SLOW_PART
         # A machine that was busy for a moment must not decide about every row of the lane.
-        return await _perform_once(shared, Scene()) if is_slow and not outcome.is_served else outcome
+        return await _perform_once(shared, scene) if is_slow and not outcome.is_served else outcome
 
-    outcome: Outcome = await case.session.find_once(f"honest call of {case.lane}", call)
+    transport = "A2A" if is_over_a2a else "HTTP"
+    outcome: Outcome = await case.session.find_once(f"honest call of {case.lane} over {transport}", call)
     return outcome
 
 

@@ -15,6 +15,7 @@ import sys
 import time
 from email.utils import parsedate_to_datetime
 
+from reference.variants.payer.a2a_call import NOT_DECIDED, send_call
 from reference.variants.payer.http_call import Answer, NoAnswer, send_request
 from reference.variants.payer.lanes import Payment, send_payment, sign_payment
 from reference.variants.payer.link import LinkUnpaid, pay_link
@@ -95,6 +96,8 @@ def begin_payment(settings: Settings, store: ProofStore) -> Record:
 
 def post(settings: Settings, proof: dict[str, object] | None = None) -> Answer:
     """Send the call, with a proof if there is one."""
+    if settings.a2a_url:
+        return send_call(settings, proof)
     headers = {"Content-Type": "application/json"}
     if proof is not None:
         headers["X-PAYMENT"] = base64.b64encode(json.dumps(proof).encode()).decode("ascii")
@@ -128,6 +131,8 @@ def present(settings: Settings, payment: Payment, ends: float) -> Answer:
 def is_not_yet(answer: Answer) -> bool:
     """Return whether an answer permits the same proof to be presented again."""
     code = answer.members.get("error")
+    if answer.status == NOT_DECIDED:
+        return True
     if answer.status == 402:
         return code in UNSETTLED
     if code in {"payment_already_spent", "payment_refunded"}:

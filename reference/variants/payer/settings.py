@@ -33,6 +33,8 @@ class Settings:
         limit: Greatest number of atomic units that may be paid.
         seconds: Time for the whole call.
         state: Folder that outlives a crash.
+        a2a_url: Endpoint of A2A at which the call is made; empty for a call over HTTP.
+        service_id: Service that an order over A2A names; empty for a call over HTTP.
     """
 
     url: str
@@ -47,6 +49,8 @@ class Settings:
     limit: int
     seconds: float
     state: Path
+    a2a_url: str = ""
+    service_id: str = ""
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> Self:
@@ -71,6 +75,8 @@ class Settings:
                 limit=int(values["LIMIT"]),
                 seconds=float(values["SECONDS"]),
                 state=Path(values["STATE_DIR"]),
+                a2a_url=values.get("A2A_URL", ""),
+                service_id=values.get("SERVICE_ID", ""),
             )
         except (KeyError, OSError, ValueError) as fault:
             raise Refused(f"the environment is not complete: {type(fault).__name__} {fault}") from None

@@ -45,6 +45,10 @@ class CalledRail:
 
     presentations: list[Presentation]
 
+    def reply_to(self, arrival: Arrival) -> Reply | None:
+        """Return the answer to a call."""
+        return arrival.reply
+
 
 def present(tx_id: str, reply: Reply | None) -> Presentation:
     """Return the presentation of a payment, with its answer."""
