@@ -25,7 +25,7 @@ _SURFACES = {
 _ALL_PORTS = {**_SURFACES, **{name: port for lane in registry.LANES.values() for name, port in lane.ports.items()}}
 # Every address of a stack with its usual port, in the order in which `--port-base` numbers them.
 PORTS = {name: _ALL_PORTS[name].usual for name in sorted(_ALL_PORTS, key=lambda name: _ALL_PORTS[name].place)}
-COMPANIONS = ("limited", "edge", "offline")
+COMPANIONS = ("limited", "limited_rail", "edge", "offline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Plan:
         settings: Further settings of the surfaces, by environment name.
         kinds: What each lane's chain is, `sim` or `localnet`.
         surfaces: Surfaces to start.
-        companions: Whether further services come along: a gateway with the limits that users meet, an edge host, and
-            an agent that can reach no network.
+        companions: Whether further services come along: a gateway and a rail with the limits that users meet, an edge
+            host, and an agent that can reach no network.
         chameleon: Seed of the look that the surfaces take, or None.
         addons: Addons that come along with the control plane.
         block_mode: When simulators that know modes make blocks: `steady`, `dev` or `rounds`.

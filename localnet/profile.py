@@ -38,12 +38,12 @@ class GatewayFacts:
 
 @dataclass(frozen=True, slots=True)
 class LimitedFacts:
-    """A gateway with the limits that users meet, on a clock of its own, and its tenants by name."""
+    """A service with the limits that users meet, on a clock of its own; of a gateway also its tenants by name."""
 
     url: str
     clock_file: Path
-    admin_key_file: Path
-    tenants: Mapping[str, Tenant]
+    admin_key_file: Path | None = None
+    tenants: Mapping[str, Tenant] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -51,8 +51,8 @@ class StackFacts:
     """What a running stack is: addresses and the files that go with it.
 
     `reach` says how the nodes of all lanes are reached, `payto` holds the rail's payee by lane, `payees` each tenant's
-    account by chain. `sells`, `limited_gateway` and `edge` are known once those gateways run, `offline` once an agent
-    runs that can reach no network, `hub` once the control plane runs.
+    account by chain. `sells`, `limited_gateway`, `limited_rail` and `edge` are known once those services run, `offline`
+    once an agent runs that can reach no network, `hub` once the control plane runs.
     """
 
     rail: str
@@ -72,6 +72,7 @@ class StackFacts:
     payees: Mapping[str, Mapping[str, str]]
     sells: GatewayFacts | None = None
     limited_gateway: LimitedFacts | None = None
+    limited_rail: LimitedFacts | None = None
     edge: str | None = None
     offline: str | None = None
     hub: HubFacts | None = None
@@ -188,11 +189,10 @@ def profile_text(facts: StackFacts) -> str:
         admin = {"admin_key": {"file": str(facts.sells.admin_key_file)}}
         document["gateway"] = {**edge, **limits, **admin, "chains": chains}
         document["webhook"] = {"destinations": _destinations(facts.sells.destinations)}
-    if facts.limited_gateway is not None:
-        limited_members = {"url": facts.limited_gateway.url, "offset_file": str(facts.limited_gateway.clock_file)}
-        admin = {"admin_key": {"file": str(facts.limited_gateway.admin_key_file)}}
+    limited = {"gateway": facts.limited_gateway, "rail": facts.limited_rail}
+    if any(limited.values()):
         document["limited"] = {
-            "gateway": {**limited_members, **admin, "tenants": _tenants(facts, facts.limited_gateway.tenants)}
+            name: _limited_members(facts, service) for name, service in limited.items() if service is not None
         }
     if facts.offline is not None:
         document["agent"] = {"offline_url": facts.offline}
@@ -205,6 +205,13 @@ def profile_text(facts: StackFacts) -> str:
     for key, value in facts.bindings.items():
         _bind(document, key.split("."), value)
     return MARK + tomlkit.dumps(document)
+
+
+def _limited_members(facts: StackFacts, service: LimitedFacts) -> dict[str, Any]:
+    members: dict[str, Any] = {"url": service.url, "offset_file": str(service.clock_file)}
+    if service.admin_key_file is not None:
+        members["admin_key"] = {"file": str(service.admin_key_file)}
+    return members | ({"tenants": _tenants(facts, service.tenants)} if service.tenants else {})
 
 
 def _surface(facts: StackFacts, name: str) -> dict[str, Any]:

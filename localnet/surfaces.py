@@ -30,6 +30,7 @@ TITLES = {
     "gateway": "the gateway",
     "agent": "the agent",
     "limited": "the limited gateway",
+    "limited_rail": "the limited rail",
     "edge": "the edge host",
     "offline": "the agent without a network",
     "control_plane": "the control plane",
@@ -75,6 +76,8 @@ class Surfaces:
             starts += [self._addon(name) for name in self.plan.addons]
         if "rail" in self.plan.surfaces:
             starts.append(self.start_rail())
+            if self.plan.companions:
+                starts.append(self._start_limited_rail())
         if "agent" in self.plan.surfaces:
             starts.append(self._agent())
             if self.plan.companions and (apart := await isolation.command_prefix()):
@@ -108,19 +111,42 @@ class Surfaces:
         await self._publish_rail_keys()
 
     def _rail_environment(self) -> dict[str, str]:
-        facts, plan = self.facts, self.plan
         return {
-            "WP_RAIL_PUBLIC_URL": facts.rail,
-            "WP_RAIL_DATA_DIR": str(plan.data_dir / "rail"),
-            "WP_RAIL_LANES": ",".join(facts.rail_networks),
-            **{f"WP_RAIL_PAYTO_{lane.upper()}": address for lane, address in facts.payto.items()},
-            **{name: value for lane in LANES.values() for name, value in lane.rail_settings(plan.data_dir).items()},
+            **self._place_rail("rail", self.facts.rail),
             "WP_RAIL_RATE": _RAISED_LIMIT,
             "WP_RAIL_CONFIRM_WAIT": "2",
             # A row takes a node away for some seconds, and the rows after it pay there.
             "WP_RAIL_NODE_LOOK_SECONDS": "20",
-            **self._join_environment(facts.rail),
+            **self._join_environment(self.facts.rail),
         }
+
+    def _place_rail(self, name: str, url: str) -> dict[str, str]:
+        return {
+            "WP_RAIL_PUBLIC_URL": url,
+            "WP_RAIL_DATA_DIR": str(self.plan.data_dir / name),
+            "WP_RAIL_LANES": ",".join(self.facts.rail_networks),
+            **{f"WP_RAIL_PAYTO_{lane.upper()}": address for lane, address in self.facts.payto.items()},
+            **{
+                setting: value
+                for lane in LANES.values()
+                for setting, value in lane.rail_settings(self.plan.data_dir).items()
+            },
+        }
+
+    async def _start_limited_rail(self) -> None:
+        """A second rail with the limits that users meet, a database and a clock of its own, which no chain follows."""
+        url = f"http://localhost:{self.sockets['limited_rail'].getsockname()[1]}"
+        clock_file = self.plan.data_dir / "clock_offset_limited_rail"
+        clock_file.write_text("0\n", "ascii")
+        environment = {
+            **self._place_rail("limited_rail", url),
+            "WP_CLOCK_OFFSET_FILE": str(clock_file),
+            "WP_RAIL_CONFIRM_WAIT": "2",
+            # A row takes nodes away until their lanes are gone, so three looks must not take long.
+            "WP_RAIL_NODE_LOOK_SECONDS": "1",
+        }
+        await self._start_service("limited_rail", "rail", environment, url)
+        self.facts.limited_rail = LimitedFacts(url, clock_file)
 
     async def rotate_key(self, name: str) -> None:
         """Rotate the signing key of the rail or the gateway by its command (P-KY-08).

@@ -289,7 +289,7 @@ class Profile(Table):
         addons: Addons by name: `federation_validator`, `zkp_receipt`, `atb_verifier`, or one of the operator's own.
         payer: A program that pays for calls, which the suite judges as the rail.
         tenants: Tenants of the gateway by name: `first` and `second`.
-        limited: Services for limit and time rows by surface; `gateway` is the one that is used.
+        limited: Services for limit and time rows by surface; `gateway` and `rail` are the ones that are used.
         networks: Names of networks by their key.
         chains: Chain nodes that the target uses.
         clock: The target's test clock.

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,8 +23,14 @@ from conformance.surfaces.rail.specified_members import find_402_faults, find_or
 
 ROW: Final = "RAIL-402-25"
 # Refusals that time can mend. Every other refusal is final, and `Retry-After` there would send a client in circles.
-_RETRY_SECONDS: Final = {"tx_not_found": 2, "tx_not_confirmed": 2}
-_OTHER_STATUSES: Final = {"payment_already_spent": 409, "unsupported_media_type": 415, "payload_too_large": 413}
+_RETRY_SECONDS: Final = {"tx_not_found": 2, "tx_not_confirmed": 2, "payment_in_progress": 1, "chain_unavailable": 5}
+_OTHER_STATUSES: Final = {
+    "payment_already_spent": 409,
+    "payment_in_progress": 409,
+    "unsupported_media_type": 415,
+    "payload_too_large": 413,
+    "chain_unavailable": 503,
+}
 # P-RA-09: the payment extension's names.
 _NAMES: Final = {
     "invalid_signature": "INVALID_SIGNATURE",
@@ -35,6 +45,7 @@ _NAMES: Final = {
     "insufficient_funds": "INSUFFICIENT_FUNDS",
 }
 _OTHER_NAME: Final = "SETTLEMENT_FAILED"
+_EVM_ID: Final = re.compile("0x[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +99,28 @@ def expect_refusal(case: Case, wrong: WrongPayment, answer: Answer, body: Any) -
         quoted_operation = operation.with_query(wrong.query) if wrong.query else operation
         faults = find_402_faults(case, quoted_operation, answer, body, error=wrong.code, is_refusal=True)
         faults += find_failure_faults(
-            answer.headers.get("PAYMENT-RESPONSE"), wrong.code, _list_networks(case, wrong), _list_transactions(wrong)
+            answer.headers.get("PAYMENT-RESPONSE"),
+            wrong.code,
+            _list_networks(case, wrong),
+            _list_transactions(wrong) | _find_settlement(wrong, answer),
         )
         # A refusal must offer a fresh challenge. The old token is the one that the wrong payment named.
         if references(answer) & references(wrong.quote.answer):
             faults.append("tokens that were issued before")
     elif not faults:
-        rules: Rules = {"error": equals(wrong.code), "message": is_an(str), "request_id": is_an(str)}
-        faults = [*find_member_faults(answer.read_object(), rules, "the body"), *find_origin_faults(answer)]
+        faults = find_error_faults(answer, wrong.code)
     if answer.headers.get("Retry-After") != (None if seconds is None else str(seconds)):
         faults.append(f"Retry-After {answer.headers.get('Retry-After')}")
     faults += [f"it contains {place}" for place in find_goods(case, answer)]
     where = {"operation": wrong.quote.operation.path, "payment": wrong.name}
     expectation = f"{status} {wrong.code}, as 5.7 says"
     case.expect(ROW, not faults, expectation, "; ".join(faults) or "so", exchange=answer, where=where)
+
+
+def find_error_faults(answer: Answer, code: str) -> list[str]:
+    """Return what of a refusal that is neither 402 nor 422 is not as P-ER-04 says, in words."""
+    rules: Rules = {"error": equals(code), "message": is_an(str), "request_id": is_an(str)}
+    return [*find_member_faults(answer.read_object(), rules, "the body"), *find_origin_faults(answer)]
 
 
 def _list_networks(case: Case, wrong: WrongPayment) -> set[Any]:
@@ -114,6 +133,17 @@ def _list_networks(case: Case, wrong: WrongPayment) -> set[Any]:
 def _list_transactions(wrong: WrongPayment) -> set[str]:
     tx_id = wrong.proof.get("tx_id") if isinstance(wrong.proof, Mapping) else None
     return {tx_id} if isinstance(tx_id, str) else set()
+
+
+def _find_settlement(wrong: WrongPayment, answer: Answer) -> set[str]:
+    """Return the transaction that settles a waiting authorization: only the rail knows it, so its form must do."""
+    if wrong.code != "tx_not_confirmed" or not isinstance(wrong.proof, Mapping) or "authorization" not in wrong.proof:
+        return set()
+    with suppress(ValueError):
+        settlement = json.loads(base64.b64decode(answer.headers.get("PAYMENT-RESPONSE", "")))
+        tx_id = settlement.get("transaction") if isinstance(settlement, dict) else None
+        return {tx_id} if isinstance(tx_id, str) and _EVM_ID.fullmatch(tx_id) else set()
+    return set()
 
 
 async def judge_over_a2a(case: Case, wrong: WrongPayment) -> None:

@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from conformance.discovery.rail import Operation
+from conformance.engine import clock
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.oracles.rail_members import QuotedRequest, find_challenge_faults, find_required_header_faults
@@ -37,6 +38,7 @@ def find_402_faults(
     error: str = "payment_required",
     is_refusal: bool = False,
     has_detail: bool = False,
+    ahead: float | None = None,
 ) -> list[str]:
     """Return what of a 402 is not as the specification says, in words.
 
@@ -48,6 +50,7 @@ def find_402_faults(
         error: The code that it must have.
         is_refusal: Whether the request presented a proof.
         has_detail: Whether the request had a body that the service refuses.
+        ahead: Seconds by which the rail's test clock is ahead; those of the profile's clock file if None.
     """
     content = answer.read_object()
     accepts = content.get("accepts")
@@ -66,10 +69,11 @@ def find_402_faults(
     if not is_refusal and "PAYMENT-RESPONSE" in answer.headers:
         faults.append("PAYMENT-RESPONSE, although nothing was presented")
     faults += [] if "no-store" in _list_words(answer, "Cache-Control") else ["no Cache-Control: no-store"]
-    return [*faults, *_find_token_time_faults(answer, entries), *find_origin_faults(answer)]
+    seconds = clock.read_offset(case) if ahead is None else ahead
+    return [*faults, *_find_token_time_faults(answer, entries, seconds), *find_origin_faults(answer)]
 
 
-def _find_token_time_faults(answer: Answer, entries: Sequence[Mapping[str, Any]]) -> list[str]:
+def _find_token_time_faults(answer: Answer, entries: Sequence[Mapping[str, Any]], ahead: float) -> list[str]:
     """Return the tokens whose issue time is not that of the answer, by its `Date` (5.4)."""
     try:
         answered_at = parsedate_to_datetime(answer.headers.get("Date", "")).timestamp()
@@ -78,8 +82,12 @@ def _find_token_time_faults(answer: Answer, entries: Sequence[Mapping[str, Any]]
     extras = [entry.get("extra") for entry in entries]
     tokens = [str(extra.get("payment_reference")) for extra in extras if isinstance(extra, Mapping)]
     times = [token.partition(":")[0] for token in tokens]
-    is_late = [one for one in times if one.isdecimal() and abs(int(one) - answered_at) > _SKEW_SECONDS]
-    return [f"the token time {one}, which is not that of the answer" for one in is_late]
+    # `Date` may follow the test clock or the machine's.
+    moments = (answered_at, answered_at + ahead)
+    late_times = [
+        one for one in times if one.isdecimal() and min(abs(int(one) - moment) for moment in moments) > _SKEW_SECONDS
+    ]
+    return [f"the token time {one}, which is not that of the answer" for one in late_times]
 
 
 def find_origin_faults(answer: Answer) -> list[str]:

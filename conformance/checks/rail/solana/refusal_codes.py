@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from solders.pubkey import Pubkey
 
@@ -25,8 +26,9 @@ async def codes_of_wrong_solana_payments(case: Case) -> None:
     """A transaction with one fault is answered with the code of that fault, by REST and over A2A.
 
     Sends for each challenge a transfer with one fault: without the reference, with one that differs in one bit of each
-    eighth, with the reference in another place, of one unit less, to another token account of the payer or payee, of
-    another mint, of native coin, one that failed; and names one that was never sent. Expects the code of 5.5 for each.
+    eighth, with the reference in another place, of one unit less, also next to a transfer with another fault, to
+    another token account of the payer or payee, of another mint, and of native coin; and names one that was never sent.
+    Expects the code of 5.5 for each.
     """
     payer, operations = await get_solana_payer(case), case.session.catalog.operations
     me, stranger = payer.main.key, Pubkey(case.rng.randbytes(_KEY_SIZE))
@@ -74,6 +76,14 @@ async def codes_of_wrong_solana_payments(case: Case) -> None:
                 ]
             ),
         ),
+        "the whole without the reference, and a unit less with it": (
+            "weld_mismatch",
+            lambda quote: _pay_twice(quote, references=()),
+        ),
+        "a unit less, and the whole to another account": (
+            "wrong_amount",
+            lambda quote: _pay_twice(quote, is_elsewhere=True),
+        ),
         "one unit less": ("wrong_amount", lambda quote: quote.send(amount=quote.order.price - 1)),
         "to the payer's other account": ("wrong_recipient", pay_own_account),
         "to another account of the payee": ("wrong_recipient", pay_payees_other_account),
@@ -89,3 +99,12 @@ async def codes_of_wrong_solana_payments(case: Case) -> None:
         await judge_wrong_payment(case, WrongPayment(name, quote.quote, proof, code))
 
     await run_concurrently(attempt(number, name) for number, name in enumerate(faults))
+
+
+async def _pay_twice(quote: Quoted, *, is_elsewhere: bool = False, **changes: Any) -> str:
+    """Send one transaction with a changed transfer, or one to the payer itself, and a welded one of a unit less."""
+    payer, order = quote.payer, quote.order
+    if is_elsewhere:
+        changes["destination"] = await payer.token_account(order.mint, payer.main.key)
+    short = await quote.transfer(amount=order.price - 1)
+    return await payer.send([(await quote.transfer(**changes)).instruction(), short.instruction()])

@@ -7,7 +7,7 @@ from conformance.assertions.rail.solana.payable_challenge import Quoted
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.paid_answers import extract_receipts
 
 _CHALLENGE_COUNT = 6
@@ -56,7 +56,7 @@ async def two_welded_transfers_of_one_transaction(case: Case) -> None:
     """
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    beyond = None if case.profile.is_reference else "whether the transaction or the transfer is spent is left open"
+    beyond = OpenPoint("whether the transaction or the transfer is spent is left open", "P-ST-03")
     for at_once, order in ((1, "one after the other"), (2, "both at once")):
         first, second = [await Quoted.ask(case, operation) for _ in range(2)]
         other_transfer = (await second.transfer()).instruction()

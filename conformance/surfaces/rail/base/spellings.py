@@ -14,6 +14,7 @@ Spelling = Callable[[Authorization], Mapping[str, Any]]
 # Spellings that 5.5 and P-NW-04 allow: numbers are decimal strings or integers. Addresses and nonces are hexadecimal
 # and compared by their bytes. Both are this suite's defaults, so a refusal is only a warning.
 DUE: Mapping[str, OpenPoint] = {
+    "v as 0 or 1": OpenPoint("that a v of 0 or 1 is read as 27 or 28 is this suite's default", "5.5"),
     "numbers as JSON integers": OpenPoint("that numbers may be integers is this suite's default", "5.5"),
     "addresses in lower case": OpenPoint(
         "that addresses are compared by their bytes is this suite's default", "P-NW-04"
