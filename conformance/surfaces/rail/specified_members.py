@@ -38,7 +38,6 @@ def find_402_faults(
     error: str = "payment_required",
     is_refusal: bool = False,
     has_detail: bool = False,
-    ahead: float | None = None,
 ) -> list[str]:
     """Return what of a 402 is not as the specification says, in words.
 
@@ -50,7 +49,6 @@ def find_402_faults(
         error: The code that it must have.
         is_refusal: Whether the request presented a proof.
         has_detail: Whether the request had a body that the service refuses.
-        ahead: Seconds by which the rail's test clock is ahead; those of the profile's clock file if None.
     """
     content = answer.read_object()
     accepts = content.get("accepts")
@@ -69,8 +67,7 @@ def find_402_faults(
     if not is_refusal and "PAYMENT-RESPONSE" in answer.headers:
         faults.append("PAYMENT-RESPONSE, although nothing was presented")
     faults += [] if "no-store" in _list_words(answer, "Cache-Control") else ["no Cache-Control: no-store"]
-    seconds = clock.read_offset(case) if ahead is None else ahead
-    return [*faults, *_find_token_time_faults(answer, entries, seconds), *find_origin_faults(answer)]
+    return [*faults, *_find_token_time_faults(answer, entries, clock.read_offset(case)), *find_origin_faults(answer)]
 
 
 def _find_token_time_faults(answer: Answer, entries: Sequence[Mapping[str, Any]], ahead: float) -> list[str]:
