@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import html
 import json
 import re
@@ -13,12 +14,15 @@ from typing import Any
 
 import pytest
 
-from conformance.lanes.checkout_request import WrongPayment
+from conformance.checks.webhooks import delivery
+from conformance.engine.check_loading import load_checks
+from conformance.lanes.checkout_request import CheckoutRequest, WrongPayment
 from conformance.outcome import Inconclusive, Verdict
 from conformance.target import ProfileError
 from conformance.webhook_receiver.raw_receiver import bind_sockets
 from tests.conformance.checks.gateway.scripted_checkout import Link, honest
 from tests.conformance.checks.trial import breached
+from tests.conformance.checks.webhooks import scripted_sender
 from tests.conformance.checks.webhooks.changed_events import asset, change_event, data, write_with_spaces
 from tests.conformance.checks.webhooks.scripted_sender import (
     SECRETS,
@@ -37,6 +41,7 @@ DELIVERY_CHECK, IDS, HEAD = (
     "payments_have_ids_of_their_own",
     "an_event_says_what_it_is",
 )
+TOGETHER = "payments_of_one_transaction_have_ids_of_their_own"
 DATA, PAYER = "an_event_says_what_was_paid", "an_event_says_who_paid"
 BEARS, VERIFIES, APART = (
     "a_delivery_bears_a_signature",
@@ -450,3 +455,26 @@ async def test_a_payer_without_such_habits_decides_nothing(tmp_path: Path) -> No
     """A lane on which no other account can take part has no such row."""
     verdicts, _ = await run_check("an_event_says_whose_money_paid", tmp_path)
     assert set(verdicts.values()) == {Verdict.NOT_APPLICABLE}
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["an id for each link", "an id for the transaction"])
+async def test_one_id_for_two_links_of_a_transaction_breaks_its_row(
+    *, is_shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row fails if the events of two links that one transaction paid share an id."""
+    check = next(one for one in load_checks() if one.id == TOGETHER)
+    monkeypatch.setattr(scripted_sender, "load_checks", lambda: [dataclasses.replace(check, lane="each")])
+    monkeypatch.setattr(scripted_sender, "Telling", BatchingPayer)
+    monkeypatch.setattr(delivery, "BaseCheckout", BatchingPayer)
+    monkeypatch.setattr(delivery, "memo_carrier", lambda _: None)
+    flaws = Flaws(event=change_event(id="evt_6dc1f62a-1b1c-4bb6-9a7b-0d5b0b6b9f5d")) if is_shared else Flaws()
+    verdicts, _ = await run_check(TOGETHER, tmp_path, flaws)
+    assert verdicts == {"WH-BODY-14": Verdict.FAIL if is_shared else Verdict.PASS}
+
+
+class BatchingPayer(Telling):
+    """A payer that pays several links together."""
+
+    async def settle_together(self, bills: Sequence[CheckoutRequest]) -> str:
+        """Pay each bill, and return the transaction of the last one."""
+        return [await self.settle(bill) for bill in bills][-1]
