@@ -11,6 +11,8 @@ from conformance.http.client import Answer
 from conformance.vocabulary.profile_claims import SPECIFICATION
 
 ROW: Final = "GW-ERR-06"
+REPORT_CODE: Final = "receipt_verification_failed"
+"""The code of a refusal that is also the report of a receipt verification (P-GR-02)."""
 _LOCATIONS: Final = ("body", "query", "path", "header")
 
 # Method, path, body and header fields of a request.
@@ -28,6 +30,7 @@ class Refusal:
         code: Expected member `error`.
         members: Expected context members; a type stands for any value of it.
         headers: Expected header fields, in their exact spelling.
+        detail: Members that the first item of `detail` must have; it is judged only if there are any.
     """
 
     description: str
@@ -36,6 +39,7 @@ class Refusal:
     code: str
     members: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 def judge_refusal(case: Case, refusal: Refusal, answer: Answer) -> None:
@@ -60,6 +64,14 @@ def find_faults(refusal: Refusal, answer: Answer) -> list[str]:
     faults += [name for name, value in refusal.headers.items() if answer.headers.get(name) != value]
     if refusal.code == "validation_error":
         faults += _find_detail_faults(body.get("detail"))
+    if refusal.detail:
+        items = body.get("detail")
+        first = items[0] if isinstance(items, list) and items and isinstance(items[0], dict) else {}
+        faults += [f"detail.{name}" for name, value in refusal.detail.items() if first.get(name) != value]
+    if refusal.code == REPORT_CODE:
+        faults += [] if body.get("verified") is False else ["verified is not false"]
+        is_repeated = isinstance(body.get("message"), str) and body.get("message") == body.get("error_message")
+        faults += [] if is_repeated else ["message is not error_message"]
     return faults
 
 

@@ -16,6 +16,8 @@ from typing import Any, Final
 from conformance.assertions.gateway.refusals import ROW as CODE_ROW
 from conformance.assertions.gateway.refusals import Refusal, judge_refusal
 from conformance.assertions.gateway.status import REPLICA_SECONDS, read_final_status
+from conformance.assertions.gateway.uncounted import ROW as LIST_ROW
+from conformance.assertions.gateway.uncounted import Uncounted, judge_listed
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.engine.exclusive import Exclusive
@@ -23,8 +25,10 @@ from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
+from conformance.surfaces.gateway.administration import administrator
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, brief, create, link_body, token_of
 from conformance.surfaces.gateway.orders import (
+    OpenedLink,
     memo_carrier,
     on_first_lane,
     open_link,
@@ -34,6 +38,7 @@ from conformance.surfaces.gateway.orders import (
 )
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 from conformance.text.times import utc_time
+from conformance.vocabulary.profile_claims import SPECIFICATION, TENANTS
 
 _LIFETIME = 60
 # Seconds. Far longer than any time that a gateway waits for a chain's clock to reach the link's end.
@@ -182,6 +187,7 @@ async def _judge_later_calls(case: Case, service: LimitedGateway, link_answer: A
 
 @check(
     "GW-CHK-20",
+    LIST_ROW,
     surface="gateway",
     exclusive=Exclusive.CLOCK,
     fix="Read the link's state when you credit a payment. A link that has ended stays ended, and the tenant must "
@@ -192,7 +198,8 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
 
     Creates a link of two minutes, lets its time pass until it is expired, and cancels another link. Then pays both on
     the chain, and after them makes a correct payment for a third link. Expects that the third turns to Paid, and that
-    the other two keep their state.
+    the other two keep their state. Of a target that claims the specification, expects both payments in the list of late
+    payments.
     """
     try:
         lane_case = await on_first_lane(case)
@@ -202,7 +209,8 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
         # block.
         await pass_time(lane_case, 2 * _LIFETIME + 1)
     except Inconclusive as reason:
-        case.mark_documented("GW-CHK-20", f"no link is paid after its time is over: {reason}")
+        for row in ("GW-CHK-20", LIST_ROW):
+            case.mark_documented(row, f"no link is paid after its time is over: {reason}")
         return
     wallet, url = await payer(lane_case), f"{case.session.gateway}{CHECKOUT}{late_link.order.token}/status"
     status = await read_final_status(case, lambda: case.client.call("GET", url))
@@ -216,13 +224,27 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
     cancel_answer = await case.client.call("POST", f"{cancel_url}/cancel", json_body={"cancel_secret": secret})
     if cancel_answer.status < 300:
         ended_links["cancelled"] = cancelled_link
-    for link in ended_links.values():
-        case.client.names.name(await wallet.settle(link.bill, memo_carrier(lane_case)), "TX_ID")
+    tx_ids = dict[str, str]()
+    for state, link in ended_links.items():
+        tx_ids[state] = await wallet.settle(link.bill, memo_carrier(lane_case))
+        case.client.names.name(tx_ids[state], "TX_ID")
     await settle_down(await pay_rightly(lane_case, wallet, await open_link(lane_case)))
     for state, link in ended_links.items():
         status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
         holds, where = status.read_object().get("status") == state, {"payment": f"of a link that was {state} before"}
         case.expect("GW-CHK-20", holds, f"still {state}", brief(status), exchange=status, where=where)
+    await _judge_lists(case, ended_links, tx_ids)
+
+
+async def _judge_lists(case: Case, ended_links: Mapping[str, OpenedLink], tx_ids: Mapping[str, str]) -> None:
+    """Judge that the payments of ended links are listed with their reasons (P-CK-10)."""
+    if not all(map(case.profile.claims.includes, (SPECIFICATION, TENANTS))) or case.profile.gateway.admin_key is None:
+        case.mark_not_applicable(LIST_ROW, "the profile names no administrator of a gateway that claims P-CK-10")
+        return
+    reasons = {"expired": "after_expiry", "cancelled": "cancelled"}
+    for state, link in ended_links.items():
+        entry = Uncounted("late", reasons[state], tx_ids[state], link.bill, link.order.answer)
+        await judge_listed(case, administrator(case), link.order.tenant.id, entry)
 
 
 @check(

@@ -27,6 +27,7 @@ from conformance.surfaces.gateway.orders import (
     wait_for_first_paid,
     wait_for_paid,
 )
+from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
 
 _ROW: Final = "GW-CHK-19"
@@ -56,7 +57,8 @@ async def verify_gives_its_reasons(case: Case) -> None:
 
     Pays a link with a redirect_url, and shows the transaction with each spelling of the network. Shows it for another
     link, and another transaction for the paid one. Shows payments that are wrong in one respect: of less, without the
-    memo, to another recipient, in another asset. Also shows texts of 9, 10, 128 and 129 characters. Cancels and
+    memo, to another recipient, in another asset, one that failed, and one with another network. Also shows texts of 9,
+    10, 128 and 129 characters. Cancels and
     abandons the paid link. Shows one transfer under the memos of two links for the link that it did not pay.
 
     Expects:
@@ -66,7 +68,7 @@ async def verify_gives_its_reasons(case: Case) -> None:
     """
     wallet = await payer(case)
     # The largest amount, so that the payment is no smaller than another link asks.
-    small_links = await open_several_links(case, 5)
+    small_links = await open_several_links(case, 6)
     link = await open_link(case, microunits=2 * odd_amount(case) + 1, members={"redirect_url": _RETURN_URL})
     tx_id = await wallet.settle(link.bill, memo_carrier(case))
     case.client.names.name(tx_id, "TX_ID")
@@ -77,6 +79,12 @@ async def verify_gives_its_reasons(case: Case) -> None:
     await _judge_paid_link(case, link, tx_id)
     not_bound, *wrong_links = small_links
     _judge_reason(case, await _verify(case, not_bound, tx_id), "memo_mismatch", "with the memo of another link")
+    facts = FACTS[case.lane]
+    usual = case.profile.usual_network(link.order.network)
+    for network in (facts.main, facts.test):
+        if network.key != usual:
+            answer = await _verify(case, not_bound, tx_id, chain=network.key)
+            _judge_reason(case, answer, "wrong_chain", f"on {network.key}")
     for length, code in _LENGTHS.items():
         answer = await _verify(case, not_bound, "A" * length)
         if code == "validation_error":
@@ -162,6 +170,10 @@ async def _judge_wrong_payments(case: Case, wallet: CheckoutPayer, links: list[O
         "memo_mismatch": wallet.list_unbound_payments()[0],
         "wrong_recipient": wallet.list_stray_payments()[0],
     }
+    failing = wallet.list_failing_payments()
+    # On Algorand a payment that fails is in no block, so no gateway can know of it.
+    if failing and FACTS[case.lane].family != "algorand":
+        ways["tx_failed"] = failing[0]
     try:
         ways["wrong_asset"] = (await wallet.list_other_assets(links[-1].bill))[0]
     except (Inconclusive, IndexError) as fault:

@@ -10,11 +10,13 @@ from conformance.http.client import Answer
 from conformance.surfaces.gateway.calls import (
     LINKS,
     REQUEST_ID,
+    RESOURCES,
     Creation,
     bodies,
     brief,
     create,
     expect_created,
+    is_created,
     link_body,
     name_live_values,
     new_text,
@@ -75,6 +77,9 @@ async def a_repeat_has_the_stored_bytes(case: Case) -> None:
 
     Creates a link and a resource with a key, and repeats each call. Expects no Idempotent-Replayed at the first answer,
     and the same status and bytes, another X-Request-Id and the header field at the repeat.
+
+    Then creates a link with a key after a call of that key was refused for its schema, for an unknown network and for
+    its media type. Creates a resource with the key of the link. Expects a new link and a new resource.
     """
     tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
@@ -91,6 +96,24 @@ async def a_repeat_has_the_stored_bytes(case: Case) -> None:
             exchange=answer,
             where={"path": path},
         )
+    await _judge_free_keys(case)
+
+
+async def _judge_free_keys(case: Case) -> None:
+    """Judge that a key is free after a refusal, and on another path (P-ID-02, P-ID-06)."""
+    tenant, call = case.session.tenants.get(), target_of(case)
+    body, key = link_body(case, tenant), new_text(case)
+    headers = {**Creation(LINKS, body, tenant, key).headers, "Content-Type": "application/json"}
+    await call("POST", LINKS, body=b"[]", headers=headers)
+    await call("POST", LINKS, json_body={**body, "preferred_network": "atlantis_testnet"}, headers=headers)
+    await call("POST", LINKS, body=b"{}", headers={**headers, "Content-Type": "text/plain"})
+    creations = {"after refusals": Creation(LINKS, body, tenant, key)}
+    if RESOURCES in bodies(case, tenant):
+        creations["of another path"] = Creation(RESOURCES, resource_body(case), tenant, key)
+    for name, creation in creations.items():
+        answer = name_live_values(case, await post(call, creation))
+        holds = is_created(case, answer) and answer.headers.get(_REPLAYED) is None
+        case.expect("GW-IDEM-12", holds, "created", brief(answer), exchange=answer, where={"key": name})
 
 
 def _find_repeat_faults(original: Answer, repeat: Answer) -> list[str]:

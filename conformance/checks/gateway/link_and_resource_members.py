@@ -5,23 +5,27 @@ The interface leaves these members free. A target that claims the option `gatewa
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.lanes.checkout_request import USDC
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.gateway.calls import (
+    LINKS,
     RESOURCES,
     Creation,
     brief,
     create_link,
     is_refused,
+    link_body,
+    name_live_values,
     new_text,
     post,
     short,
@@ -38,6 +42,13 @@ _LEAST = {"resource_id": "weldproof", "amount_microunits": 250_000}
 _DEFAULT_NETWORK = "algorand_mainnet"
 _PRICE_MICROALGOS = 1_000_000
 _WIDEST_ID = 128
+# 16 random bytes in base64url without padding.
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{22}")
+_DAY: Final = 86_400
+_LONGEST_RETURN: Final = 2048
+_RETURN_URL: Final = "https://shop.example/"
+_LIMITS: Final = OpenPoint("the limits of the members of a link, and its defaults", "3.4")
+_STATUS: Final = OpenPoint("the success status of a creating call", "3.1")
 
 
 @check(
@@ -51,6 +62,10 @@ async def a_link_is_answered_whole(case: Case) -> None:
     Creates two links, one with a label beyond ASCII. Expects of each an id that is a UUID, the time of its creation in
     UTC, its network's USDC as asset_id, the label as it was sent, and a cancel_secret of 43 base64url characters.
     Expects that the two links share neither id nor secret.
+
+    Also creates links at the limits of lifetime, label, redirect_url and amount. Of a target that claims the
+    specification, expects the status 201, a token of 22 characters, and an expires_at by the lifetime, a day unless one
+    is sent.
     """
     tenant = case.session.tenants.get()
     answers = await run_concurrently(create_link(case, tenant, label=label) for label in _LABELS)
@@ -71,6 +86,48 @@ async def a_link_is_answered_whole(case: Case) -> None:
         case.expect(
             "GW-LINK-25", values[0] != values[1], f"a different {name} for each link", finding, exchange=answers[-1]
         )
+    await _judge_limits(case, tenant)
+
+
+async def _judge_limits(case: Case, tenant: Credentials) -> None:
+    """Create links whose members have the least and the greatest values of 3.4, and judge what each shows of them."""
+    longest = case.profile.gateway_bindings.longest_label or 255
+    bodies: dict[str, dict[str, Any]] = {
+        "no lifetime": {},
+        "a lifetime of 60 seconds": {"expires_in_seconds": 60},
+        "a lifetime of 86400 seconds": {"expires_in_seconds": _DAY},
+        "null as lifetime": {"expires_in_seconds": None},
+        "null as redirect_url": {"redirect_url": None},
+        "a redirect_url of 2048 characters": {"redirect_url": _RETURN_URL.ljust(_LONGEST_RETURN, "x")},
+        f"a label of {longest} code points": {"label": "\U0001f600" * longest},
+        "a label of one code point": {"label": "x"},
+        "the greatest amount": {"amount": 1_000_000_000},
+    }
+    for name, members in bodies.items():
+        # A link body that the profile binds may have a lifetime, too.
+        body = {**link_body(case, tenant), **members}
+        answer = name_live_values(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+        record = answer.read_object()
+        lifetime = body.get("expires_in_seconds") or _DAY
+        times = utc_time(record.get("created_at")), utc_time(record.get("expires_at"))
+        faults = [] if 200 <= answer.status < 300 else [f"status {answer.status}"]
+        faults += [] if record.get("label") == body["label"] else ["label"]
+        is_timed = times[0] is not None and times[1] is not None
+        is_timed = is_timed and times[1] - times[0] == dt.timedelta(seconds=lifetime)  # type: ignore[operator]
+        faults += [] if is_timed else ["expires_at"]
+        faults += [] if _TOKEN.fullmatch(str(record.get("token"))) else ["token"]
+        finding = f"wrong or absent: {', '.join(faults)}"
+        where = {"body": name}
+        case.expect("GW-LINK-25", not faults, "the link", finding, exchange=answer, where=where, beyond=_LIMITS)
+        _judge_status(case, "GW-LINK-25", answer)
+
+
+def _judge_status(case: Case, row: str, answer: Answer) -> None:
+    """Judge that a creating call is answered 201, or with a status that the profile binds."""
+    statuses = case.profile.gateway_bindings.create_status or (201,)
+    holds = answer.status in statuses
+    expectation = " or ".join(map(str, statuses))
+    case.expect(row, holds, expectation, answer.status, exchange=answer, beyond=_STATUS)
 
 
 @check(
@@ -145,6 +202,7 @@ def _judge(case: Case, answer: Answer, wanted_members: Mapping[str, Any], body_n
     faults = [*_malformed_names(members), *_differing_names(members, {**wanted_members, **server_members})]
     finding = f"wrong or absent: {', '.join(faults)}"
     case.expect("GW-RES-03", not faults, "the whole record", finding, exchange=answer, where={"sent": body_name})
+    _judge_status(case, "GW-RES-03", answer)
 
 
 def _differing_names(members: Mapping[str, Any], wanted_members: Mapping[str, Any]) -> list[str]:

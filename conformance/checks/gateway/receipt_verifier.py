@@ -11,7 +11,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.keys import keys_of_jwks, private_members
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.receipts.live_mutations import Material, Vector, vectors
 from conformance.receipts.reports import code_member, leaves
 from conformance.receipts.verifier import Verifier, describe, find_verifier, needs_platform
@@ -19,6 +19,7 @@ from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, envelope_fault, i
 
 # The interface leaves open whether verification needs a credential.
 _NOT_WITHOUT_CREDENTIALS = frozenset({401, 403})
+_FURTHER_MEMBERS = OpenPoint("the further members of a verification, and null for them", "P-GR-01")
 # A few vectors of each verdict, because each is sent three times within the limit of 120 a minute.
 _STATELESS = (
     "a third party's, its key set supplied",
@@ -40,7 +41,9 @@ _STATELESS = (
 async def platform_receipt(case: Case) -> None:
     """A receipt of the platform passes without a key set.
 
-    Presents a receipt that the platform signed, and no other member. Expects 200 with a report.
+    Presents a receipt that the platform signed, and no other member. Expects 200 with a report. Then adds null as
+    `jwks` and as `expected_payment_hash`, and each value of `receipt_required`. Expects the same, if the target claims
+    the specification.
     """
     hosted_verifier = await find_verifier(case)
     token = needs_platform(hosted_verifier)
@@ -48,6 +51,18 @@ async def platform_receipt(case: Case) -> None:
     for row in case.check.rows:
         holds = answer.status == 200 and bool(answer.read_object())
         case.expect(row, holds, "200 with a report", describe(answer), exchange=answer)
+    further: tuple[dict[str, Any], ...] = (
+        {"jwks": None},
+        {case.profile.gateway_bindings.receipt_hash_member or "expected_payment_hash": None},
+        {"receipt_required": True},
+        {"receipt_required": False},
+    )
+    headers = case.session.tenants.headers()
+    for members in further:
+        body = {hosted_verifier.member: token, **members}
+        answer = await target_of(case)("POST", RECEIPT_VERIFY, json_body=body, headers=headers)
+        holds, where = answer.status == 200, {"further": str(members)}
+        case.expect("GW-RCPT-01", holds, "200", describe(answer), exchange=answer, where=where, beyond=_FURTHER_MEMBERS)
 
 
 @check(

@@ -17,9 +17,31 @@ from conformance.http.client import Answer
 from conformance.lanes.payers import open_checkout_payer
 from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.surfaces.gateway.administration import Administrator, administrator
-from conformance.surfaces.gateway.calls import LINKS, Creation, brief, link_body, name_live_values, post, target_of
-from conformance.surfaces.gateway.orders import odd_amount, open_link, pay_rightly, payer
+from conformance.surfaces.gateway.calls import (
+    LINKS,
+    RECEIPT_VERIFY,
+    RESOURCES,
+    SCREEN,
+    Creation,
+    brief,
+    link_body,
+    name_live_values,
+    post,
+    receipt_body,
+    resource_body,
+    target_of,
+)
+from conformance.surfaces.gateway.orders import (
+    OpenedLink,
+    memo_carrier,
+    odd_amount,
+    open_link,
+    pay_rightly,
+    payer,
+    wait_for_paid,
+)
 from conformance.vocabulary.network import LOCAL_ENDING
+from conformance.vocabulary.profile_claims import SPECIFICATION
 
 _MILLIONTHS = 1_000_000
 # The least amount that shows that the allowance is used up; the trial's links are as small.
@@ -45,14 +67,15 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     Creates a tenant. Requests links on a test network and on mainnet, and a live key. With the tenant's own key
     requests its approval and a live key. Approves it with the plan trial, and requests links with either key. Pays a
     link on the test network, if possible. Then pays one mainnet link, and requests a link of the whole allowance before
-    and after. Finally takes the approval back.
+    and after, and as another tenant. Finally takes the approval back, and pays a mainnet link from before.
 
     Expects:
 
     * while it is not approved: client errors for mainnet, for a live key, and for its own requests of approval and key,
     * while it is approved: the test network with the test key only, and mainnet with the live key only,
-    * a link of the whole allowance only as long as nothing was paid on mainnet,
-    * of a target that claims the specification, the code and the context members of 3.2 for each refusal.
+    * a link of the whole allowance only as long as the tenant has paid nothing on mainnet,
+    * of a target that claims the specification, the code and the context members of 3.2 for each refusal, and without
+      the approval still the payment of an existing link, resources, screenings and verifications.
     """
     admin, networks = administrator(case), _test_and_main(case)
     test_network, main_network = networks
@@ -98,6 +121,7 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     await _pay_on_test_network(case, tenant)
     # The allowance counts paid links only, so it is asked for in full before and after one payment.
     await _judge_allowance(case, live_key, main_network)
+    existing = await open_link(case, microunits=odd_amount(case), network=main_network, tenant=live_key)
     await admin.call_successfully("POST", tenant.id, "kyc", body={"status": "rejected"})
     await _judge_link_request(
         case,
@@ -108,6 +132,10 @@ async def a_tenant_pays_its_way(case: Case) -> None:
         stage="not approved any more",
         refusal=_not_approved(main_network),
     )
+    if case.profile.claims.includes(SPECIFICATION):
+        # Where the rules are checked is left open by the interface (3.10).
+        await _judge_unaffected_calls(case, live_key)
+        await _judge_existing_link(case, existing, main_network)
 
 
 def _not_approved(network: str) -> Refusal:
@@ -210,6 +238,41 @@ async def _judge_allowance(case: Case, tenant: Credentials, network: str) -> Non
     used = {**used, "used_microunits": link.order.microunits}
     await _judge_share(case, tenant, network, whole_allowance, is_allowed=False, used=used)
     await _judge_share(case, tenant, network, _CENT, is_allowed=True, used=used)
+    # Each tenant has an allowance of its own, so what the first one has paid counts for no other.
+    other = await _create_approved(case, network)
+    await _judge_share(case, other, network, whole_allowance, is_allowed=True, used={"used_microunits": 0})
+
+
+async def _judge_existing_link(case: Case, link: OpenedLink, network: str) -> None:
+    """Pay a mainnet link of a tenant that is not approved any more, and judge that it turns to Paid (3.10)."""
+    wallet = open_checkout_payer(await case.session.payers.for_rail(case.lane))
+    tx_id = await wallet.settle(link.bill, memo_carrier(case))
+    case.client.names.name(tx_id, "TX_ID")
+    is_paid = await wait_for_paid(case, link) is not None
+    where = {"network": network, "link": "created before the approval was taken back"}
+    case.expect("GW-TEN-01", is_paid, "Paid", "not Paid", exchange=link.page, where=where)
+
+
+async def _create_approved(case: Case, network: str) -> Credentials:
+    """Create another approved tenant, and return it with a live key."""
+    admin = administrator(case)
+    payout = {network: case.session.tenants.find_first_on(network).payout[network]}
+    return await _approve_tenant(admin, await admin.create_tenant("Weldproof neighbour on trial", payout))
+
+
+async def _judge_unaffected_calls(case: Case, tenant: Credentials) -> None:
+    """Judge that a tenant that may have no link on mainnet has resources, screening and verification (3.10)."""
+    call, rest = target_of(case), dict[str, Answer]()
+    if case.profile.gateway_bindings.resource_body is not None:
+        rest["a resource"] = await post(call, Creation(RESOURCES, resource_body(case), tenant))
+    screening = {"recipient_address": "screen-allow", "network": tenant.networks[-1]}
+    rest["a screening"] = await call("POST", SCREEN, json_body=screening, headers=tenant.headers)
+    receipt = await receipt_body(case, headers=tenant.headers)
+    rest["a verification"] = await call("POST", RECEIPT_VERIFY, json_body=receipt, headers=tenant.headers)
+    for name, answer in rest.items():
+        where = {"call": name, "tenant": "not approved any more"}
+        holds = 200 <= answer.status < 300
+        case.expect("GW-TEN-01", holds, "no refusal by the trial", brief(answer), exchange=answer, where=where)
 
 
 async def _judge_share(

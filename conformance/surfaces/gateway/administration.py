@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from conformance.engine.check import Case
 from conformance.engine.tenant_credentials import Credentials
@@ -32,11 +32,12 @@ class Administrator:
     key: str = field(repr=False)
     gateway: str = ""
 
-    async def call(self, method: str, *path: str, body: Any = None) -> Answer:
+    async def call(self, method: str, *path: str, body: Any = None, query: Mapping[str, str] | None = None) -> Answer:
         """Send one call of `/internal/tenants` and return the answer."""
         base = self.gateway or self.case.session.gateway
         # Ids come from the target. Quoted, an id with a slash or a dot segment cannot lead to another path.
         url = "/".join([f"{base}{_TENANTS}", *(quote(part, safe="") for part in path)])
+        url += f"?{urlencode(query)}" if query else ""
         return await self.case.client.call(method, url, json_body=body, headers={"Authorization": f"Bearer {self.key}"})
 
     async def call_successfully(self, method: str, *path: str, body: Any = None) -> Mapping[str, Any]:
