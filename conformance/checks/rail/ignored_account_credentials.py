@@ -1,14 +1,16 @@
-"""RAIL-402-13: account credentials do not change the answer to an unpaid call."""
+"""RAIL-402-13, RAIL-DISC-14: account credentials change neither unpaid calls nor documents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.surfaces import json_rpc
+from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.challenges import entries
 
 _KEY = "weld_0123456789012345678901234567890123456789012"
@@ -33,6 +35,14 @@ ACCOUNT_CREDENTIALS: Mapping[str, Mapping[str, str]] = {
 # Offers are compared this many times, with a credential and without. A price may change, and a lane may become
 # unavailable, for other reasons.
 _COMPARISONS: Final = 3
+_DOCUMENTS: Final = (
+    "/pay/v1/index",
+    "/.well-known/x402",
+    "/discovery/resources",
+    "/openapi.json",
+    "/.well-known/did.json",
+    "/.well-known/jwks.json",
+)
 # The price of a call: network, asset and amount of each lane.
 _Offer = frozenset[tuple[str, str, str]]
 
@@ -67,11 +77,54 @@ async def account_credentials_change_nothing(case: Case) -> None:
         await run_concurrently(attempt(operation, plain, name) for name in ACCOUNT_CREDENTIALS)
 
 
+@check(
+    "RAIL-DISC-14",
+    surface="rail",
+    fix="Do not read account credentials on the rail: documents and tasks are the same for every client.",
+)
+async def account_credentials_change_no_document(case: Case) -> None:
+    """An account credential changes no document, and no task over A2A.
+
+    Fetches each document without and with account credentials, and orders a service over A2A with them. Expects the
+    same bytes of each document, and a task with the same lanes and prices.
+    """
+    paths = [*_DOCUMENTS, *([a2a.CARD] if case.profile.claims.includes("rail.agent_card") else [])]
+
+    async def judge_document(path: str) -> None:
+        plain = await case.client.call("GET", case.session.rail + path)
+        for name, headers in ACCOUNT_CREDENTIALS.items():
+            answer = await case.client.call("GET", case.session.rail + path, headers=headers)
+            holds, finding = (answer.status, answer.body) == (plain.status, plain.body), f"{answer.status}, other bytes"
+            where = {"place": path, "credential": name}
+            expectation = "the same bytes as without a credential"
+            case.expect("RAIL-DISC-14", holds, expectation, "so" if holds else finding, exchange=answer, where=where)
+
+    await run_concurrently(map(judge_document, paths))
+    if case.profile.claims.includes("rail.a2a"):
+        await _judge_tasks(case)
+
+
+async def _judge_tasks(case: Case) -> None:
+    """Judge that an order over A2A with an account credential makes a task with the same lanes and prices."""
+    operation = case.session.catalog.operations[0]
+    plain = _read_entries((await a2a.order_service(case, operation)).entries)
+    for name, headers in ACCOUNT_CREDENTIALS.items():
+        params = json_rpc.message(a2a.orders(case, operation)[0], a2a.name_message(case))
+        address = case.session.rail + a2a.A2A
+        answer = await json_rpc.call(case, address, "message/send", params, headers=headers)
+        task = a2a.task_of(a2a.name_live_values(case, answer))
+        holds = task.asks_for_payment and _read_entries(task.entries) == plain
+        where, expectation = {"place": a2a.A2A, "credential": name}, "the same offer as without a credential"
+        case.expect("RAIL-DISC-14", holds, expectation, task.describe(), exchange=answer, where=where)
+
+
 def _read_offer(answer: Answer) -> _Offer:
+    return _read_entries(entries(answer))
+
+
+def _read_entries(accepts: Sequence[Mapping[str, Any]]) -> _Offer:
     members = ("network", "asset", "maxAmountRequired")
-    return frozenset(
-        (str(one.get(members[0])), str(one.get(members[1])), str(one.get(members[2]))) for one in entries(answer)
-    )
+    return frozenset((str(one.get(members[0])), str(one.get(members[1])), str(one.get(members[2]))) for one in accepts)
 
 
 async def _always_differs(case: Case, operation: Operation, headers: Mapping[str, str]) -> bool:

@@ -9,7 +9,7 @@ that, at the same moment, and after the challenge has lapsed.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,9 +25,10 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
+from conformance.http.client import Answer
 from conformance.http.refusal_details import describe_refused_body
 from conformance.lanes.registry import LANES
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.paid_answers import extract_receipts
 from conformance.surfaces.rail.purchase import challenge, pay, present, purchase, redeem
 
@@ -40,6 +41,8 @@ _CACHE_ROWS = ("RAIL-PAY-16", "RAIL-402-18")
 _REQUEST_AXES = frozenset({"target", "body", "method", "query"})
 # Enough that some calls overlap in the database on every machine, and what the row itself says.
 _AT_ONCE = 50
+# P-ST-05: identical calls wait ten seconds for the answer. Half of that finds a rail in which they do not wait.
+_JOIN_SECONDS = 5.0
 
 
 @check(
@@ -96,7 +99,22 @@ async def one_of_many_is_executed(case: Case) -> None:
             exchange=served_answers[-1],
             where={"operation": operation.path},
         )
+        _judge_waiting(case, operation, answers)
     await _judge_two_operations(case)
+
+
+def _judge_waiting(case: Case, operation: Operation, answers: Sequence[Answer]) -> None:
+    """Judge that no identical call was refused as in progress before it had waited for the answer (P-ST-05)."""
+    refusals = [one for one in answers if one.status == 409 and one.seconds < _JOIN_SECONDS]
+    case.expect(
+        "RAIL-WELD-12",
+        not refusals,
+        f"no 409 within {_JOIN_SECONDS:g} s",
+        f"{len(refusals)} of {len(answers)}",
+        exchange=(refusals or answers)[0],
+        where={"operation": operation.path},
+        beyond=OpenPoint("what identical calls at once are answered is open", "P-ST-05"),
+    )
 
 
 async def _judge_two_operations(case: Case) -> None:

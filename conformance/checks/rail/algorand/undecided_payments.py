@@ -38,9 +38,9 @@ async def codes_of_undecided_algorand_payments(case: Case) -> None:
     Makes the node hold back a right payment and one of a unit less, which are `tx_not_confirmed` after a wait of the
     rail's, also in three identical calls at once. Claims the first one's token with ten transactions that were never
     sent, which are `tx_not_found`, the first again at the end. Lets the payments into a block: 200, and `wrong_amount`.
-    Makes the node drop a payment: `tx_failed`. Makes it unavailable and then hang: a right payment, one of a unit less,
-    an unsent one and a second payment for a spent token are 503 `chain_unavailable`, or 409 for the last while its
-    chain is not asked.
+    Makes the node drop a payment: `tx_failed`. Makes it unavailable and then hang: a payment of a unit more, one of a
+    unit less, an unsent one and a second payment for a spent token are 503 `chain_unavailable`. Expects that the first
+    is served when the node is back.
     """
     payer, operation = await algorand_payer(case), case.session.catalog.operations[0]
     if missing := _NEEDED_FAULTS - set(await payer.fault_names()):
@@ -70,10 +70,11 @@ async def codes_of_undecided_algorand_payments(case: Case) -> None:
         dropped_id = await dropped.send(wait=False)
         await payer.wait_for_drop(dropped_id)
     await judge_wrong_payment(case, WrongPayment("dropped", dropped.quote, dropped.proof(dropped_id), "tx_failed"))
-    away_id, short_away_id = await away.send(), await short_away.send(amount=less)
+    # More than the price is accepted on a lane on which the payer sends (P-LN-02).
+    away_id, short_away_id = await away.send(amount=less + 2), await short_away.send(amount=less)
     second_id = await AlgorandQuote(case, sale.challenge, payer).send()
     payments = [
-        WrongPayment("right, the node away", away.quote, away.proof(away_id), "chain_unavailable"),
+        WrongPayment("a unit more, the node away", away.quote, away.proof(away_id), "chain_unavailable"),
         WrongPayment(
             "a unit less, the node away", short_away.quote, short_away.proof(short_away_id), "chain_unavailable"
         ),
@@ -90,7 +91,7 @@ async def codes_of_undecided_algorand_payments(case: Case) -> None:
     async with payer.fault("hang", count=_CALLS):
         await _judge_hanging(case, away, away_id)
     answer = await redeem(case, operation, away.proof(away_id), body=away.quote.body)
-    where = {"payment": "right, the node back"}
+    where = {"payment": "a unit more, the node back"}
     case.expect(ROW, answer.status == 200, "200", brief(answer), exchange=answer, where=where)
 
 
