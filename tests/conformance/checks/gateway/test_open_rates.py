@@ -1,0 +1,107 @@
+"""Limits of rate: the check on buckets that hold their depth and refill, and on buckets that do not."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.outcome import Verdict
+from tests.conformance.checks.trial import tried
+
+PROFILE = """
+[target]
+defaults = "reference"
+[surfaces.gateway]
+url = "http://gateway.test"
+[claims]
+surfaces = ["gateway"]
+lanes = ["algorand"]
+specification = "1"
+[limited.gateway]
+url = "http://limited.test"
+offset_file = "{clock}"
+[limited.gateway.tenants.first]
+id = "tenant"
+key.env = "RATES_TEST_KEY"
+networks = ["algorand_testnet"]
+[pace]
+requests_per_second = 0.0
+"""
+# Depth and refill a second, by the kind of calls.
+LIMITS = {"open": (30, 2.0), "token": (60, 1.0), "tenant": (60, 5.0), "receipts": (120, 2.0)}
+
+
+class Gateway:
+    """Counts calls in buckets on the clock of a file."""
+
+    def __init__(self, clock: Path, limits: dict[str, tuple[int, float]], *, retry_after: str = "1") -> None:
+        self._clock = clock
+        self._limits = limits
+        self._retry_after = retry_after
+        self._levels: dict[str, tuple[float, float]] = {}
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Answer one request."""
+        del body
+        path = urlsplit(url).path
+        has_key = any(name.lower() == "authorization" for name, _ in headers)
+        if path.startswith("/health/"):
+            return 200, CIMultiDictProxy(CIMultiDict()), b"{}"
+        kind = "receipts" if path.endswith("/verify") else "tenant" if has_key else "open"
+        kind = "token" if path == "/checkout/live/status" else kind
+        depth, per_second = self._limits[kind]
+        now = time.time() + float(self._clock.read_text("ascii"))
+        level, last = self._levels.get(kind, (float(depth), now))
+        level = min(depth, level + (now - last) * per_second)
+        is_allowed = level >= 1
+        self._levels[kind] = level - is_allowed, now
+        fields = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1796025165"}
+        if not is_allowed:
+            fields["Retry-After"] = self._retry_after
+        status = (201 if method == "POST" and has_key else 200) if is_allowed else 429
+        return status, CIMultiDictProxy(CIMultiDict(fields)), json.dumps({"token": "live"}).encode()
+
+
+async def judge(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    retry_after: str = "1",
+    limits: Mapping[str, tuple[int, float]] | None = None,
+) -> Verdict:
+    """Return the verdict of the check of a gateway with some limits changed."""
+    monkeypatch.setenv("RATES_TEST_KEY", "key")
+    clock = tmp_path / "clock"
+    clock.write_text("0\n", "ascii")
+    gateway = Gateway(clock, {**LIMITS, **(limits or {})}, retry_after=retry_after)
+    verdicts = await tried("limits_have_their_depth_and_their_callers", gateway, PROFILE.format(clock=clock))
+    return verdicts["GW-RATE-08"]
+
+
+async def test_buckets_of_the_specification_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each bucket has its depth and its refill."""
+    assert await judge(tmp_path, monkeypatch) is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [("open", (10, 2.0)), ("open", (1000, 2.0)), ("open", (30, 0.5)), ("token", (30, 1.0)), ("tenant", (60, 1.0))],
+)
+async def test_another_bucket_fails(
+    kind: str, limit: tuple[int, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bucket that is too small, too deep or too slow is noticed."""
+    assert await judge(tmp_path, monkeypatch, limits={kind: limit}) is Verdict.FAIL
+
+
+async def test_a_wait_of_no_seconds_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry-After is a whole number of at least 1."""
+    assert await judge(tmp_path, monkeypatch, retry_after="0") is Verdict.FAIL
