@@ -36,6 +36,8 @@ ALLOWED_FILES: dict[str, str] = {
     "conformance/first_look/*.py": "x402 as others publish it, whose chains are not this suite's lanes",
     "conformance/selftest/observations/*.py": "what of a look of the reference can be seen",
     "conformance/pages/qr.py": "forms of QR codes by scheme (3.5)",
+    "conformance/surfaces/payer/played_checkout.py": "forms of QR codes by scheme (3.5)",
+    "conformance/checks/payer/links.py": "the code of one scheme has no place for a memo (3.5)",
     "conformance/vectors/judges/challenges.py": "vectors name CAIP-2 namespaces",
     "conformance/vocabulary/networks.py": "a network that no lane serves, in the namespace of one",
     "conformance/surfaces/agent/answer_reader.py": "a signature base",

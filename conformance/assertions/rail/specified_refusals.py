@@ -45,7 +45,7 @@ _NAMES: Final = {
     "insufficient_funds": "INSUFFICIENT_FUNDS",
 }
 _OTHER_NAME: Final = "SETTLEMENT_FAILED"
-_EVM_ID: Final = re.compile("0x[0-9a-f]{64}")
+_HEX_ID: Final = re.compile("0x[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _find_settlement(wrong: WrongPayment, answer: Answer) -> set[str]:
     with suppress(ValueError):
         settlement = json.loads(base64.b64decode(answer.headers.get("PAYMENT-RESPONSE", "")))
         tx_id = settlement.get("transaction") if isinstance(settlement, dict) else None
-        return {tx_id} if isinstance(tx_id, str) and _EVM_ID.fullmatch(tx_id) else set()
+        return {tx_id} if isinstance(tx_id, str) and _HEX_ID.fullmatch(tx_id) else set()
     return set()
 
 

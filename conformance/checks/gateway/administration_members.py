@@ -93,7 +93,7 @@ async def administrators_calls_have_their_members(case: Case) -> None:
         return
     trial = _Trial(case, administrator(case))
     holds = _ADMINISTRATOR_KEY.fullmatch(trial.admin.key) is not None
-    case.expect(ROW, holds, "an administrator's key of the form of P-AU-02", "another form")
+    case.expect(ROW, holds, "an administrator's key of the form of P-AU-02", "that form" if holds else "another form")
     created = await trial.create()
     members = created.read_object()
     started_at, ends_at = (utc_time(members.get(name)) for name in ("trial_started_at", "trial_ends_at"))

@@ -82,7 +82,7 @@ async def nothing_is_decided_without_the_chain(case: Case) -> None:
     wallet = await payer(lane_case)
     case.client.names.name(await wallet.settle(link.bill, memo_carrier(lane_case)), "TX_ID")
     is_paid = await wait_for_paid(lane_case, link) is not None
-    case.expect(ROW, is_paid, "Paid when the chain is back", "not Paid", exchange=link.page)
+    case.expect(ROW, is_paid, "Paid when the chain is back", "Paid" if is_paid else "not Paid", exchange=link.page)
 
 
 async def _enter_service(case: Case, exits: contextlib.AsyncExitStack) -> LimitedGateway | None:

@@ -250,7 +250,7 @@ async def _judge_existing_link(case: Case, link: OpenedLink, network: str) -> No
     case.client.names.name(tx_id, "TX_ID")
     is_paid = await wait_for_paid(case, link) is not None
     where = {"network": network, "link": "created before the approval was taken back"}
-    case.expect("GW-TEN-01", is_paid, "Paid", "not Paid", exchange=link.page, where=where)
+    case.expect("GW-TEN-01", is_paid, "Paid", "Paid" if is_paid else "not Paid", exchange=link.page, where=where)
 
 
 async def _create_approved(case: Case, network: str) -> Credentials:

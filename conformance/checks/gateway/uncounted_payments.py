@@ -116,7 +116,14 @@ async def payments_that_count_for_no_link_are_listed(case: Case) -> None:
         answer, payments = await read_payments(admin, neighbour.id, state)
         is_shared = any(str(payment.get("tx_id")).lower() in ids for payment in payments)
         where = {"state": state, "tenant": "another"}
-        case.expect(ROW, not is_shared, "none of the payments", "one of them", exchange=answer, where=where)
+        case.expect(
+            ROW,
+            not is_shared,
+            "none of the payments",
+            "one of them" if is_shared else "none",
+            exchange=answer,
+            where=where,
+        )
 
 
 async def _pay_ended_links(shop: _Shop) -> list[Uncounted]:
@@ -181,7 +188,7 @@ async def _judge_order(shop: _Shop, entries: list[Uncounted]) -> None:
     answer, payments = await read_payments(shop.admin, shop.tenant.id, entries[0].state)
     found = [str(payment.get("tx_id")).lower() for payment in payments]
     expected = [entry.tx_id.lower() for entry in reversed(entries)]
-    shop.case.expect(ROW, found == expected, "the newest payment first", "another order", exchange=answer)
+    shop.case.expect(ROW, found == expected, "the newest payment first", found, exchange=answer)
 
 
 @check(ROW, surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)

@@ -354,7 +354,7 @@ def _find_refusal_faults(surface: str, answer: Answer) -> list[str]:
     return [] if report.get("detail") else ["no detail"]
 
 
-@check(ROW, surface="gateway", fix=_FIX, quick=_QUICK)
+@check(ROW, surface="gateway", pays_rail=True, fix=_FIX, quick=_QUICK)
 async def conventions_of_the_gateway(case: Case) -> None:
     """Every route of the gateway has request ids, media types, methods, HEAD, limits and refusals as 1.1 says.
 

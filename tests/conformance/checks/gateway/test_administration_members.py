@@ -89,7 +89,7 @@ async def run(flaw: str, monkeypatch: pytest.MonkeyPatch) -> RecordedCase:
     monkeypatch.setattr(module, "name_live_values", lambda _, answer: answer)
     monkeypatch.setattr(module, "target_of", lambda _: None)
     case = RecordedCase(admin.call)
-    await module.administrators_calls_have_their_members(case)  # type: ignore[arg-type]
+    await module.administrators_calls_have_their_members(case)
     return case
 
 

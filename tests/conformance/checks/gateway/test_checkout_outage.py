@@ -60,7 +60,7 @@ async def run(flaw: str, monkeypatch: pytest.MonkeyPatch) -> RecordedCase:
     monkeypatch.setattr(module, "payer", _returning(SimpleNamespace(settle=settle)))
     monkeypatch.setattr(module, "memo_carrier", lambda _: None)
     monkeypatch.setattr(module, "wait_for_paid", _returning(None if flaw == "unpaid" else object()))
-    await module.nothing_is_decided_without_the_chain(case)  # type: ignore[arg-type]
+    await module.nothing_is_decided_without_the_chain(case)
     return case
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.webhooks import delivery
+from conformance.checks.webhooks.base import one_transaction
 from conformance.engine.check_loading import load_checks
 from conformance.lanes.checkout_request import CheckoutRequest, WrongPayment
 from conformance.outcome import Inconclusive, Verdict
@@ -465,8 +465,8 @@ async def test_one_id_for_two_links_of_a_transaction_breaks_its_row(
     check = next(one for one in load_checks() if one.id == TOGETHER)
     monkeypatch.setattr(scripted_sender, "load_checks", lambda: [dataclasses.replace(check, lane="each")])
     monkeypatch.setattr(scripted_sender, "Telling", BatchingPayer)
-    monkeypatch.setattr(delivery, "BaseCheckout", BatchingPayer)
-    monkeypatch.setattr(delivery, "memo_carrier", lambda _: None)
+    monkeypatch.setattr(one_transaction, "BaseCheckout", BatchingPayer)
+    monkeypatch.setattr(one_transaction, "memo_carrier", lambda _: None)
     flaws = Flaws(event=change_event(id="evt_6dc1f62a-1b1c-4bb6-9a7b-0d5b0b6b9f5d")) if is_shared else Flaws()
     verdicts, _ = await run_check(TOGETHER, tmp_path, flaws)
     assert verdicts == {"WH-BODY-14": Verdict.FAIL if is_shared else Verdict.PASS}

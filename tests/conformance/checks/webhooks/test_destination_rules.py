@@ -74,7 +74,7 @@ class Ruled(Administered):
     async def _report_cancelled(self, link: Link) -> None:
         event, places = self._event(link, 0), self.select_places(CANCELLED)
         label = event["data"]["tenant_label"]
-        own = {"tx_id": None, "payer_address": None, "resource_id": None}
+        own: dict[str, str | None] = {"tx_id": None, "payer_address": None, "resource_id": None}
         own |= {"payment_link_token": link.token, "payment_link_label": label, **self.changed}
         event = {**event, "type": CANCELLED, "data": {**event["data"], **own}}
         self.to_tell, self.to_deliver = self.to_tell - 1, self.to_deliver + len(places)

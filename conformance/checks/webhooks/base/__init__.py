@@ -1,0 +1,1 @@
+"""Checks of webhooks whose way of payment is of Base."""
