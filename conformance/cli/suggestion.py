@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,10 @@ class SuggestingGroup(click.Group):
 
 def describe_unknown(text: str, names: Iterable[str], kind: str) -> str:
     """Return a sentence that a name is unknown, with the nearest known names."""
-    near = find_nearest(text, names)
+    known = tuple(names)
+    # `RAIL-WELD-1` is most likely `RAIL-WELD-01`, although `RAIL-WELD-10` is as similar.
+    padded = re.sub(r"-(\d)$", r"-0\1", text.strip().upper())
+    near = tuple(dict.fromkeys((*((padded,) if padded in known else ()), *find_nearest(text, known))))[:3]
     hint = f"did you mean {' or '.join(near)}?" if near else "`weldproof list` shows all"
     return f"no {kind} {text!r}; {hint}"
 

@@ -95,15 +95,23 @@ class Ledger:
     def select(self, prefixes: Iterable[str]) -> tuple[Requirement, ...]:
         """Return the rows whose id starts with one of `prefixes`, or all rows if there are no prefixes.
 
+        A prefix may end inside a word (`RAIL-W`), but not inside a number: `RAIL-WELD-1` is not `RAIL-WELD-10`.
+
         Raises:
             LookupError: A prefix matches no row; its text is the prefix.
         """
         # An id that was typed by hand or cut at a word, such as `rail-402-`, means the same rows.
         starts = [prefix.strip().upper().rstrip("-") for prefix in prefixes]
         for prefix in starts:
-            if not prefix or not any(row.id.startswith(prefix) for row in self):
+            if not prefix or not any(has_prefix(row.id, prefix) for row in self):
                 raise LookupError(prefix)
-        return tuple(row for row in self if not starts or row.id.startswith(tuple(starts)))
+        return tuple(row for row in self if not starts or any(has_prefix(row.id, prefix) for prefix in starts))
+
+
+def has_prefix(row: str, prefix: str) -> bool:
+    """Return whether an id starts with a prefix that does not end inside a number."""
+    # A mistyped number must not select other rows: their verdicts would read as the verdict of the row that was meant.
+    return row.startswith(prefix) and not (prefix[-1:].isdigit() and row[len(prefix) :][:1].isdigit())
 
 
 def id_prefixes(row: str) -> Iterator[str]:

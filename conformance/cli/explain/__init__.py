@@ -14,7 +14,7 @@ from conformance.cli.json_output import print_json
 from conformance.cli.suggestion import describe_unknown, prefixes
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import CheckDescription, load_catalogue
-from conformance.ledger import Requirement, load
+from conformance.ledger import Requirement, has_prefix, load
 from conformance.ledger.example_breaches import Example
 from conformance.ledger.rule_functions import place
 from conformance.ledger.sentence_ledger import Entry, entries, sentences, sentences_of, tests_of
@@ -103,7 +103,7 @@ def _rules(text: str) -> tuple[Rule, ...]:
         return ()
     from conformance.first_look.x402_rules import RULES  # noqa: PLC0415 - not needed for other ids
 
-    return tuple(rule for rule in RULES if rule.id.startswith(start))
+    return tuple(rule for rule in RULES if has_prefix(rule.id, start))
 
 
 def _rule_as_json(rule: Rule) -> dict[str, Any]:

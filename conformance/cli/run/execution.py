@@ -26,6 +26,7 @@ from conformance.cli.run.payer import (
 from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.reports import run_and_report
 from conformance.cli.run.row_selection import check_lanes, drop_foreign_documents, select_rows, select_shard
+from conformance.cli.suggestion import describe_unknown
 from conformance.cli.targets import (
     check_nodes,
     load_chain_file,
@@ -306,7 +307,8 @@ def _read_expected_failures(path: Path | None, profile: Profile | None) -> tuple
         # A misspelled id would never match, and the breach would fail the run without an
         # explanation.
         if entry.id not in load():
-            raise UsageFault(f"xfail: no requirement {entry.id}")
+            known_ids = [row.id for row in load()]
+            raise UsageFault(f"xfail: {describe_unknown(entry.id, known_ids, 'requirement')}")
     if (trouble := explain_contradiction((*entries, *extra))) is not None:
         raise UsageFault(trouble)
     return extra

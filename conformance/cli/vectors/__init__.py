@@ -17,6 +17,7 @@ from conformance.cli.json_output import print_json
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
 from conformance.cli.vectors.package import open_package
+from conformance.ledger import has_prefix
 from conformance.outcome import Exit
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line
@@ -91,7 +92,7 @@ def _is_selected(vector: Vector, ids: Sequence[str], names: Sequence[str], rows:
     return (
         (not ids or any(vector.id.startswith(text) or fnmatchcase(vector.id, text) for text in ids))
         and (not names or vector.family in names)
-        and (not rows or any(row.startswith(text.upper()) for row in vector.requirements for text in rows))
+        and (not rows or any(has_prefix(row, text.upper()) for row in vector.requirements for text in rows))
     )
 
 

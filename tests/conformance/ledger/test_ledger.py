@@ -54,11 +54,18 @@ def test_prefixes_select_by_letters() -> None:
     assert {row.id.rsplit("-", 1)[0] for row in ledger.select(["RAIL-RCPT", "RAIL-KEY"])} == {"RAIL-RCPT", "RAIL-KEY"}
     assert list(ledger.select([])) == list(ledger)
     assert ledger.select(["rail-wel"]) == ledger.select(["RAIL-WELD"])
-    assert [row.id for row in ledger.select(["RAIL-WELD-0"])][-1] == "RAIL-WELD-09"
+    assert ledger.select(["rail-w"]) == ledger.select(["RAIL-WELD"])
     with pytest.raises(LookupError, match="RAIL-WLD"):
         ledger.select(["RAIL-WLD"])
     with pytest.raises(LookupError, match=r"^$"):
         ledger.select([" "])
+
+
+@pytest.mark.parametrize("prefix", ["RAIL-WELD-1", "RAIL-WELD-0", "RAIL-4", "rail-40-"])
+def test_a_prefix_does_not_end_inside_a_number(prefix: str) -> None:
+    """A mistyped number selects no other row."""
+    with pytest.raises(LookupError, match=prefix.upper().rstrip("-")):
+        load().select(["RAIL-WELD-10", prefix])
 
 
 def test_rows_without_a_wire_say_why() -> None:
