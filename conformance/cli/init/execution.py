@@ -17,6 +17,7 @@ from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
 from conformance.discovery.operation_presence import describe_foreign_answer
 from conformance.discovery.rail import ROLES
+from conformance.first_look.x402_answer import read_challenge
 from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import make_context
@@ -260,15 +261,32 @@ async def _probe(
             if hub is not None:
                 surfaces["control_plane"] = hub
             if gateway is None and rail is None and agent is None and hub is None:
-                expected_endpoints = "no paid operation, links, receipt verification, verify or trust set"
-                looks = describe_foreign_answer(await client.call("GET", url + "/"))
-                trouble.append(
-                    f"{url}: not a surface that the suite knows ({expected_endpoints}); its / answered {looks}"
-                )
-                if not tenants:
-                    trouble.append("  for a gateway that requires credentials for every call, give --tenant")
+                trouble += await _describe_unknown_server(client, url, has_tenants=bool(tenants))
         limits = transport.pacer.list_limits()
     return surfaces, limits, trouble
+
+
+async def _describe_unknown_server(client: Client, url: str, *, has_tenants: bool) -> list[str]:
+    """Return lines about a server that has none of the surfaces."""
+    if await _sells_without_weld(client, url):
+        advice = f"use `weldproof check {url}`; `run` has nothing to judge"
+        return [f"{url}: an x402 server without a weld: {advice}"]
+    expected_endpoints = "no paid operation, links, receipt verification, verify or trust set"
+    looks = describe_foreign_answer(await client.call("GET", url + "/"))
+    trouble = [f"{url}: not a surface that the suite knows ({expected_endpoints}); its / answered {looks}"]
+    if not has_tenants:
+        trouble.append("  for a gateway that requires credentials for every call, give --tenant")
+    return trouble
+
+
+async def _sells_without_weld(client: Client, url: str) -> bool:
+    """Return whether GET at an address is answered with offers of x402 that bind no payment to their challenge."""
+    try:
+        answer = await client.call("GET", url)
+        challenge = read_challenge("GET", url, answer)
+    except (Unreachable, Throttled, JsonFault):
+        return False
+    return bool(challenge.offers) and not challenge.is_welded
 
 
 def _describe_cost(operation: str, limit: int) -> str:

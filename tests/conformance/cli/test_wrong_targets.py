@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests import prepared
+from tests.conformance.first_look.test_x402_rules import encode_document, terms
 from tests.conformance.node_servers import node_servers
 from tests.conformance.wrong_targets import (
     Serve,
@@ -174,6 +175,17 @@ def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
         assert message in lines[urls[name]], name
     unwritten(result, tmp_path, "not a surface that the suite knows")
     assert (code, "pass" in verdicts.values()) in {(1, False), (3, False)}, sentence
+
+
+def test_a_stock_x402_server_is_sent_to_check(tmp_path: Path) -> None:
+    """A server that sells without a weld is judged by `check` alone, and `init` says so."""
+    header = f"PAYMENT-REQUIRED: {encode_document(terms())}"
+    with serve_connections(answer_all("402 Payment Required", b"{}", header)) as place:
+        url = f"http://{place}/weather"
+        result = run_init(tmp_path, url)
+    advice = f"use `weldproof check {url}`; `run` has nothing to judge"
+    unwritten(result, tmp_path, f"{url}: an x402 server without a weld: {advice}")
+    assert "not a surface that the suite knows" not in result.stderr
 
 
 def test_a_server_of_node_that_is_right_becomes_a_profile(tmp_path: Path) -> None:
