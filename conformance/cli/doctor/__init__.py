@@ -32,7 +32,7 @@ PORTS: Final[Mapping[str, int]] = {
 }
 # Time-out of a program that is asked whether it works.
 _SECONDS: Final = 10
-_STYLES: Final = {"ok": "green", "missing": "red", "absent": "yellow"}
+_STYLES: Final = {"ok": "green", "missing": "red", "absent": "yellow", "in use": "yellow"}
 
 
 @click.command("doctor")
@@ -42,7 +42,8 @@ _STYLES: Final = {"ok": "green", "missing": "red", "absent": "yellow"}
 def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
     """List programs and packages that are missing on this machine, and what each one disables.
 
-    Also checks the webhook destinations of the profile: --config, or ./weldproof.toml if it exists.
+    Also checks the webhook destinations of the profile: --config, or ./weldproof.toml if it exists. Calls no node and
+    no server.
 
     Exit codes: 0 nothing required is missing, 1 something required is missing, 2 usage.
     """
@@ -184,8 +185,8 @@ def check_port(name: str, port: int) -> Finding:
             probe.bind(("127.0.0.1", port))
         except OSError as fault:
             disables = "`weldproof up` on its usual ports; `weldproof run` chooses free ports"
-            remedy = "end the program that listens there, or use `weldproof up --port-base 0`"
-            return Finding(f"port {port} ({name})", "absent", fault.strerror or "taken", disables, remedy)
+            remedy = "nothing if your own services listen there; else `weldproof up --port-base 0` takes free ports"
+            return Finding(f"port {port} ({name})", "in use", fault.strerror or "taken", disables, remedy)
     return Finding(f"port {port} ({name})", "ok", "free")
 
 

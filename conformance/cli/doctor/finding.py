@@ -12,14 +12,14 @@ class Finding:
 
     Attributes:
         name: Name of the part.
-        state: `ok`, `missing` (required, not found) or `absent` (optional, not found).
+        state: `ok`, `missing` (required, not found), `absent` (optional, not found) or `in use` (a port).
         found: What was found, such as a version.
         disables: What does not work without it; empty for `ok`.
         remedy: What to do; empty for `ok`.
     """
 
     name: str
-    state: Literal["ok", "missing", "absent"]
+    state: Literal["ok", "missing", "absent", "in use"]
     found: str
     disables: str = ""
     remedy: str = ""
