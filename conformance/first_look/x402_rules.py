@@ -354,7 +354,7 @@ def _one_story(answer: ChallengeAnswer) -> Faults:
 
 @rule(
     19,
-    "A 402 is kept by no shared cache",
+    "Shared caches must not store a 402",
     "RFC 9111, and the stock servers",
     "Send Cache-Control: no-store with every 402.",
     "SHOULD",
@@ -431,7 +431,7 @@ def _forged_payment_is_refused(answer: ChallengeAnswer) -> Faults:
 
 @rule(
     24,
-    "An offer's asset is a token of its own network, where the asset is the USDC of any",
+    "If an offer's asset is the USDC of some network, it is the USDC of the offer's own network",
     EXACT,
     "Name the contract, mint or id of the token on the offer's network. A client signs for that network, where the "
     "other network's token does not exist.",
@@ -467,7 +467,7 @@ def _payee_is_no_token(answer: ChallengeAnswer) -> Faults:
 
 @rule(
     26,
-    "Each offer asks for more than nothing",
+    "The price of each offer is above 0",
     SPEC + ", which fixes no least amount",
     "Send the price in atomic units, or serve the call without a 402: a payment of 0 pays for nothing.",
     "SHOULD",

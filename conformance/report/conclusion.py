@@ -165,8 +165,9 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
     counts = summary.counts
     if counts[Verdict.NOT_APPLICABLE]:
         lines.append(
-            f"{_number(counts[Verdict.NOT_APPLICABLE], 'requirement')} claimed absent or not applicable, "
-            f"in addition to {counts[Verdict.PASS]} {'without a breach' if summary.quick else 'passed'}."
+            f"{counts[Verdict.PASS]} {'without a breach' if summary.quick else 'passed'}; "
+            f"{_number(counts[Verdict.NOT_APPLICABLE], 'more requirement')} not judged, because the profile does not "
+            f"claim them or they do not apply."
         )
     if counts[Verdict.DOCUMENTED]:
         lines.append(f"{_number(counts[Verdict.DOCUMENTED], 'requirement')} documented: no request can show them.")
@@ -182,7 +183,7 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
         lines.append(f"{_number(count, 'requirement')} judged on {name}, because your profile names none.")
     if summary.non_defaults:
         value_count = _number(len(summary.non_defaults), "value")
-        lines.append(f"{value_count} of the target profile not at the default.")
+        lines.append(f"{value_count} of the target profile set to something other than the default.")
     else:
         lines.append("Every value of the target profile is the default.")
     return tuple(lines)

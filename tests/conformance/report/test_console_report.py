@@ -80,7 +80,7 @@ def test_the_profile_is_listed_where_it_is_asked_for() -> None:
     for verbose in (False, True):
         out = io.StringIO()
         show(summarise(events), console=Terminal(out, width=200), verbose=verbose)
-        assert "25 values of the target profile not at the default." in out.getvalue()
+        assert "25 values of the target profile set to something other than the default." in out.getvalue()
         assert ("key.24 = 24" in out.getvalue()) is verbose
         assert ("-v shows these values." in out.getvalue()) is not verbose
 
