@@ -51,7 +51,7 @@ def test_it_is_of_its_schema(path: Path, schema: str) -> None:
 def test_it_names_this_version_and_pins_all_others(path: Path) -> None:
     """What is installed is the version of pyproject.toml; actions of others are pinned by commit, images by digest."""
     text = path.read_text("utf-8")
-    ours = re.findall(r"(?:weldproof\[all\]==|OWNER/weldproof@v|weldproof-)(\d[\d.]*\d)", text)
+    ours = re.findall(r"(?:weldproof\[all\]==|OWNER/weldproof@v|weldproof-|REPOSITORY_URL@v)(\d[\d.]*\d)", text)
     assert set(ours) <= {PROJECT["project"]["version"]}
     for used in re.findall(r"uses: (\S+)", text):
         ours_or_pinned = r"OWNER/weldproof@v\d+\.\d+\.\d+|[\w.-]+(/[\w.-]+)+@[0-9a-f]{40}"
@@ -127,7 +127,7 @@ class Job:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """Return a folder in which `weldproof` is this tree's, `run` with a few rows, and where pip installs nothing."""
+    """Return a folder with this tree's `weldproof`, with few rows, and where pip and apt-get do nothing."""
     folder = tmp_path / "programs"
     folder.mkdir()
     prepared.script(folder / "prepared", "conformance")
@@ -135,6 +135,7 @@ def programs(tmp_path: Path) -> Path:
     for name, text in {
         "weldproof": f'exec "{folder}/prepared" "$@" $ROWS\n',
         "pip": "exit 0\n",
+        "apt-get": "exit 0\n",
         "python": f'{source}exec "{sys.executable}" "$@"\n',
     }.items():
         (folder / name).write_text(f"#!/bin/sh\n{text}", "utf-8")
@@ -273,6 +274,14 @@ def test_a_pipelines_command_runs(agent: Path, programs: Path, command: str) -> 
         ["sh", "-ec", command], cwd=agent, env=environment, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_pipelines_install_from_the_git_address() -> None:
+    """The project is on no package index, as README says."""
+    installations = {name: command for name, command in scripts() if command.startswith("pip install")}
+    version = PROJECT["project"]["version"]
+    expected_command = f'pip install --quiet "weldproof[all] @ git+$REPOSITORY_URL@v{version}"'
+    assert installations == dict.fromkeys(("gitlab.yml", "azure.yml"), expected_command)
 
 
 def test_every_file_has_a_command_that_runs() -> None:
