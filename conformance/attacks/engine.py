@@ -21,9 +21,9 @@ from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
 from conformance.http.refusal_details import describe_refused_body
 from conformance.outcome import Inconclusive, OpenPoint
-from conformance.surfaces.rail.challenges import cache_control, is_shareable
 from conformance.surfaces.rail.paid_answers import extract_receipts
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
+from conformance.surfaces.rail.unpaid_answers import cache_control, is_shareable
 
 # Replays in flight at the same time. Concurrency also finds rails that check a proof before they mark it as spent.
 _AT_ONCE = 16

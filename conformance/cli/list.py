@@ -14,7 +14,7 @@ from conformance.cli.suggestion import describe_unknown, prefixes
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import load_catalogue
 from conformance.ledger import Requirement, load
-from conformance.vocabulary.lanes.families import decided_on
+from conformance.vocabulary.lanes.row_applicability import decided_on
 from conformance.vocabulary.profile_claims import LANES, SURFACES
 
 

@@ -34,7 +34,7 @@ from conformance.log.owner import OwnRandom
 from conformance.outcome import Exit, Inconclusive, NodeCannotShow, Verdict, exit_code, worst
 from conformance.processes.other_runs import claim_addresses, wait_alone
 from conformance.target import ExpectedFailure, Profile, receipts_only, stock_payers
-from conformance.vocabulary.lanes.families import decided_on
+from conformance.vocabulary.lanes.row_applicability import decided_on
 
 # How long an interrupted run waits for the clean-up of its checks, and again for that of its session: the operator gets
 # the prompt back after at most twice this time.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from conformance.discovery.path_spellings import path_spellings
+from conformance.discovery.paywall_bypass_spellings import path_spellings
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer, Client, Unreachable
 

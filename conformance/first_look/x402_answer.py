@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from conformance.first_look.spellings import SpellingResult
 from conformance.http.client import Answer
-from conformance.oracles.profile_json import by_value, refuse_constant, unique_members
+from conformance.oracles.json_acceptance import by_value, refuse_constant, unique_members
 
 HEADER: Final = "PAYMENT-REQUIRED"
 _STANDARD: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")

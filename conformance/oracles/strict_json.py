@@ -9,7 +9,7 @@ from enum import StrEnum
 from math import isfinite
 from typing import Any, Final
 
-from conformance.oracles.profile_json import by_value
+from conformance.oracles.json_acceptance import by_value
 
 _EXACT: Final = 2**53 - 1
 _EXACT_DIGITS: Final = 17  # a sign and sixteen digits; what is longer is outside without being read

@@ -14,7 +14,7 @@ from conformance.oracles.jose import parse
 from conformance.oracles.keys import encode_base64url
 from conformance.oracles.receipts import COMPLIANCE
 from conformance.outcome import OpenPoint
-from conformance.receipts import near_misses
+from conformance.receipts import near_miss_receipts
 from conformance.receipts.material import PROFILE_PAYLOAD, Material, Vector, keys
 
 __all__ = ("PROFILE_PAYLOAD", "Material", "Vector", "cross_validation", "keys", "vectors")
@@ -40,7 +40,7 @@ def vectors(material: Material) -> list[Vector]:
         _critical,
         _key_sets,
     )
-    parts = (*faults, near_misses.vectors)
+    parts = (*faults, near_miss_receipts.vectors)
     return [signer for part in parts for signer in part(material)]
 
 

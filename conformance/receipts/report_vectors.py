@@ -11,7 +11,7 @@ from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.receipt_kinds import COMPLIANCE, MEMBERS
 from conformance.oracles.receipts import LONGEST
 from conformance.receipts.material import Material, Vector, keys
-from conformance.receipts.near_misses import ATTESTATION, OTHER_REFERENCE, PAYABLE, PAYMENT_REFERENCE
+from conformance.receipts.near_miss_receipts import ATTESTATION, OTHER_REFERENCE, PAYABLE, PAYMENT_REFERENCE
 
 _ROW: Final = "GW-REPORT-01"
 _MORE: Final = {"urn:example:note": "more"}

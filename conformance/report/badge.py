@@ -17,7 +17,7 @@ from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import QUICK_LOOK, headline
 from conformance.report.summary import Summary, summarise
 from conformance.text.untrusted import one_line
-from conformance.vocabulary.lanes.families import decided_on
+from conformance.vocabulary.lanes.row_applicability import decided_on
 
 _COLOURS: Final[Mapping[int | None, str]] = {
     Exit.FAILED: "#b42318",

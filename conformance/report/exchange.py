@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from conformance.http.curl_and_templates import write_curl_line
 from conformance.log.events import Event
-from conformance.report.by_hand import ByHand
+from conformance.report.curl_reproducibility import ByHand
 from conformance.text.untrusted import one_line, show_shortened
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 from conformance.ledger import Requirement, load
 from conformance.log.events import Event
 from conformance.outcome import NOT_TRIED, Exit, Verdict, worst
-from conformance.report.by_hand import ByHand
 from conformance.report.causes import Cause, causes, with_causes
+from conformance.report.curl_reproducibility import ByHand
 from conformance.report.exchange import Exchange
 from conformance.report.row_result import BAD, UNEXPECTED_OUTCOMES, Finding, RowResult
 from conformance.report.side_by_side import SideBySide, side_by_side

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from conformance.target.placeholder_validation import placeholders
 from conformance.target.tables import Table
-from conformance.target.templates import placeholders
 
 _PORTS: Final = {"http": 80, "https": 443}
 _OF_SIGNED = (

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 from conformance.oracles.receipts import STEPS
 from conformance.target.chains import Chains
 from conformance.target.grammar import keys_of, one_of
+from conformance.target.placeholder_validation import placeholders
 from conformance.target.tables import ProfilePath, Secret, Table
-from conformance.target.templates import placeholders
 from conformance.vocabulary.lanes.registry import FACTS
 
 Rate: TypeAlias = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from conformance.target.placeholder_validation import placeholders
 from conformance.target.tables import Secret, Table
-from conformance.target.templates import placeholders
 
 # The three services that the interface describes beside the control plane. An operator may have others, or none.
 BUNDLED = ("federation_validator", "zkp_receipt", "atb_verifier")

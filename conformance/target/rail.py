@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 
 from conformance.target.chain import AtomicUnits
 from conformance.target.grammar import PaidPath, Pattern, ReceiptPlace, RequestBodies, RequestBody, ResultPlace
+from conformance.target.placeholder_validation import placeholders
 from conformance.target.tables import Table
-from conformance.target.templates import placeholders
 
 ROLES: Final = ("receipt-verify", "rfc9421-verify", "compliance-receipt")
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from conformance.target.placeholder_validation import placeholders
 from conformance.target.tables import Secret, Table
-from conformance.target.templates import placeholders
 from conformance.vocabulary.receiver_defaults import TOLERANCE_SECONDS
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from conformance.oracles.message_signatures import judgement, verify_request
+from conformance.oracles.message_signatures import judgement, verify_request_members
 from conformance.vectors import message_signatures
 from reference.protocol.message_signatures import MessageVerifyRequest, explain, verify
 
@@ -77,7 +77,10 @@ def judged_alike(vector: Any, place: str, position: float, edits: list[tuple[str
         return
     ours = verify(asked, now=now)
     theirs = judgement.judge(
-        verify_request.message_of(request), verify_request.key_of(request), verify_request.policy_of(request), now=now
+        verify_request_members.message_of(request),
+        verify_request_members.key_of(request),
+        verify_request_members.policy_of(request),
+        now=now,
     )
     VERDICTS[ours["valid"]] += 1
 
@@ -104,9 +107,9 @@ def test_the_comparison_can_fail(change: dict[str, Any]) -> None:
     ours = verify(MessageVerifyRequest.model_validate(request), now=NOW)
     changed_request = request | change
     theirs = judgement.judge(
-        verify_request.message_of(changed_request),
-        verify_request.key_of(changed_request),
-        verify_request.policy_of(changed_request),
+        verify_request_members.message_of(changed_request),
+        verify_request_members.key_of(changed_request),
+        verify_request_members.policy_of(changed_request),
         now=NOW,
     )
 

@@ -19,7 +19,7 @@ from conformance.ledger import Requirement, load
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict, worst
 from conformance.processes.process_cleanup import temporary_folder
-from conformance.selftest.budgets import with_short_budgets
+from conformance.selftest.shortened_budgets import with_short_budgets
 from conformance.target import Profile
 from localnet.hub import ADDONS
 from localnet.plan import Plan

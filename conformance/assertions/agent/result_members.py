@@ -10,7 +10,7 @@ from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.oracles.agent_results import find_explanation_faults, find_result_faults
 from conformance.oracles.message_signatures.judgement import judge
-from conformance.oracles.message_signatures.verify_request import key_of, message_of, policy_of
+from conformance.oracles.message_signatures.verify_request_members import key_of, message_of, policy_of
 from conformance.surfaces.agent import Agent
 
 RESULT_ROW: Final = "AGENT-RESULT-01"

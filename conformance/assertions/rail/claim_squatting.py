@@ -15,7 +15,7 @@ from conformance.discovery.rail import Operation, variations
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.surfaces.rail.forgeries import forge_tokens
+from conformance.surfaces.rail.forged_challenge_tokens import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 

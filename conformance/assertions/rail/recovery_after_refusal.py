@@ -6,9 +6,9 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.surfaces import binding_hints
-from conformance.surfaces.rail.challenges import entries, references
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, pay, present, redeem
+from conformance.surfaces.rail.unpaid_answers import entries, references
 
 # Base64 of an empty object: a readable proof without a payment.
 _NO_PROOF = "e30="

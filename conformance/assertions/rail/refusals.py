@@ -10,9 +10,9 @@ from conformance.engine.check import Case
 from conformance.engine.quick_policy import one_of_several
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive, OpenPoint
-from conformance.surfaces.rail.challenges import entries, find_leaks
 from conformance.surfaces.rail.paid_answers import brief, find_goods
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present, redeem
+from conformance.surfaces.rail.unpaid_answers import entries, find_leaks
 
 # The fault of a node that does not answer at all.
 AWAY = "unavailable"

@@ -11,10 +11,10 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.challenges import cache_control, is_shareable
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief, receipts_in
 from conformance.surfaces.rail.purchase import challenge, pay, redeem
+from conformance.surfaces.rail.unpaid_answers import cache_control, is_shareable
 
 # A query that no service reads, unusual but valid: it contains an encoded delimiter as data.
 QUERY: Final = "asked=with%26a-query"

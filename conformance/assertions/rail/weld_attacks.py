@@ -12,7 +12,7 @@ from conformance.assertions.rail.refusals import assert_control_is_served, requi
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
-from conformance.surfaces.rail.forgeries import forge_tokens
+from conformance.surfaces.rail.forged_challenge_tokens import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, header_value, pay, present
 

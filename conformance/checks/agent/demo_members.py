@@ -14,7 +14,7 @@ from conformance.http.client import Answer
 from conformance.oracles.member_rules import equals, find_listed_faults, is_an
 from conformance.oracles.message_signatures.digests import FIELD, digest_value
 from conformance.oracles.message_signatures.keys import did_key
-from conformance.oracles.message_signatures.verify_request import message_of
+from conformance.oracles.message_signatures.verify_request_members import message_of
 from conformance.surfaces.agent import SIGN, Agent, agent_of
 
 ROW: Final = "AGENT-DEMO-01"

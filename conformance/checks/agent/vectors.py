@@ -22,7 +22,7 @@ from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import FIELD
 from conformance.oracles.message_signatures.shown_lines import has_wrong_line
-from conformance.oracles.message_signatures.verify_request import message_of
+from conformance.oracles.message_signatures.verify_request_members import message_of
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import EXPLAIN, VERIFY, Agent, agent_of, answer_reader
 from conformance.surfaces.agent import subject as signed

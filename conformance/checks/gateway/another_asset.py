@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.checks.gateway.checkout_unpaid import judge_not_paid
+from conformance.checks.gateway.checkout_wrong_payments import judge_not_paid
 from conformance.engine.check import Case, check
 from conformance.lanes.checkout_request import USDC, CheckoutRequest, WrongPayment
 from conformance.lanes.payers import open_checkout_payer

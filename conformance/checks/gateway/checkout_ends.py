@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from conformance.assertions.gateway.link_status import REPLICA_SECONDS, read_final_status
 from conformance.assertions.gateway.refusals import ROW as CODE_ROW
 from conformance.assertions.gateway.refusals import Refusal, judge_refusal
-from conformance.assertions.gateway.status import REPLICA_SECONDS, read_final_status
 from conformance.assertions.gateway.uncounted import ROW as LIST_ROW
 from conformance.assertions.gateway.uncounted import Uncounted, judge_listed
 from conformance.engine.check import Case, check

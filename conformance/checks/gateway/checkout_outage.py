@@ -7,9 +7,9 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from conformance.assertions.gateway.link_status import read_final_status
 from conformance.assertions.gateway.refusals import ROW as CODE_ROW
 from conformance.assertions.gateway.refusals import Refusal, judge_refusal
-from conformance.assertions.gateway.status import read_final_status
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.assertions.gateway.attestations import find_attestation_faults
-from conformance.assertions.gateway.status import ATTESTATION_MEMBERS, read_final_status, read_paid_status
+from conformance.assertions.gateway.link_status import ATTESTATION_MEMBERS, read_final_status, read_paid_status
 from conformance.engine.check import Case, check
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive

@@ -11,7 +11,7 @@ from conformance.http.client import Answer
 from conformance.oracles.strict_json import is_json_type
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import envelope_fault
-from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoke_faults, provoke_size_refusals
+from conformance.surfaces.gateway.invalid_calls import OF_THE_FRONT, provoke_faults, provoke_size_refusals
 
 _FIX = "Answer every error, also those of the framework, with {error: code, message: text} and a JSON Content-Type."
 # Wider than the form in 3.2 (lower case, digits and underscores): the interface asks only for a token without spaces.

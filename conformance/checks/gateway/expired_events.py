@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.assertions.gateway.status import read_final_status
+from conformance.assertions.gateway.link_status import read_final_status
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.engine.exclusive import Exclusive

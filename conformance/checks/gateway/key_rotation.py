@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from conformance.assertions.gateway.status import ATTESTATION_MEMBERS, read_paid_status
+from conformance.assertions.gateway.link_status import ATTESTATION_MEMBERS, read_paid_status
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import OWN_PROCESSES

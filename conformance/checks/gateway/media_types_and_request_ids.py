@@ -29,7 +29,7 @@ from conformance.surfaces.gateway.calls import (
     target_of,
     token_of,
 )
-from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoke_faults, provoke_size_refusals
+from conformance.surfaces.gateway.invalid_calls import OF_THE_FRONT, provoke_faults, provoke_size_refusals
 
 # Some contain the letters `json`. A comparison by prefix, suffix or substring accepts those.
 OTHER_MEDIA_TYPES = (

@@ -14,8 +14,8 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from conformance.assertions.gateway.link_status import judge_same_status, read_paid_status
 from conformance.assertions.gateway.originals import judge_nothing_second, judge_original
-from conformance.assertions.gateway.status import judge_same_status, read_paid_status
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive

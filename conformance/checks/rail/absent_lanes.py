@@ -18,8 +18,8 @@ from conformance.oracles.member_rules import Rule, equals, find_member_faults, i
 from conformance.outcome import Inconclusive
 from conformance.surfaces import json_rpc
 from conformance.surfaces.rail import a2a
-from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.limited_rail import LimitedRail, limited_rail
+from conformance.surfaces.rail.unpaid_answers import entries
 
 ROW: Final = "RAIL-LANE-06"
 _FAULT = "unavailable"

@@ -11,8 +11,8 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
-from conformance.surfaces.rail.challenges import entries, find_request_example
 from conformance.surfaces.rail.specified_members import find_402_faults, find_origin_faults
+from conformance.surfaces.rail.unpaid_answers import entries, find_request_example
 
 ROW: Final = "RAIL-402-24"
 _JSON: Final = {"content-type": "application/json"}

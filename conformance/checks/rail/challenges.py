@@ -17,7 +17,10 @@ from conformance.oracles.addresses import is_address
 from conformance.oracles.challenge_schema import atomic_amount, faults_of_challenge
 from conformance.oracles.keys import did_web_of
 from conformance.outcome import Inconclusive, OpenPoint
-from conformance.surfaces.rail.challenges import (
+from conformance.surfaces.rail.keys import DID, document
+from conformance.surfaces.rail.paid_answers import find_goods
+from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
+from conformance.surfaces.rail.unpaid_answers import (
     FEWEST,
     cache_control,
     entries,
@@ -27,9 +30,6 @@ from conformance.surfaces.rail.challenges import (
     objects,
     references,
 )
-from conformance.surfaces.rail.keys import DID, document
-from conformance.surfaces.rail.paid_answers import find_goods
-from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
 from conformance.vocabulary.lanes.registry import FACTS
 
 _JWS_DOTS = 2

@@ -17,9 +17,9 @@ from conformance.oracles.keys import keys_of_jwks
 from conformance.oracles.member_rules import Rule, Rules, between, equals, find_member_faults, is_an, is_equal, matches
 from conformance.surfaces.agent.answer_reader import texts
 from conformance.surfaces.rail.a2a import A2A, CARD
-from conformance.surfaces.rail.challenges import entries, find_request_example
 from conformance.surfaces.rail.keys import DID, JWKS, published_did
 from conformance.surfaces.rail.specified_members import find_origin_faults
+from conformance.surfaces.rail.unpaid_answers import entries, find_request_example
 
 ROW: Final = "RAIL-DISC-14"
 _TOKEN_MEMBERS: Final = ("payment_reference", "request_hash", "authorization_nonce", "svm_reference_pubkey")

@@ -11,7 +11,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.surfaces import json_rpc
 from conformance.surfaces.rail import a2a
-from conformance.surfaces.rail.challenges import entries
+from conformance.surfaces.rail.unpaid_answers import entries
 
 _KEY = "weld_0123456789012345678901234567890123456789012"
 _TENANT = "3f2c1b9e-4a7d-4d6b-9f6e-2b1a0c9d8e7f"

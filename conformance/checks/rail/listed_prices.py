@@ -17,8 +17,8 @@ from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.oracles.addresses import is_hexadecimal
 from conformance.oracles.challenge_schema import atomic_amount
-from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.keys import document
+from conformance.surfaces.rail.unpaid_answers import entries
 
 _CATALOG: Final = "RAIL-DISC-04"
 _LISTING: Final = "RAIL-DISC-05"

@@ -17,9 +17,9 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.challenge_schema import faults_of_challenge
-from conformance.surfaces.rail.challenges import cache_control, entries, is_shareable, references
 from conformance.surfaces.rail.proofs import encode_base64, encode_json
 from conformance.surfaces.rail.purchase import lane_of
+from conformance.surfaces.rail.unpaid_answers import cache_control, entries, is_shareable, references
 from conformance.vocabulary.lanes.registry import FACTS
 
 Corpus = Callable[[Answer], Mapping[str, tuple[str, ...]]]

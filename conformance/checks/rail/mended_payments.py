@@ -15,10 +15,10 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer, read_retry_after
 from conformance.lanes.registry import LANES
-from conformance.surfaces.rail.challenges import find_request_example
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.proofs import STOCK_PAYMENT
 from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, name_live_values, pay, present
+from conformance.surfaces.rail.unpaid_answers import find_request_example
 
 _LARGEST_BODY = 65_536
 # Members that no shape of a proof has, and that no ordinary x402 payload has either (P-LN-04, P-XP-03).

@@ -10,9 +10,9 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.registry import LANES
-from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present, redeem
+from conformance.surfaces.rail.unpaid_answers import entries
 
 ROW = "RAIL-PAY-17"
 # A well-formed CAIP-2 name of a network that no lane serves.

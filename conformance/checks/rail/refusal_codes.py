@@ -24,10 +24,10 @@ from conformance.engine.quick_policy import sample
 from conformance.lanes.registry import LANES
 from conformance.oracles.challenge_schema import proof_of_another_family
 from conformance.oracles.member_rules import find_member_faults, is_an
-from conformance.oracles.near_misses import list_near_texts
-from conformance.surfaces.rail.challenges import entries, find_request_example
+from conformance.oracles.near_miss_values import list_near_texts
 from conformance.surfaces.rail.proofs import STOCK_PAYMENT, encode_base64
 from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, name_live_values, pay, redeem
+from conformance.surfaces.rail.unpaid_answers import entries, find_request_example
 
 _UNKNOWN_MEMBER: Final = {"no_such_member_of_any_service": 1}
 _MAC_LENGTH, _HALF_LENGTH = 64, 32

@@ -14,8 +14,8 @@ from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.challenge_schema import proof_of_another_family
-from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.purchase import header_value
+from conformance.surfaces.rail.unpaid_answers import entries
 
 ROW = "RAIL-402-22"
 _HEADER = "PAYMENT-RESPONSE"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from conformance.discovery.path_spellings import Spelling, call_spellings
+from conformance.discovery.paywall_bypass_spellings import Spelling, call_spellings
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently

@@ -35,7 +35,7 @@ from conformance.surfaces.rail.purchase import (
 )
 from conformance.surfaces.rail.receipts import receipt_of
 from conformance.surfaces.restarts import leave_without_restart, restart_command, start_again
-from conformance.vocabulary.lanes.families import decided_on
+from conformance.vocabulary.lanes.row_applicability import decided_on
 
 _ONCE_ROW, _CHARGE_ROW = "RAIL-WELD-11", "RAIL-PAY-07"
 # The row of the lane whose payments the rail itself settles.

@@ -13,9 +13,9 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.challenges import TERMS, objects
 from conformance.surfaces.rail.paid_answers import result_of
 from conformance.surfaces.rail.purchase import purchase
+from conformance.surfaces.rail.unpaid_answers import TERMS, objects
 
 _ROW: Final = "RAIL-402-17"
 _EXPECTATION = "nothing of the service's result"

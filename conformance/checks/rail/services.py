@@ -17,10 +17,10 @@ from conformance.oracles.addresses import is_hexadecimal
 from conformance.oracles.challenge_schema import atomic_amount
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
-from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.keys import DID, JWKS
 from conformance.surfaces.rail.paid_answers import ABSENT, receipts_in, result_of
 from conformance.surfaces.rail.purchase import Purchase, purchase
+from conformance.surfaces.rail.unpaid_answers import entries
 from conformance.vocabulary.networks import EXAMPLE, HEXADECIMAL
 
 # Clients branch on these texts, so another spelling such as `allow` or `BLOCK` is an unknown verdict to them.

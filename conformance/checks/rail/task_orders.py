@@ -13,10 +13,10 @@ from conformance.oracles.member_rules import Rules, find_listed_faults, is_an
 from conformance.surfaces import json_rpc
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
-from conformance.surfaces.rail.challenges import find_request_example
 from conformance.surfaces.rail.proofs import STOCK_PAYMENT
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present, redeem
 from conformance.surfaces.rail.specified_members import hash_call
+from conformance.surfaces.rail.unpaid_answers import find_request_example
 
 _ROW: Final = "RAIL-A2A-09"
 _DETAIL: Final = "error_detail"

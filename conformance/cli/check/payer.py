@@ -19,8 +19,8 @@ from conformance.cli.targets import load_named_profile
 from conformance.cli.usage import UsageFault
 from conformance.engine.check_loading import import_meanwhile
 from conformance.engine.runner import Plan, Run, select_checks
-from conformance.first_look import payer_faults
-from conformance.first_look.payer_faults import ROWS, PayerLook
+from conformance.first_look import payer_fault_report
+from conformance.first_look.payer_fault_report import ROWS, PayerLook
 from conformance.lanes.spending import Wallet
 from conformance.ledger import load
 from conformance.log.events import EventLog
@@ -71,9 +71,9 @@ def check_payer(ctx: click.Context, options: CheckOptions) -> NoReturn:
 
 def _show(look: PayerLook, *, as_json: bool) -> None:
     if as_json:
-        print_json(payer_faults.to_json(look))
+        print_json(payer_fault_report.to_json(look))
         return
-    for text, style in payer_faults.lines(look):
+    for text, style in payer_fault_report.lines(look):
         click.secho(text, **STYLES[style])
     click.secho(f"  {look.seconds:.1f} s, exit code {int(look.exit_code)}", dim=True)
 

@@ -15,7 +15,7 @@ from conformance.cli.message import text
 from conformance.cli.message.keys import KeyOptions, choose_signing_key, choose_verifying_key
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
-from conformance.oracles.message_signatures import digests, report, signing, structured, wire
+from conformance.oracles.message_signatures import digests, http_message_text, report, signing, structured
 from conformance.oracles.message_signatures.algorithms import ALGORITHMS, VerifyingKey
 from conformance.oracles.message_signatures.components import Component, read_component
 from conformance.oracles.message_signatures.judgement import SKEW_SECONDS, Judgement, Policy, judge
@@ -218,7 +218,7 @@ def sign(as_json: bool, output: Path | None, **options: Any) -> None:
     raw = (
         orjson.dumps(json_safe(result_members), option=orjson.OPT_INDENT_2) + b"\n"
         if as_json
-        else wire.write(signing_result.message)
+        else http_message_text.write(signing_result.message)
     )
     _write_output(raw, output)
     if not as_json:
@@ -255,14 +255,18 @@ def _read_message(options: dict[str, Any]) -> tuple[Message, tuple[str, ...]]:
     return parsed_message.message, parsed_message.remarks
 
 
-def _parse_file(path: Path | None, options: dict[str, Any], request: Message | None = None) -> wire.ReadMessage:
+def _parse_file(
+    path: Path | None, options: dict[str, Any], request: Message | None = None
+) -> http_message_text.ReadMessage:
     source = "standard input" if path is None or str(path) == "-" else str(path)
     try:
         data = read_file(path or Path("-"))
-        parsed_message = wire.read(data, scheme=options["scheme"], authority=options["authority"], request=request)
+        parsed_message = http_message_text.read(
+            data, scheme=options["scheme"], authority=options["authority"], request=request
+        )
     except OSError as fault:
         raise UsageFault(f"{source}: {fault.strerror}") from fault
-    except (wire.NotHttp, TooLarge) as fault:
+    except (http_message_text.NotHttp, TooLarge) as fault:
         raise UsageFault(f"{source}: {fault}") from fault
     return parsed_message
 

@@ -25,7 +25,7 @@ from conformance.lanes.payers import open_sender, take_back
 from conformance.lanes.signed_payment import Fate, Landing, NotAPayment, SignedPayment, SignsAgain, land
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive, PaidExit
-from conformance.surfaces.gateway.paying import PaymentRefused
+from conformance.surfaces.gateway.checkout_demand import PaymentRefused
 from conformance.target import Chain, Profile
 from conformance.text.untrusted import one_line
 from conformance.text.usdc import in_usdc

@@ -27,7 +27,7 @@ from conformance.lanes.signed_payment import Fate, SignsEntries
 from conformance.oracles import hash_recipes, jose, keys
 from conformance.oracles.strict_json import strict_json
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.paying import PaymentRefused
+from conformance.surfaces.gateway.checkout_demand import PaymentRefused
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, lane_of, name_live_values
 from conformance.text.untrusted import one_line

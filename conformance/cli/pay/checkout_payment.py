@@ -13,7 +13,7 @@ from conformance.engine.session import Session
 from conformance.http.client import Client
 from conformance.lanes.signed_payment import Fate, SignsBills
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.paying import PaymentRefused, read_demand, wait_for_paid
+from conformance.surfaces.gateway.checkout_demand import PaymentRefused, read_demand, wait_for_paid
 
 Agree = Callable[[int, str, str], Awaitable[None]]
 

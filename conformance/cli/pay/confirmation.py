@@ -11,7 +11,7 @@ import click
 from conformance.cli.pay.paid_address import PaidAddress
 from conformance.lanes.main_network_guard import tables
 from conformance.lanes.spending import Wallet
-from conformance.surfaces.gateway.paying import PaymentRefused
+from conformance.surfaces.gateway.checkout_demand import PaymentRefused
 from conformance.target import Profile
 from conformance.text.untrusted import one_line
 from conformance.text.usdc import in_usdc

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.cli.usage import UsageFault
-from conformance.oracles.profile_json import parse_json
+from conformance.oracles.json_acceptance import parse_json
 from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
 from conformance.vocabulary.networks import network_named
 

@@ -13,7 +13,7 @@ from conformance.engine.runner import explain_absence
 from conformance.engine.sharding import select_part
 from conformance.ledger import NEWEST, Requirement, load
 from conformance.target import Profile
-from conformance.vocabulary.lanes.families import decided_on
+from conformance.vocabulary.lanes.row_applicability import decided_on
 
 # Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row about these documents.
 DOCUMENT_SURFACES = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}

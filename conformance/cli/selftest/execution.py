@@ -24,8 +24,8 @@ from conformance.log.events import EventLog
 from conformance.outcome import Exit, Verdict
 from conformance.processes.interrupt import make_interruptible
 from conformance.processes.own_stack import StackFault, list_surface_options, start_own_stack
-from conformance.selftest.budgets import with_short_budgets
 from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, take_shard
+from conformance.selftest.shortened_budgets import with_short_budgets
 
 
 def selftest(

@@ -12,7 +12,7 @@ from conformance.lanes.algorand.payer import AlgorandPayer
 from conformance.lanes.payer_host import HostedAccount
 from conformance.oracles.welds.algorand.transaction import SignedTransaction
 from conformance.oracles.welds.algorand.weld import judge_payment
-from conformance.oracles.welds.refusal import FINALITY, PaymentRefusal
+from conformance.oracles.welds.refusal_stages import FINALITY, PaymentRefusal
 
 
 class AlgorandPayerHost:

@@ -13,7 +13,7 @@ from conformance.lanes.base.token import Token
 from conformance.lanes.payer_host import HostedAccount
 from conformance.oracles.challenge_tokens import eip3009_nonce
 from conformance.oracles.welds.base.weld import judge_payment, judge_stock_payment
-from conformance.oracles.welds.refusal import SIGNATURE, PaymentRefusal
+from conformance.oracles.welds.refusal_stages import SIGNATURE, PaymentRefusal
 
 _MEMBERS = frozenset({"from", "to", "value", "validAfter", "validBefore", "nonce"})
 _GIVEN_UNITS = 100_000_000

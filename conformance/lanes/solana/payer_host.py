@@ -13,7 +13,7 @@ from conformance.lanes.payer_host import HostedAccount
 from conformance.lanes.solana.instructions import mint_to, pubkey
 from conformance.lanes.solana.payer import SolanaPayer
 from conformance.oracles.challenge_tokens import solana_reference
-from conformance.oracles.welds.refusal import FINALITY, PaymentRefusal
+from conformance.oracles.welds.refusal_stages import FINALITY, PaymentRefusal
 from conformance.oracles.welds.solana.transaction import SignedTransaction
 from conformance.oracles.welds.solana.weld import judge_payment
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from conformance.oracles.message_signatures import structured, verify_request
+from conformance.oracles.message_signatures import structured, verify_request_members
 from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey, VerifyingKey
 from conformance.oracles.message_signatures.digests import DigestReport
 from conformance.oracles.message_signatures.judgement import Judgement
@@ -77,7 +77,7 @@ def sign_answer(outcome: SignedMessage, key: SigningKey, *, ephemeral: bool) -> 
     public = key.public.material
     raw = public if isinstance(public, bytes) and outcome.algorithm == ED25519 else None
     answer = {
-        **verify_request.members_of(message),
+        **verify_request_members.members_of(message),
         "signature_base": outcome.base,
         "signing_base": outcome.base,
         "covered_components": [one.plain for one in coverage.components],

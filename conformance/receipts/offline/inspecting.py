@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from conformance.oracles.jose import ALGORITHMS
+from conformance.oracles.json_acceptance import parse_json
 from conformance.oracles.keys import KeyFault, decode_base64url
-from conformance.oracles.profile_json import parse_json
 from conformance.oracles.receipt_kinds import CANON_VERSION, Kind, kind_of, member_outside_its_set, missing_member
 from conformance.oracles.receipts import LONGEST, ReceiptFault, departure_from_jcs, read_envelope
 from conformance.receipts.offline.claim_members import CLAIMS, claimed_dids, kind_words

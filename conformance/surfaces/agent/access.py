@@ -13,7 +13,7 @@ from typing import Any, Literal
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures.message import Message
-from conformance.oracles.message_signatures.verify_request import key_of, message_of
+from conformance.oracles.message_signatures.verify_request_members import key_of, message_of
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import answer_reader
 from conformance.surfaces.agent.discovered_names import VALIDITY, AgentDiscovery

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from conformance.oracles.keys import ed25519_jwk
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.message import Message
-from conformance.oracles.message_signatures.verify_request import headers_of
+from conformance.oracles.message_signatures.verify_request_members import headers_of
 from conformance.target.agent import KEYS, MESSAGE
 
 KeyForm = Literal["hex", "did", "none"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from conformance.lanes.payer_host import StockHost
-from conformance.oracles.welds.refusal import ASSET, PaymentRefusal
+from conformance.oracles.welds.refusal_stages import ASSET, PaymentRefusal
 from conformance.surfaces.payer.played_rail import PlayedRail, Presentation
 from conformance.surfaces.payer.quotes import SERVICE_ID, Quote, Terms, to_header
 from conformance.webhook_receiver.raw_receiver import Reply

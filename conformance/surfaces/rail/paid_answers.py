@@ -8,7 +8,7 @@ from typing import Any
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.oracles import jose
-from conformance.surfaces.rail.challenges import EXAMPLES
+from conformance.surfaces.rail.unpaid_answers import EXAMPLES
 
 ABSENT = object()
 

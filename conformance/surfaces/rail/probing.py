@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from conformance.discovery.rail import INDEX, Operation, discover
 from conformance.http.client import Answer, Client
-from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.purchase import lane_of
+from conformance.surfaces.rail.unpaid_answers import entries
 from conformance.target import Claims, Profile, Surface, Target
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named

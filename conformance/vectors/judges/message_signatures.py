@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from conformance.oracles.message_signatures import judgement, verify_request
+from conformance.oracles.message_signatures import judgement, verify_request_members
 from conformance.oracles.message_signatures.judgement import Judgement
 from conformance.vectors.judges import Verdict
 
@@ -17,9 +17,9 @@ NOW: Final = 1_800_000_000
 def judge_vector(message: Mapping[str, Any], key: Mapping[str, str], policy: Mapping[str, Any]) -> Judgement:
     """Return the suite's judgement of a vector's members."""
     return judgement.judge(
-        verify_request.message_of(message),
-        verify_request.key_of(key),
-        verify_request.policy_of(policy),
+        verify_request_members.message_of(message),
+        verify_request_members.key_of(key),
+        verify_request_members.policy_of(policy),
         now=policy.get("now", NOW),
     )
 

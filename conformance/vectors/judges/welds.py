@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from conformance.oracles.welds.refusal import PaymentRefusal
+from conformance.oracles.welds.refusal_stages import PaymentRefusal
 from conformance.vectors.judges import Verdict
 from conformance.vocabulary.profile_claims import LANES
 

@@ -10,12 +10,12 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.rail.challenges import is_goods
-from conformance.checks.rail.solana.offers import list_accounts, list_references
+from conformance.checks.rail.solana.offered_asset import list_accounts, list_references
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.receipts.reports import find_verdict_member
 from conformance.surfaces.control_plane.documents import is_ambiguous
-from conformance.surfaces.rail.challenges import find_leaks
+from conformance.surfaces.rail.unpaid_answers import find_leaks
 from tests.conformance.checks.gateway.scripted_gateway import run_check
 
 SOLANA = "Ed25519SigVerify111111111111111111111111111"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.first_look.payer_faults import FAULTS, HONEST_CALL, PayerLook, lines
+from conformance.first_look.payer_fault_report import FAULTS, HONEST_CALL, PayerLook, lines
 from conformance.ledger import load
 from conformance.outcome import Verdict
 from conformance.report.row_result import Finding, RowResult

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from conformance.cli import main
-from conformance.oracles.message_signatures import wire
-from conformance.oracles.message_signatures.verify_request import message_of
+from conformance.oracles.message_signatures import http_message_text
+from conformance.oracles.message_signatures.verify_request_members import message_of
 from conformance.vectors import MessageVector, message_signatures
 from conformance.vectors.judges.message_signatures import NOW as LATER
 from tests.conformance.vectors.on_the_wire import fits_http
@@ -60,7 +60,7 @@ def sign_message(keys: Path, *more: object, key: str = "private.pem") -> bytes:
 
 def test_the_example_of_the_rfc_is_valid_and_a_changed_one_is_not() -> None:
     """B.2.6 by its key; exit codes 0 and 1; the code and its step are named."""
-    raw = wire.write(message_of(B26.message))
+    raw = http_message_text.write(message_of(B26.message))
     key = ("--public-key-hex", B26.key["public_key_hex"], "--no-content-digest")
     good = run_command("verify", *key, stdin=raw)
     assert (good.exit_code, good.output.splitlines()[0]) == (0, "valid  sig-b26, ed25519")
@@ -83,7 +83,7 @@ def test_what_sign_makes_verify_accepts_by_every_form_of_the_key(keys: Path, opt
 
 def test_sign_covers_what_is_worth_covering_and_adds_a_digest(keys: Path) -> None:
     """P-SG-02 and P-SG-03: components, parameters and their order."""
-    message = wire.read(sign_message(keys)).message
+    message = http_message_text.read(sign_message(keys)).message
     expected_components = (
         'sig=("@method" "@authority" "@path" "@query" "content-digest");created=1700000000;expires=1700000300'
         f';keyid="{DID}";alg="ed25519"'
@@ -101,7 +101,7 @@ def test_everything_about_a_signature_can_be_chosen(keys: Path) -> None:
         *("--component", "@method", "--component", '"@query-param";name="id"', "--component", "content-digest"),
         *("--label", "mine", "--expires", "1700000009", "--keyid", "k", "--nonce", "n", "--tag", "t", "--no-alg"),
     )
-    field = wire.read(raw).message.field("signature-input")
+    field = http_message_text.read(raw).message.field("signature-input")
     cover = '("@method" "@query-param";name="id" "content-digest")'
     assert field == f'mine={cover};created=1700000000;expires=1700000009;keyid="k";nonce="n";tag="t"'
     demands = ("--label", "mine", "--expect-tag", "t", "--require", "@method", "--max-age", "60")
@@ -206,7 +206,7 @@ def test_json_has_the_names_of_the_agents_answers(keys: Path) -> None:
         run_command("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED_OPTION, "--json").stdout
     )
     assert (made["did_key"], made["public_key_hex"], made["ephemeral"]) == (DID, HEX, False)
-    assert made["headers"]["Signature"] == wire.read(raw).message.field("signature")
+    assert made["headers"]["Signature"] == http_message_text.read(raw).message.field("signature")
 
 
 def test_a_response_is_judged_with_its_request(keys: Path) -> None:
@@ -311,7 +311,7 @@ def flags(vector: MessageVector, folder: Path) -> list[object]:
     options += [] if policy.get("require_content_digest", True) else ["--no-content-digest"]
     options += ["--allow-empty"] if policy.get("allow_empty_components") else []
     if message.request is not None:
-        (folder / "request.http").write_bytes(wire.write(message.request))
+        (folder / "request.http").write_bytes(http_message_text.write(message.request))
         options += ["--related-request", folder / "request.http"]
     for name, option in (("public_key_hex", "--public-key-hex"), ("did_key", "--did-key")):
         options += [option, vector.key[name]] if name in vector.key else []
@@ -334,7 +334,7 @@ OTHERWISE = {
 @pytest.mark.parametrize("vector", [one for one in message_signatures() if fits_http(one)], ids=lambda one: one.id)
 def test_every_vector_is_judged_as_it_should_be(vector: MessageVector, tmp_path: Path) -> None:
     """The command's verdict and codes are the vector's, the message coming in raw."""
-    raw = wire.write(message_of(vector.message))
+    raw = http_message_text.write(message_of(vector.message))
     result = run_command("explain", *flags(vector, tmp_path), "--json", stdin=raw)
     document = json.loads(result.stdout)
     usual = (0 if vector.expected.valid else 1, set(vector.expected.codes))

@@ -12,8 +12,8 @@ from conformance.engine.runner import explain_absence, select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import list_surface_options
 from conformance.target import Claims, Profile, Surface
-from conformance.vocabulary.lanes.families import OFFERS
 from conformance.vocabulary.lanes.registry import FACTS
+from conformance.vocabulary.lanes.row_applicability import OFFERS
 from conformance.vocabulary.profile_claims import LANES, OPTIONS, RECEIPTS_ONLY, SURFACES
 
 CLAIMS = Claims(surfaces=SURFACES, lanes=("algorand",))

@@ -13,7 +13,7 @@ from solders.transaction import VersionedTransaction
 
 from conformance.first_look.forged_payment import forged_payments
 from conformance.oracles.welds.algorand.transaction import SignedTransaction as AlgorandTransaction
-from conformance.oracles.welds.refusal import PaymentRefusal
+from conformance.oracles.welds.refusal_stages import PaymentRefusal
 from conformance.oracles.welds.solana.accounts import associated_account
 from tests.conformance.first_look.test_x402_rules import terms
 

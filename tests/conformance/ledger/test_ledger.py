@@ -9,7 +9,7 @@ import pytest
 
 from conformance.engine.check_loading import load_checks
 from conformance.ledger import NEWEST, VERSIONS, load
-from conformance.vocabulary.lanes.families import OFFERS
+from conformance.vocabulary.lanes.row_applicability import OFFERS
 from conformance.vocabulary.profile_claims import (
     CHECKOUT,
     PAYMENT_RESPONSE,

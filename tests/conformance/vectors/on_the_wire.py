@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.oracles.message_signatures.verify_request import message_of
+from conformance.oracles.message_signatures.verify_request_members import message_of
 from conformance.vectors import MessageVector
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from conformance import vectors
 from conformance.ledger import load
-from conformance.oracles.message_signatures import wire
+from conformance.oracles.message_signatures import http_message_text
 from conformance.oracles.message_signatures.algorithms import ALGORITHMS
 from conformance.oracles.message_signatures.digests import HASHES_BY_NAME
 from conformance.oracles.message_signatures.faults import Code
 from conformance.oracles.message_signatures.judgement import judge
 from conformance.oracles.message_signatures.message import DERIVED_NAMES
-from conformance.oracles.message_signatures.verify_request import key_of, message_of, policy_of
+from conformance.oracles.message_signatures.verify_request_members import key_of, message_of, policy_of
 from conformance.vectors import OWN_ORIGIN, MessageVector
 from conformance.vectors.judges.message_signatures import NOW, judge_vector
 from tests.conformance.vectors.on_the_wire import fits_http
@@ -185,8 +185,10 @@ def test_a_vector_on_the_wire_is_judged_the_same() -> None:
     """Written as raw HTTP and read again."""
     for vector in (one for one in ALL_VECTORS if fits_http(one)):
         message = message_of(vector.message)
-        raw = wire.write(message)
-        again = wire.read(raw, scheme=message.scheme, authority=message.authority, request=message.request).message
+        raw = http_message_text.write(message)
+        again = http_message_text.read(
+            raw, scheme=message.scheme, authority=message.authority, request=message.request
+        ).message
         values = judge(again, key_of(vector.key), policy_of(vector.policy), now=vector.policy.get("now", NOW))
         assert vector.expected.valid is values.is_valid, vector.id
         assert ON_THE_WIRE.get(vector.id, set(vector.expected.codes)) == set(values.codes), vector.id

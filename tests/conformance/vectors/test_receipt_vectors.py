@@ -13,7 +13,7 @@ from unittest.mock import ANY
 import pytest
 
 from conformance import vectors
-from conformance.oracles import keys, profile_json, receipt_kinds, receipts
+from conformance.oracles import json_acceptance, keys, receipt_kinds, receipts
 from conformance.oracles.forging import ORDER
 from conformance.oracles.keys import Ed25519Key
 from conformance.vectors.judges import receipts as verifier
@@ -213,7 +213,7 @@ FLAWS: dict[str, tuple[Any, str, Callable[..., Any] | Any, set[str]]] = {
     "only EdDSA": (receipts, "ALGORITHMS", ("EdDSA",), {"valid", "signature"}),
     "any length": (receipts, "LONGEST", 1 << 20, {"format"}),
     "a shorter length": (receipts, "LONGEST", 16_000, {"valid"}),
-    "any depth": (profile_json, "DEEPEST", 1000, {"format", "payload"}),
+    "any depth": (json_acceptance, "DEEPEST", 1000, {"format", "payload"}),
     "any canonical form": (receipts, "CANON_VERSION", ANY, {"canon_version"}),
     "any writing": (receipts, "departure_from_jcs", always(None), {"canonical"}),
     "any members": (receipts, "missing_member", always(None), {"fields"}),

@@ -14,7 +14,7 @@ import pytest
 
 from conformance import vectors
 from conformance.ledger import load
-from conformance.oracles.welds.refusal import STAGES
+from conformance.oracles.welds.refusal_stages import STAGES
 from conformance.vectors.judges.welds import judge
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.family import BuildFault, Family

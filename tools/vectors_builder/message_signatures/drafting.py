@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from conformance.oracles.message_signatures import headers, structured, verify_request
+from conformance.oracles.message_signatures import headers, structured, verify_request_members
 from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey
 from conformance.oracles.message_signatures.base import signature_base
 from conformance.oracles.message_signatures.digests import digest_value
@@ -203,7 +203,7 @@ def sign(
     """
     text = f"({components}){parameters}"
     coverage = headers.read_coverage(label, structured.read_dictionary(f"{label}={text}")[label])
-    base = signature_base(verify_request.message_of(message), coverage, parameters_as_components=True)
+    base = signature_base(verify_request_members.message_of(message), coverage, parameters_as_components=True)
     if base.text is None:
         raise ValueError(f"{text}: {base.faults}")
     return attach_signature(message, text, base.text, by=by, label=label, algorithm=algorithm)

@@ -16,7 +16,7 @@ from Crypto.PublicKey import ECC, RSA
 from Crypto.Signature import DSS, eddsa, pkcs1_15, pss
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from conformance.oracles.message_signatures import verify_request as reader
+from conformance.oracles.message_signatures import verify_request_members as reader
 from conformance.oracles.message_signatures.message import Message
 
 

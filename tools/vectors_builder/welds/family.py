@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from conformance.oracles.welds.refusal import STAGES
+from conformance.oracles.welds.refusal_stages import STAGES
 from conformance.vectors.judges.welds import judge
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.family import Family

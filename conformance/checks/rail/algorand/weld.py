@@ -28,11 +28,11 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
-from conformance.oracles.near_misses import list_near_texts
+from conformance.oracles.near_miss_values import list_near_texts
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
-from conformance.surfaces.rail.challenges import let_lapse
-from conformance.surfaces.rail.forgeries import forge_tokens
+from conformance.surfaces.rail.forged_challenge_tokens import forge_tokens
 from conformance.surfaces.rail.purchase import Challenge, challenge, pay
+from conformance.surfaces.rail.unpaid_answers import let_lapse
 from conformance.vocabulary.lanes.registry import FACTS
 
 # A check of every lane is in this module, and the Algorand SDK is installed only with its extra.

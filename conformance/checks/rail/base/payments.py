@@ -21,7 +21,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.base.authorization import Authorization, nonce_of
-from conformance.oracles.near_misses import list_near_texts
+from conformance.oracles.near_miss_values import list_near_texts
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.base.spellings import DUE, Spelling, spellings
 from conformance.surfaces.rail.purchase import challenge, lane_of

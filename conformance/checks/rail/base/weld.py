@@ -26,8 +26,8 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.oracles.keccak import keccak256 as keccak
-from conformance.oracles.near_misses import list_near_bytes
-from conformance.surfaces.rail.forgeries import forge_tokens
+from conformance.oracles.near_miss_values import list_near_bytes
+from conformance.surfaces.rail.forged_challenge_tokens import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, pay, present, redeem
 

@@ -35,9 +35,9 @@ from conformance.engine.quick_policy import sample
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused, UnknownBlockhash
 from conformance.lanes.solana.relay_program import call_through
-from conformance.surfaces.rail.challenges import let_lapse
-from conformance.surfaces.rail.forgeries import forge_tokens
+from conformance.surfaces.rail.forged_challenge_tokens import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.unpaid_answers import let_lapse
 
 Send = Callable[[Quoted], Awaitable[str]]
 

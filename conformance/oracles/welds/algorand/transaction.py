@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA512_256, Hash
 
-from conformance.oracles.welds.refusal import demand_valid, invalid_transaction
+from conformance.oracles.welds.refusal_stages import demand_valid, invalid_transaction
 
 _KEY_BYTES: Final = 32
 _ADDRESSES: Final = ("snd", "rcv", "close", "arcv", "asnd", "aclose", "rekey")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.oracles.welds.algorand.transaction import SignedTransaction, group_id
-from conformance.oracles.welds.refusal import (
+from conformance.oracles.welds.refusal_stages import (
     AMOUNT,
     ASSET,
     FINALITY,

@@ -11,7 +11,7 @@ from coincurve import PublicKey
 
 from conformance.oracles.keccak import keccak256
 from conformance.oracles.welds import rlp
-from conformance.oracles.welds.refusal import demand_valid, invalid_transaction
+from conformance.oracles.welds.refusal_stages import demand_valid, invalid_transaction
 
 ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _SIGNATURE = re.compile(r"(?:0x)?([0-9a-fA-F]{130})")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from conformance.oracles.challenge_tokens import eip3009_nonce
 from conformance.oracles.keccak import keccak256
 from conformance.oracles.welds.base.ethereum import Signature, SignedTransaction, authorization_digest
-from conformance.oracles.welds.refusal import (
+from conformance.oracles.welds.refusal_stages import (
     AMOUNT,
     FINALITY,
     OUTCOME,

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from conformance.oracles.welds.refusal import demand_valid, invalid_transaction
+from conformance.oracles.welds.refusal_stages import demand_valid, invalid_transaction
 from conformance.oracles.welds.solana.accounts import text_of
 
 # The smallest packet that IPv6 guarantees (1280 bytes), without the headers of IPv6 and UDP.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.oracles.challenge_tokens import solana_reference
-from conformance.oracles.welds.refusal import (
+from conformance.oracles.welds.refusal_stages import (
     AMOUNT,
     ASSET,
     FINALITY,

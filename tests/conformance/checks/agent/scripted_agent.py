@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.oracles.keys import KeyFault
-from conformance.oracles.message_signatures import judgement, keys, signing, verify_request
+from conformance.oracles.message_signatures import judgement, keys, signing, verify_request_members
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.message import Message
@@ -124,11 +124,11 @@ class Agent:
         if call.path == SIGN:
             return Reply(200, self.look.sign_request(call.members))
         members = self.look.request(call.members)
-        message, key = verify_request.message_of(members), verify_request.key_of(members)
+        message, key = verify_request_members.message_of(members), verify_request_members.key_of(members)
         if key is None and call.path == VERIFY:
             return answer_malformed("no key")
         verdict = judgement.judge(
-            message, key, verify_request.policy_of(members), now=members.get("now") or int(time.time())
+            message, key, verify_request_members.policy_of(members), now=members.get("now") or int(time.time())
         )
         return Reply(200, self.look.result(verdict, message, explain=call.path == EXPLAIN))
 
@@ -175,7 +175,7 @@ class Look:
             for name, value in request_members.get("headers", {}).items()
             if name.lower() != "content-digest"
         }
-        message = signing.with_digest(verify_request.message_of({**request_members, "headers": fields}))
+        message = signing.with_digest(verify_request_members.message_of({**request_members, "headers": fields}))
         key = self.demo_key()
         public = _raw(key)
         signed_message = signing.sign(message, key, signing.default_components(message), self.parameters(public))
@@ -185,7 +185,7 @@ class Look:
         if not verdict.is_valid:
             raise ValueError("no valid signature can be made for it")
         return {
-            **verify_request.members_of(signed_message.message),
+            **verify_request_members.members_of(signed_message.message),
             "signature_base": signed_message.base,
             "public_key_hex": public.hex(),
             "did_key": keys.did_key(public),

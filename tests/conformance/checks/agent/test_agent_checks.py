@@ -17,7 +17,7 @@ from conformance.engine.check_loading import load_checks
 from conformance.http.client import Unreachable
 from conformance.ledger import load
 from conformance.log.events import EventLog
-from conformance.oracles.message_signatures import judgement, keys, signing, verify_request
+from conformance.oracles.message_signatures import judgement, keys, signing, verify_request_members
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.oracles.message_signatures.faults import Code, Fault
 from conformance.oracles.message_signatures.message import Message
@@ -207,7 +207,9 @@ async def test_a_wrong_digest_that_is_signed_breaks_its_rows() -> None:
     class Keeping(Look):
         def sign_request(self, request_members: Mapping[str, Any]) -> dict[str, Any]:
             key = self.demo_key()
-            message = verify_request.message_of({**request_members, "headers": request_members.get("headers", {})})
+            message = verify_request_members.message_of(
+                {**request_members, "headers": request_members.get("headers", {})}
+            )
             if message.field("content-digest") is None:
                 message = signing.with_digest(message)
             signed_message = signing.sign(
@@ -215,7 +217,7 @@ async def test_a_wrong_digest_that_is_signed_breaks_its_rows() -> None:
             )
             public = raw_public(key)
             return {
-                **verify_request.members_of(signed_message.message),
+                **verify_request_members.members_of(signed_message.message),
                 "signature_base": signed_message.base,
                 "public_key_hex": public.hex(),
                 "did_key": keys.did_key(public),

@@ -16,8 +16,8 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.assertions.gateway.limits import read_retry_after
 from conformance.assertions.gateway.originals import read_identity
 from conformance.checks.gateway.amounts import EXACT, is_product
+from conformance.checks.gateway.checkout_token_randomness import counts_up, observed_bits
 from conformance.checks.gateway.link_creation import address_parts
-from conformance.checks.gateway.tokens import counts_up, observed_bits
 from conformance.engine.check import REGISTRY
 from conformance.engine.check_loading import load_checks
 from conformance.http.client import Answer

@@ -11,7 +11,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.checks.rail.challenges import list_paid_methods
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
-from conformance.surfaces.rail.challenges import find_leaks, is_shareable
+from conformance.surfaces.rail.unpaid_answers import find_leaks, is_shareable
 from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, run_check
 from tests.conformance.checks.trial import breached
 

@@ -11,8 +11,8 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Answer, read_retry_after
 from conformance.oracles.hash_recipes import jcs_bytes, response_hashes, settled_refs, sha256_hex
-from conformance.surfaces.rail.challenges import find_leaks
 from conformance.surfaces.rail.purchase import lane_of
+from conformance.surfaces.rail.unpaid_answers import find_leaks
 
 _JWS = ".".join(
     base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (b'{"alg":"HS256"}', b'{"jti":"1"}', b"m" * 32)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.oracles.message_signatures import judgement, keys, verify_request
+from conformance.oracles.message_signatures import judgement, keys, verify_request_members
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
 
@@ -48,9 +48,9 @@ def codes(body: Mapping[str, Any], *, skew: int = 60) -> set[str]:
     """Return what is wrong with a message, by the suite's own oracle."""
     known_members = {name: value for name, value in body.items() if name in _REQUEST_MEMBERS}
     message, key, policy = (
-        verify_request.message_of(known_members),
-        verify_request.key_of(known_members),
-        replace(verify_request.policy_of(known_members), skew=skew),
+        verify_request_members.message_of(known_members),
+        verify_request_members.key_of(known_members),
+        replace(verify_request_members.policy_of(known_members), skew=skew),
     )
     return {fault.code for fault in judgement.judge(message, key, policy, now=int(time.time())).faults}
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from conformance.discovery.path_spellings import call_spellings, path_spellings
+from conformance.discovery.paywall_bypass_spellings import call_spellings, path_spellings
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail import scripted_rail
 from tests.conformance.checks.rail.scripted_rail import BASE, PROFILE, Rail, run_check

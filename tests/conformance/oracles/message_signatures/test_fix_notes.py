@@ -18,7 +18,7 @@ from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.judgement import Policy, judge
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.notes import fix_notes
-from conformance.oracles.message_signatures.verify_request import key_of, message_of
+from conformance.oracles.message_signatures.verify_request_members import key_of, message_of
 from conformance.vectors import message_signatures
 from conformance.vectors.judges.message_signatures import judge_vector
 

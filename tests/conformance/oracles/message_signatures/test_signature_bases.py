@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.oracles.message_signatures import wire
+from conformance.oracles.message_signatures import http_message_text
 from conformance.oracles.message_signatures.base import Base, Coverage, signature_base
 from conformance.oracles.message_signatures.components import Component, read_component, value_of
 from conformance.oracles.message_signatures.faults import Code, Refusal
@@ -136,8 +136,8 @@ def test_authorities_are_normalised(authority: str, scheme: str, expected_author
 )
 def test_forms_of_the_request_target(line: str, expected_parts: tuple[str, str, str, str]) -> None:
     """RFC 9421 2.2.5: the target as sent; path and query are taken out of it, undecoded."""
-    message = wire.read(f"{line} HTTP/1.1\nHost: www.example.com\n\n".encode()).message
-    again = wire.read(wire.write(message), scheme=message.scheme).message
+    message = http_message_text.read(f"{line} HTTP/1.1\nHost: www.example.com\n\n".encode()).message
+    again = http_message_text.read(http_message_text.write(message), scheme=message.scheme).message
     for message_form in (message, again):
         assert expected_parts == tuple(
             value(name, message_form) for name in ("@request-target", "@path", "@query", "@target-uri")

@@ -8,7 +8,7 @@ import pytest
 from algosdk import encoding, transaction
 
 from conformance.oracles.welds.algorand import transaction as reading
-from conformance.oracles.welds.refusal import PaymentRefusal
+from conformance.oracles.welds.refusal_stages import PaymentRefusal
 from tools.vectors_builder.welds import algorand_wallet as wallet
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.oracles.welds.base import ethereum
 from conformance.oracles.welds.base.weld import judge_payment, judge_stock_payment
-from conformance.oracles.welds.refusal import PaymentRefusal
+from conformance.oracles.welds.refusal_stages import PaymentRefusal
 from tools.vectors_builder.welds import base_wallet as wallet
 from tools.vectors_builder.welds.drafting import PRICE
 

@@ -8,7 +8,7 @@ import pytest
 from solders.pubkey import Pubkey
 from solders.token.associated import get_associated_token_address
 
-from conformance.oracles.welds.refusal import PaymentRefusal
+from conformance.oracles.welds.refusal_stages import PaymentRefusal
 from conformance.oracles.welds.solana import accounts
 from conformance.oracles.welds.solana.transaction import SignedTransaction
 from tools.vectors_builder.welds import solana_wallet as wallet

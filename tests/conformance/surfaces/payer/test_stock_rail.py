@@ -16,7 +16,7 @@ from x402.http.utils import (
 from x402.schemas import PaymentPayload, PaymentRequired
 
 from conformance.lanes.payer_host import StockHost
-from conformance.oracles.welds.refusal import RECIPIENT, PaymentRefusal
+from conformance.oracles.welds.refusal_stages import RECIPIENT, PaymentRefusal
 from conformance.surfaces.payer.played_rail import Script, hang_up
 from conformance.surfaces.payer.quotes import PATH, PRICE, QuoteDesk, Terms
 from conformance.surfaces.payer.stock_rail import StockRail

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from conformance.oracles.near_misses import list_near_bytes, list_near_texts, list_places
+from conformance.oracles.near_miss_values import list_near_bytes, list_near_texts, list_places
 
 RIGHT = "1795240615:047652b0a2d99b35:" + "0123456789abcdef" * 4
 Comparison = Callable[[str, str], bool]

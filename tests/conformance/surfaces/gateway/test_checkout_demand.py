@@ -15,7 +15,7 @@ from conformance.lanes.checkout_request import CheckoutRequest
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.pages.page_loader import PageReader
-from conformance.surfaces.gateway.paying import Demand, PaymentRefused, read_demand, token_in, wait_for_paid
+from conformance.surfaces.gateway.checkout_demand import Demand, PaymentRefused, read_demand, token_in, wait_for_paid
 from tests.conformance.checks.gateway.scripted_checkout import (
     BASE,
     ELSEWHERE,

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from conformance.assertions.gateway.link_status import judge_abandoned, judge_same_status, read_paid_status
 from conformance.assertions.gateway.refusals import ROW as CODE_ROW
-from conformance.assertions.gateway.status import judge_abandoned, judge_same_status, read_paid_status
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
