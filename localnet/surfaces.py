@@ -14,7 +14,7 @@ from pathlib import Path
 
 import aiohttp
 
-from localnet import isolation
+from localnet import network_namespace
 from localnet.destinations import destinations
 from localnet.hub import HubFacts
 from localnet.lanes.lane import Lane
@@ -80,7 +80,7 @@ class Surfaces:
                 starts.append(self._start_limited_rail())
         if "agent" in self.plan.surfaces:
             starts.append(self._agent())
-            if self.plan.companions and (apart := await isolation.command_prefix()):
+            if self.plan.companions and (apart := await network_namespace.command_prefix()):
                 starts.append(self._offline(apart))
         if "gateway" in self.plan.surfaces:
             starts.append(self._gateway())
@@ -199,7 +199,7 @@ class Surfaces:
         url = f"http://localhost:{self.sockets['offline'].getsockname()[1]}"
         environment = {"WP_AGENT_PUBLIC_URL": url, "WP_AGENT_RATE": _RAISED_LIMIT}
         child = await self._start_service("offline", "agent", environment, url, apart=apart)
-        if isolation.is_apart(child.pid):
+        if network_namespace.is_apart(child.pid):
             self.facts.offline = url
 
     async def _gateway(self) -> None:

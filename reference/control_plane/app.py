@@ -11,10 +11,10 @@ from werkzeug.exceptions import HTTPException
 from reference.control_plane.audit_reading import AuditEndpoint
 from reference.control_plane.calls import Call, Operation, Registrant, read_body
 from reference.control_plane.health_and_openapi import Documents
-from reference.control_plane.issuers import IssuerRegister, NewIssuer, TrustDocuments
+from reference.control_plane.issuer_registration import IssuerRegister, NewIssuer, TrustDocuments
 from reference.control_plane.registration_rights import RegistrationRights
 from reference.control_plane.service_health import Posture
-from reference.control_plane.services import NewService, ServiceRegister
+from reference.control_plane.service_registration import NewService, ServiceRegister
 from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused
 from reference.web.http.asgi_envelope import REQUEST_ID, Scope

@@ -14,11 +14,11 @@ from reference.control_plane.audit_reading import AuditEndpoint
 from reference.control_plane.head_file import HeadFile
 from reference.control_plane.health_and_openapi import Documents
 from reference.control_plane.health_client import HealthClient
-from reference.control_plane.issuers import IssuerRegister, TrustDocuments
+from reference.control_plane.issuer_registration import IssuerRegister, TrustDocuments
 from reference.control_plane.registration_rights import RegistrationRights
 from reference.control_plane.request_guard import ControlPlaneGuard
 from reference.control_plane.service_health import HealthBoard, Posture
-from reference.control_plane.services import ServiceRegister
+from reference.control_plane.service_registration import ServiceRegister
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.store.audit_log import Audit
 from reference.store.database import DatabaseUnavailable, ping

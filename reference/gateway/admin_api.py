@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, StrictStr
 
 from reference.gateway import refusals
-from reference.gateway.calls import Call
+from reference.gateway.call_admission import Call
 from reference.gateway.error_replies import json_reply
 from reference.gateway.idempotency import Idempotency
 from reference.gateway.tenant_administration import TenantAdministration

@@ -9,7 +9,7 @@ from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
 from reference.gateway.admin_api import AdminApi, Decision, NewDestination, NewKey, NewTenant, Payouts
-from reference.gateway.calls import Access, Calls, Operation, build_reader
+from reference.gateway.call_admission import Access, Calls, Operation, build_reader
 from reference.gateway.documents import Documents
 from reference.gateway.error_replies import fault_reply
 from reference.gateway.payment_links import PaymentLinks

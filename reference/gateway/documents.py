@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import orjson
 
-from reference.gateway.calls import Call
+from reference.gateway.call_admission import Call
 from reference.gateway.error_replies import json_reply
 from reference.protocol import keys
 from reference.web.clock import WpClock

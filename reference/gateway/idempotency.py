@@ -17,7 +17,7 @@ from urllib.parse import quote
 import orjson
 
 from reference.gateway import refusals
-from reference.gateway.calls import Call
+from reference.gateway.call_admission import Call
 from reference.gateway.credentials import digest_of
 from reference.store.database import Change, Database, DuplicateKey, Write
 from reference.store.idempotency import Answers, Scope, StoredAnswer

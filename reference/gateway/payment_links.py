@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr, f
 from pydantic_core import PydanticCustomError
 
 from reference.gateway import refusals
-from reference.gateway.calls import Body, Call, fit_model
+from reference.gateway.call_admission import Body, Call, fit_model
 from reference.gateway.credentials import Caller, digest_of, fresh_secret
 from reference.gateway.idempotency import Idempotency, StoredResponse
 from reference.gateway.lookalikes import BIDI_CONTROLS

@@ -9,7 +9,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from reference.gateway import refusals
-from reference.gateway.calls import Call
+from reference.gateway.call_admission import Call
 from reference.gateway.idempotency import Idempotency, StoredResponse
 from reference.protocol.canonical_json import MAX_INTEGER
 from reference.protocol.networks import EXAMPLE, NETWORKS

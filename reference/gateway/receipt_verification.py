@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reference.gateway.calls import Call
+from reference.gateway.call_admission import Call
 from reference.gateway.error_replies import json_reply
 from reference.protocol.receipt_verification import verify_receipt
 from reference.web.errors import Refused

@@ -8,7 +8,7 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import Map, RequestRedirect
 
 from reference.gateway import refusals
-from reference.gateway.calls import Access, Operation
+from reference.gateway.call_admission import Access, Operation
 from reference.gateway.rate_limits import Limits
 from reference.web.http.asgi_envelope import ROUTE, Scope
 

@@ -13,7 +13,7 @@ import aiohttp
 
 from reference.gateway.admin_api import AdminApi
 from reference.gateway.app import build_app, list_operations
-from reference.gateway.calls import Calls, Operation
+from reference.gateway.call_admission import Calls, Operation
 from reference.gateway.checkout import Checkout
 from reference.gateway.checkout.settlement_attestations import Attestor
 from reference.gateway.credentials import SCOPES, Credentials, digest_of, fresh_secret
@@ -41,7 +41,6 @@ from reference.lanes.registry import open_lane
 from reference.protocol.jws import sign_compact
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
-from reference.store.attestations import Attestations
 from reference.store.database import Database, DatabaseUnavailable, ping
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.deliveries import Deliveries
@@ -52,10 +51,11 @@ from reference.store.payments import Payments
 from reference.store.received_payments import ReceivedPayments
 from reference.store.resources import Resources
 from reference.store.sessions import Sessions
-from reference.store.shared_facts import SharedFacts
+from reference.store.settlement_attestations import Attestations
 from reference.store.tenant_tables import facts
 from reference.store.tenants import Tenants
 from reference.store.used_key_ids import UsedKeyIds
+from reference.store.worker_coordination import SharedFacts
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 
 from reference.gateway import refusals
-from reference.gateway.calls import Call
+from reference.gateway.call_admission import Call
 from reference.gateway.error_replies import json_reply
 from reference.protocol import screening
 from reference.web.clock import WpClock

@@ -15,7 +15,7 @@ from reference.rail.signed_answers import Signer
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import LISTED_SECONDS, RefusedPayments
-from reference.store.shared_facts import SharedFacts
+from reference.store.worker_coordination import SharedFacts
 from reference.web.clock import WpClock
 
 

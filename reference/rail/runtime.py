@@ -52,10 +52,10 @@ from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import RefusedPayments
 from reference.store.service_outages import Outages
 from reference.store.settlements import Settlements
-from reference.store.shared_facts import SharedFacts
 from reference.store.terms_history import Generations
 from reference.store.unserved_payments import UnservedPayments
 from reference.store.used_key_ids import UsedKeyIds
+from reference.store.worker_coordination import SharedFacts
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.first_start import open_secret

@@ -6,7 +6,7 @@ import time
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
-from reference.store.batches import delete_in_batches
+from reference.store.batched_deletion import delete_in_batches
 from reference.store.database import Change, Database
 from reference.store.rail_tables import tasks
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, insert, select, tuple_
 
-from reference.store.batches import delete_in_batches
+from reference.store.batched_deletion import delete_in_batches
 from reference.store.database import Change, Database
 from reference.store.tenant_tables import answers
 

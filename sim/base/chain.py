@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from coincurve import PrivateKey
 from eth_utils.crypto import keccak
 
-from sim.base.blocks import Block, FoundLog, Mined, Operation
+from sim.base.block_records import Block, FoundLog, Mined, Operation
 from sim.base.pool import Pool
 from sim.base.state import State
 from sim.base.token import NETWORK_TOKENS, genesis_operations

@@ -23,7 +23,7 @@ from sim.base.arguments import (
     number,
     quantity_of,
 )
-from sim.base.blocks import Block, Mined
+from sim.base.block_records import Block, Mined
 from sim.base.chain import FINALIZED_BLOCKS, SAFE_BLOCKS, Chain
 from sim.base.cheats import Cheats
 from sim.base.pool import AlreadyKnown, Underpriced

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sim.base.blocks import Block, Mined
+from sim.base.block_records import Block, Mined
 from sim.base.transactions import Signed
 from sim.base.vm import BlockContext, Message, Vm
 

@@ -9,7 +9,7 @@ from typing import Any
 from eth_utils.crypto import keccak
 
 from sim.base.arguments import LogFilter
-from sim.base.blocks import Block, FoundLog, Mined
+from sim.base.block_records import Block, FoundLog, Mined
 from sim.base.chain import Chain
 from sim.base.state import COINBASE
 from sim.base.transactions import DYNAMIC_FEE, LEGACY, Signed

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sim.json_rpc import METHOD_NOT_FOUND, RpcError
-from sim.solana import cheats, cluster_methods, history, reads, sending
+from sim.solana import cluster_methods, history, reads, sending, surfpool_methods
 from sim.solana.ask import Ask, Method
 from sim.solana.chain import Chain
 from sim.solana.slots import Standing
@@ -17,7 +17,12 @@ _COMMITMENT_METHODS: Mapping[str, Method] = {
     **history.METHODS,
     **{name: cluster_methods.METHODS[name] for name in ("getSlot", "getBlockHeight", "getEpochInfo", "getBlocks")},
 }
-METHODS: Mapping[str, Method] = {**_COMMITMENT_METHODS, **cluster_methods.METHODS, **sending.METHODS, **cheats.METHODS}
+METHODS: Mapping[str, Method] = {
+    **_COMMITMENT_METHODS,
+    **cluster_methods.METHODS,
+    **sending.METHODS,
+    **surfpool_methods.METHODS,
+}
 
 
 class Rpc:

@@ -129,9 +129,9 @@ class Algorand(Lane):
 
     def examine(self) -> Found:
         """Ask the operator's algod, or look for the programs of a private network, or for AlgoKit."""
-        from localnet.lanes.algorand import examination  # noqa: PLC0415 - as above
+        from localnet.lanes.algorand import doctor_check  # noqa: PLC0415 - as above
 
-        return examination.examine(self.name)
+        return doctor_check.examine(self.name)
 
     def look(self, data_dir: Path) -> object:
         """Return the node that the environment names, the programs of a private network, or AlgoKit's node."""

@@ -6,7 +6,7 @@ import reference.deferred_gc  # noqa: F401 - before all that is imported for it
 
 # isort: split
 
-from reference.addons.federation_validator.validator import ADDON
+from reference.addons.federation_validator.credentials_and_tokens import ADDON
 
 
 def main() -> None:

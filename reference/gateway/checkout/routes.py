@@ -9,7 +9,7 @@ import orjson
 from quart import Quart, Response, request
 
 from reference.gateway import refusals
-from reference.gateway.calls import Body, fit_model, read_body
+from reference.gateway.call_admission import Body, fit_model, read_body
 from reference.gateway.checkout import qr
 from reference.gateway.checkout.link_actions import AbandonRequest, CancelRequest, LinkActions, VerifyRequest
 from reference.gateway.checkout.link_announcements import LinkAnnouncements

@@ -13,8 +13,8 @@ from reference.protocol import receipts
 from reference.protocol.hashes import settled_payment_ref
 from reference.protocol.keys import from_base64url
 from reference.protocol.networks import NETWORKS
-from reference.store.attestations import Attestations
 from reference.store.payments import Payment
+from reference.store.settlement_attestations import Attestations
 
 Claims = Mapping[str, Any]
 

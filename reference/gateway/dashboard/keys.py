@@ -7,7 +7,7 @@ from typing import Any
 
 from reference.gateway import refusals
 from reference.gateway.admin_api import NewKey
-from reference.gateway.calls import fit_model
+from reference.gateway.call_admission import fit_model
 from reference.gateway.dashboard.pages import readable_time
 from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, Secret, find_row, screen_path
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reference.gateway.admin_api import Payouts
-from reference.gateway.calls import fit_model
+from reference.gateway.call_admission import fit_model
 from reference.gateway.dashboard.forms import Form
 from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, screen_path
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reference.gateway.admin_api import NewDestination
-from reference.gateway.calls import fit_model
+from reference.gateway.call_admission import fit_model
 from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, Secret, find_row, screen_path
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.protocol.webhook_delivery import DEFAULT_TYPES, MOST_DESTINATIONS, EventType

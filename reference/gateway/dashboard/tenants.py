@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from reference.gateway import refusals
 from reference.gateway.admin_api import NewTenant
-from reference.gateway.calls import fit_model
+from reference.gateway.call_admission import fit_model
 from reference.gateway.dashboard.forms import fresh_form_id
 from reference.gateway.dashboard.screen_context import SCREENS, ScreenContext, Secret
 from reference.gateway.dashboard.sign_in import ROOT

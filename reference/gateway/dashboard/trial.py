@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reference.gateway.admin_api import Decision
-from reference.gateway.calls import fit_model
+from reference.gateway.call_admission import fit_model
 from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, screen_path
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.web.errors import Unprocessable

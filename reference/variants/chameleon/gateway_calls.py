@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as changed
 from typing import Any
 
-from reference.gateway import calls, payment_links
-from reference.gateway.calls import Access, Calls, Operation
+from reference.gateway import call_admission, payment_links
+from reference.gateway.call_admission import Access, Calls, Operation
 from reference.gateway.idempotency import Idempotency
 from reference.gateway.price_records import ResourceRequest
 from reference.gateway.rate_limits import Limits
@@ -54,7 +54,7 @@ def label_of(network: str) -> str:
 
 def install(shape: Shape) -> None:
     """Install the variant of calls in the service."""
-    replace(calls, "fit_model", lambda fitted: lambda model, value: fitted(model, _own(shape, model, value)))
+    replace(call_admission, "fit_model", lambda fitted: lambda model, value: fitted(model, _own(shape, model, value)))
     replace(payment_links, "fit_model", lambda fitted: lambda model, value: fitted(model, _with_wanted(shape, value)))
     forms: Mapping[str, Callable[[bytes], str]] = {
         "hex": lambda raw: raw.hex(),

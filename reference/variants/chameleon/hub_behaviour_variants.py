@@ -13,9 +13,9 @@ import orjson
 from reference.control_plane import app, runtime, service_health
 from reference.control_plane.calls import Call, Operation
 from reference.control_plane.health_client import HealthResult
-from reference.control_plane.issuers import IssuerRegister, NewIssuer
+from reference.control_plane.issuer_registration import IssuerRegister, NewIssuer
 from reference.control_plane.service_health import HealthBoard, HealthReading
-from reference.control_plane.services import NewService
+from reference.control_plane.service_registration import NewService
 from reference.protocol.falcon import public_key_of
 from reference.protocol.issuer_key_documents import ATB_KEYS, PQC_KEYS, TRUST_SET
 from reference.protocol.keys import falcon_kid

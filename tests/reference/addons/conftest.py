@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from reference.addons.atb_verifier.verifier import ADDON as ATB_VERIFIER
-from reference.addons.federation_validator.validator import ADDON as FEDERATION_VALIDATOR
+from reference.addons.federation_validator.credentials_and_tokens import ADDON as FEDERATION_VALIDATOR
 from reference.addons.kit import Addon
 from reference.addons.kit.settings import AddonSettings
 from reference.addons.zkp_receipt.receipts import ADDON as ZKP_RECEIPT

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 
 from reference.addons.atb_verifier.verifier import ADDON as ATB
 from reference.addons.atb_verifier.verifier import VerifyRequest
-from reference.addons.federation_validator.validator import ADDON as FEDERATION
-from reference.addons.federation_validator.validator import TokenRequest, ValidateRequest
+from reference.addons.federation_validator.credentials_and_tokens import ADDON as FEDERATION
+from reference.addons.federation_validator.credentials_and_tokens import TokenRequest, ValidateRequest
 from reference.addons.kit import Addon
 from reference.addons.zkp_receipt.receipts import ADDON as ZKP
 from reference.addons.zkp_receipt.requests import IssueRequest

@@ -14,7 +14,7 @@ import httpx
 import pytest
 import rfc8785
 
-from reference.addons.federation_validator.validator import ADDON
+from reference.addons.federation_validator.credentials_and_tokens import ADDON
 from reference.protocol.envelope import open_envelope
 from reference.protocol.hashes import hash_reference
 from reference.web.settings import Misconfigured

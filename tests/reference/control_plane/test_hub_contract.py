@@ -13,8 +13,8 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from reference.control_plane import app
-from reference.control_plane.issuers import NewIssuer
-from reference.control_plane.services import NewService
+from reference.control_plane.issuer_registration import NewIssuer
+from reference.control_plane.service_registration import NewService
 from reference.protocol.audit_chain import Action
 from reference.web.errors import Unprocessable
 from reference.web.http.json_body import as_model

@@ -16,7 +16,7 @@ from quart import Quart
 
 from reference.gateway import payment_links
 from reference.gateway.app import list_operations
-from reference.gateway.calls import Operation, fit_model, read_body
+from reference.gateway.call_admission import Operation, fit_model, read_body
 from reference.gateway.checkout.link_actions import AbandonRequest, CancelRequest, VerifyRequest
 from reference.gateway.runtime import open_gateway_with_lanes
 from reference.gateway.settings import GatewaySettings

@@ -39,8 +39,8 @@ from reference.store.rail_tables import facts
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import RefusedPayments
-from reference.store.shared_facts import SharedFacts
 from reference.store.terms_history import Generations
+from reference.store.worker_coordination import SharedFacts
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 from reference.web.keyring import Keyring

@@ -28,8 +28,8 @@ from reference.webhooks.checked_session import open_session
 from reference.webhooks.dispatcher import WIDTH, Dispatcher
 from reference.webhooks.sender import Sender
 from tools.bench.reference.jobs import Contenders, must, together
-from tools.bench.reference.receiving import receiver
 from tools.bench.reference.rounds import Contender
+from tools.bench.reference.webhook_sink import receiver
 
 _AT_ONCE = 32
 _SECRET = "weldw_" + "s" * 43

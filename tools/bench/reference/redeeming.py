@@ -14,9 +14,9 @@ from reference.store.database import Database
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.redemption_rows import Answer, NewClaim
 from reference.store.redemptions import Redemptions
+from tools.bench.reference.comparison_databases import DirectDatabase, EngineDatabase
 from tools.bench.reference.jobs import Contenders, WrongAnswer, must, together
 from tools.bench.reference.rounds import Contender, Role
-from tools.bench.reference.stores import DirectDatabase, EngineDatabase
 
 _RACERS = 32
 _ANSWER = Answer(b"x" * 2048, "y" * 256, "z" * 700)

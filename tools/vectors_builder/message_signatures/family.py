@@ -13,14 +13,14 @@ from tools.vectors_builder.message_signatures import (
     bad_algorithms,
     bad_coverage,
     bad_digests,
-    bad_equations,
     bad_headers,
     bad_parameters,
     second_opinion,
+    signature_mismatches,
     valid,
     valid_offline,
 )
-from tools.vectors_builder.message_signatures.differences import DIFFERENCES
+from tools.vectors_builder.message_signatures.library_differences import DIFFERENCES
 
 
 def complaints(draft: Draft) -> Iterator[str]:
@@ -58,7 +58,7 @@ FAMILY: Final = Family(
         "coverage.json": (bad_coverage.drafts,),
         "parameters_and_keys.json": (bad_parameters.drafts,),
         "digests.json": (bad_digests.drafts,),
-        "equations.json": (bad_equations.drafts, bad_algorithms.drafts),
+        "equations.json": (signature_mismatches.drafts, bad_algorithms.drafts),
     },
     judge=judge,
     second=complaints,

@@ -6,7 +6,14 @@ verified with the change, so no note is a guess (6.3). The verdict never depends
 
 from __future__ import annotations
 
-from reference.protocol.message_signatures.diagnosis import encoding, fields, form, keys, path, target
+from reference.protocol.message_signatures.diagnosis import (
+    encoding,
+    fields,
+    keys,
+    path,
+    signature_base_mistakes,
+    target,
+)
 from reference.protocol.message_signatures.diagnosis.case import Case, Suspicion, find_proven_note
 
 # The most frequent mistakes go first, because the number of trials is bounded.
@@ -25,10 +32,10 @@ SUSPICIONS: tuple[Suspicion, ...] = (
     path.query_parameters,
     path.whole_target,
     fields.missing_fields,
-    form.lines,
-    form.times,
-    form.parameters,
-    form.hashed_base,
+    signature_base_mistakes.lines,
+    signature_base_mistakes.times,
+    signature_base_mistakes.parameters,
+    signature_base_mistakes.hashed_base,
     fields.fields,
     fields.parameters_of_fields,
 )

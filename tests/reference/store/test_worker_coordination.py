@@ -11,7 +11,7 @@ from reference.store.database import Database
 from reference.store.database_url import open_database
 from reference.store.rail_tables import facts
 from reference.store.redemptions import Redemptions
-from reference.store.shared_facts import SharedFacts
+from reference.store.worker_coordination import SharedFacts
 
 
 async def test_the_first_to_state_a_fact_decides(database: Database, ledger: Redemptions) -> None:
@@ -81,7 +81,7 @@ _WORKER = """
 import asyncio, sys, time
 from reference.store.database_url import open_database
 from reference.store.rail_tables import facts
-from reference.store.shared_facts import SharedFacts
+from reference.store.worker_coordination import SharedFacts
 
 async def work() -> None:
     turns = SharedFacts(open_database(sys.argv[1]), facts)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from reference.store import batches
+from reference.store import batched_deletion
 from reference.store.a2a_tasks import Tasks
 from reference.store.database import Database
 from reference.store.idempotency import Answers, Scope, StoredAnswer
@@ -19,8 +19,8 @@ from reference.store.tenant_tables import METADATA, answers
 @pytest.fixture
 def deletions(database: Database, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each statement of a batch deleted; a batch has five."""
-    monkeypatch.setattr(batches, "BATCH_SIZE", 5)
-    monkeypatch.setattr(batches, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(batched_deletion, "BATCH_SIZE", 5)
+    monkeypatch.setattr(batched_deletion, "_PAUSE_SECONDS", 0)
     counts: list[int] = []
     change = database.change
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from localnet.prepared.requests import process_name
-from tools.bench import lanes, processor
+from tools.bench import paid_call_cost, processor
 
 _WAIT = "print('ready', flush=True); input()"
 _AS_A_FORK = f"import pathlib, sys; pathlib.Path('/proc/self/comm').write_text(sys.argv[1]); {_WAIT}"
@@ -65,6 +65,6 @@ def test_a_process_that_is_gone_has_no_time() -> None:
 @pytest.mark.parametrize("seconds", [0.0, -0.1])
 def test_payments_that_cost_nothing_are_a_fault(seconds: float) -> None:
     """A lane that costs nothing was measured in another process than the one that was paid."""
-    with pytest.raises(lanes.NothingMeasured):
-        lanes.cost_of(8, seconds)
-    assert lanes.cost_of(8, 0.04) == pytest.approx(5_000)
+    with pytest.raises(paid_call_cost.NothingMeasured):
+        paid_call_cost.cost_of(8, seconds)
+    assert paid_call_cost.cost_of(8, 0.04) == pytest.approx(5_000)

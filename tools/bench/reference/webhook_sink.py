@@ -1,4 +1,4 @@
-"""`python -m tools.bench.reference.receiving`: a webhook receiver that costs next to nothing, in a process of its own.
+"""`python -m tools.bench.reference.webhook_sink`: a webhook receiver that costs next to nothing, in a process of its own.
 
 It prints its port and answers each POST with 200 as soon as all of it is there, until its standard input ends.
 """
@@ -24,7 +24,7 @@ _END_SECONDS = 10
 @contextmanager
 def receiver() -> Iterator[str]:
     """Let a receiver run; what is yielded is the address to post to."""
-    words = [sys.executable, "-m", "tools.bench.reference.receiving"]
+    words = [sys.executable, "-m", "tools.bench.reference.webhook_sink"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - fixed words
         assert process.stdin is not None  # noqa: S101 - always piped above
         assert process.stdout is not None  # noqa: S101 - as above

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from localnet import isolation
+from localnet import network_namespace
 
 # Answers one connection with whether this process could open one itself.
 PROGRAM = """
@@ -28,7 +28,7 @@ connection.close()
 
 async def test_a_process_apart_answers_and_reaches_nobody() -> None:
     """The inherited socket takes calls from outside; a call from inside finds no network."""
-    words = await isolation.command_prefix()
+    words = await network_namespace.command_prefix()
     if not words:
         pytest.skip("this machine allows no network namespaces")
     with socket.create_server(("127.0.0.1", 0)) as inherited_socket, socket.create_server(("127.0.0.1", 0)) as outside:
@@ -46,11 +46,11 @@ async def test_a_process_apart_answers_and_reaches_nobody() -> None:
 
 def test_a_process_is_not_apart_from_itself() -> None:
     """The same namespace is not another one, and a process that is gone is in none."""
-    assert not isolation.is_apart(os.getpid())
-    assert not isolation.is_apart(2**22 + 1)
+    assert not network_namespace.is_apart(os.getpid())
+    assert not network_namespace.is_apart(2**22 + 1)
 
 
 async def test_without_the_program_nothing_is_started_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """No unshare on the path, no words."""
     monkeypatch.setenv("PATH", "/nowhere")
-    assert await isolation.command_prefix() == ()
+    assert await network_namespace.command_prefix() == ()
