@@ -120,9 +120,9 @@ def _measure_all(request: _Asked) -> Figures:
                 plan = http_contest.Plan(request.rounds, request.seconds, Path(folder) / name, _say)
                 jobs.append(http_contest.contest(name, plan))
     if request.lanes:
-        from tools.bench import paid_call_cost as lane_costs  # noqa: PLC0415 - the wallets' SDKs take a second to import
+        from tools.bench import paid_call_cost  # noqa: PLC0415 - the wallets' SDKs take a second to import
 
-        lanes = asyncio.run(make_interruptible(lane_costs.measure(_PAYMENTS, _say)))
+        lanes = asyncio.run(make_interruptible(paid_call_cost.measure(_PAYMENTS, _say)))
     return Figures(today(), Machine.of_this_machine(), versions | peer_home.versions(), tuple(jobs), lanes)
 
 

@@ -1,4 +1,4 @@
-"""`python -m tools.bench.reference.webhook_sink`: a webhook receiver that costs next to nothing, in a process of its own.
+"""`python -m tools.bench.reference.webhook_sink`: a minimal webhook receiver in its own process.
 
 It prints its port and answers each POST with 200 as soon as all of it is there, until its standard input ends.
 """
