@@ -45,7 +45,16 @@ CHECKS = {
     if one.function.__module__
     in {
         f"conformance.checks.control_plane.{name}"
-        for name in ("access", "audit", "concurrent_changes", "health", "issuers", "path_bypass", "services", "trust")
+        for name in (
+            "access",
+            "audit",
+            "concurrent_changes",
+            "health",
+            "issuer_registration",
+            "path_bypass",
+            "services",
+            "trust",
+        )
     }
 }
 LONG, SHORT = "60", "0.7"
