@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from conformance.engine.check import Case
+from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import target_of
 from conformance.vocabulary.profile_claims import SPECIFICATION
 
 ROW: Final = "GW-ERR-06"
@@ -40,6 +42,28 @@ class Refusal:
     members: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def send_call(case: Case, refusal: Refusal) -> Answer:
+    """Send the call of a refusal, and return the answer."""
+    method, path, body, headers = refusal.call
+    return await target_of(case)(method, path, body=body, headers=headers)
+
+
+async def judge_claimed_refusals(case: Case, row: str, refusals: Sequence[Refusal], place: str) -> None:
+    """Send the calls at the same time, and judge a row of targets that claim the specification by each answer.
+
+    Args:
+        case: The case.
+        row: The row.
+        refusals: The calls and their refusals.
+        place: Name of the description in the report.
+    """
+    answers = await run_concurrently(send_call(case, refusal) for refusal in refusals)
+    for refusal, answer in zip(refusals, answers, strict=True):
+        faults = find_faults(refusal, answer)
+        expectation, where = f"{refusal.status} {refusal.code}", {place: refusal.description}
+        case.expect(row, not faults, expectation, ", ".join(faults), exchange=answer, where=where)
 
 
 def judge_refusal(case: Case, refusal: Refusal, answer: Answer) -> None:

@@ -22,6 +22,7 @@ from conformance.surfaces.gateway.orders import (
     open_link,
     open_several_links,
     pay_rightly,
+    pay_wrongly,
     payer,
     settle_down,
     wait_for_first_paid,
@@ -180,14 +181,9 @@ async def _judge_wrong_payments(case: Case, wallet: CheckoutPayer, links: list[O
         case.note(f"no payment in another asset: {fault}")
 
     async def pay(way: WrongPayment, link: OpenedLink) -> str | None:
-        with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
-            try:
-                tx_id = await way.pay(link.bill)
-            except Inconclusive as reason:
-                case.note(f"{way.name}: {reason}")
-                return None
-            stray_ids.update(wallet.list_group(tx_id))
-        case.client.names.name(tx_id, "TX_ID")
+        tx_id = await pay_wrongly(case, wallet, way, link)
+        if tx_id is not None:
+            case.client.names.name(tx_id, "TX_ID")
         return tx_id
 
     tx_ids = await run_concurrently(pay(way, link) for way, link in zip(ways.values(), links, strict=False))

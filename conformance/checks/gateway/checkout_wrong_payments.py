@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from conformance.assertions.gateway.link_status import judge_abandoned, judge_same_status, read_paid_status
@@ -33,6 +34,7 @@ from conformance.surfaces.gateway.orders import (
     open_link,
     open_several_links,
     pay_rightly,
+    pay_wrongly,
     payer,
     settle_down,
     wait_for_first_paid,
@@ -63,17 +65,7 @@ async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequ
     # A separate link for each way: the page of a shared link would not show which payment turned it to Paid.
     *links, control = await open_several_links(case, len(usable_ways) + 1)
 
-    async def pay(wrong_way: WrongPayment, link: OpenedLink) -> str | None:
-        with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
-            try:
-                tx_id = await wrong_way.pay(link.bill)
-            except Inconclusive as reason:
-                case.note(f"{wrong_way.name}: {reason}")
-                return None
-            stray_ids.update(wallet.list_group(tx_id))
-        return tx_id
-
-    tx_ids = await run_concurrently(map(pay, usable_ways, links))
+    tx_ids = await run_concurrently(map(partial(pay_wrongly, case, wallet), usable_ways, links))
     if not any(tx_ids):
         raise Inconclusive("none of the wrong payments could be made; the notes give the reasons")
     transition = await pay_rightly(case, wallet, control)

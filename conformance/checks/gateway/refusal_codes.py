@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from conformance.assertions.gateway.refusals import Refusal, Request, judge_refusal
+from conformance.assertions.gateway.refusals import Refusal, Request, judge_refusal, send_call
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
-from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     CHECKOUT,
@@ -46,16 +45,11 @@ async def refusals_have_their_codes(case: Case) -> None:
         raise Inconclusive("the profile names no tenant, so most refusals cannot be provoked")
     tenant = case.session.tenants.get()
     refusals = [*_list_open_refusals(), *_list_credential_refusals(tenant), *_list_body_refusals(case, tenant)]
-    answers = await run_concurrently(_send(case, refusal) for refusal in refusals)
+    answers = await run_concurrently(send_call(case, refusal) for refusal in refusals)
     for refusal, answer in zip(refusals, answers, strict=True):
         judge_refusal(case, refusal, answer)
     for refusal in (*await _list_repeated_creations(case, tenant), *await _list_link_refusals(case, tenant)):
-        judge_refusal(case, refusal, await _send(case, refusal))
-
-
-async def _send(case: Case, refusal: Refusal) -> Answer:
-    method, path, body, headers = refusal.call
-    return await target_of(case)(method, path, body=body, headers=headers)
+        judge_refusal(case, refusal, await send_call(case, refusal))
 
 
 def _list_open_refusals() -> Iterator[Refusal]:

@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from conformance.assertions.gateway.refusals import Refusal, Request, find_faults
+from conformance.assertions.gateway.refusals import Refusal, Request, judge_claimed_refusals
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
-from conformance.surfaces.gateway.calls import LINKS, RESOURCES, create_link, link_body, new_text, target_of
+from conformance.surfaces.gateway.calls import LINKS, RESOURCES, create_link, link_body, new_text
 
 ROW: Final = "GW-ERR-07"
 _JSON: Final = {"content-type": "application/json"}
@@ -38,15 +37,7 @@ async def the_first_failing_check_answers(case: Case) -> None:
     key = new_text(case)
     await create_link(case, tenant, key=key)
     refusals = [*_list_pairs(tenant), *_list_creation_pairs(case, tenant, key)]
-    call = target_of(case)
-    requests = [refusal.call for refusal in refusals]
-    answers = await run_concurrently(
-        call(method, path, body=body, headers=headers) for method, path, body, headers in requests
-    )
-    for refusal, answer in zip(refusals, answers, strict=True):
-        faults = find_faults(refusal, answer)
-        expectation, where = f"{refusal.status} {refusal.code}", {"faults": refusal.description}
-        case.expect(ROW, not faults, expectation, ", ".join(faults), exchange=answer, where=where)
+    await judge_claimed_refusals(case, ROW, refusals, "faults")
 
 
 def _list_pairs(tenant: Credentials) -> Iterator[Refusal]:

@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from conformance.assertions.gateway.refusals import REPORT_CODE, Refusal, Request, find_faults
+from conformance.assertions.gateway.refusals import REPORT_CODE, Refusal, Request, judge_claimed_refusals
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.surfaces.gateway.calls import (
     CHECKOUT,
@@ -18,7 +17,6 @@ from conformance.surfaces.gateway.calls import (
     SCREEN,
     link_body,
     resource_body,
-    target_of,
 )
 
 ROW: Final = "GW-ERR-08"
@@ -51,15 +49,7 @@ async def requests_outside_of_the_forms_are_refused(case: Case) -> None:
         *_list_form_refusals(case, tenant),
         *_list_link_refusals(case, tenant),
     ]
-    call = target_of(case)
-    requests = [refusal.call for refusal in refusals]
-    answers = await run_concurrently(
-        call(method, path, body=body, headers=headers) for method, path, body, headers in requests
-    )
-    for refusal, answer in zip(refusals, answers, strict=True):
-        faults = find_faults(refusal, answer)
-        expectation, where = f"{refusal.status} {refusal.code}", {"fault": refusal.description}
-        case.expect(ROW, not faults, expectation, ", ".join(faults), exchange=answer, where=where)
+    await judge_claimed_refusals(case, ROW, refusals, "fault")
 
 
 def _list_other_paths(tenant: Credentials) -> Iterator[Refusal]:

@@ -122,14 +122,15 @@ async def _judge_silence(case: Case, quote: Challenge, proof: Mapping[str, Any],
     name_live_values(case, proof)
     answer = await present(case, quote.operation, dict(proof), body=quote.body, query="b=2")
     text = answer.body.decode("utf-8", "replace") + " ".join(answer.headers.values())
-    told = sorted(name for name, value in served.read_object().items() if _is_told(value, text))
+    repeated_names = sorted(name for name, value in served.read_object().items() if _is_repeated(value, text))
     where = {"operation": quote.operation.path, "payment": "spent, another query"}
-    case.expect(ROW, not told, "nothing of the first answer", ", ".join(told) or "so", exchange=answer, where=where)
+    finding = ", ".join(repeated_names) or "so"
+    case.expect(ROW, not repeated_names, "nothing of the first answer", finding, exchange=answer, where=where)
 
 
-def _is_told(value: Any, text: str) -> bool:
+def _is_repeated(value: Any, text: str) -> bool:
     """Return whether a text repeats a member of an answer, or one of its longer texts."""
     if isinstance(value, str):
         return len(value) >= _TELLING_LENGTH and value in text
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(_is_told(member, text) for member in members)
+    return any(_is_repeated(member, text) for member in members)

@@ -66,7 +66,6 @@ async def captured_proof_buys_nothing_else(case: Case) -> None:
 
 
 async def _replay(case: Case, operation: Operation, seed: int) -> None:
-    # Two purchases: the second supplies real members of another payment, which replace those of the first.
     # Two purchases: the second gives a live proof and token for the mixed pairs of the plan.
     engine = await Engine.capture(case, operation, LANES[case.lane].spellings)
     outcome = await engine.replay_all(random.Random(seed))  # noqa: S311 - repeatable on purpose

@@ -13,7 +13,7 @@ from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.lanes.checkout_request import CheckoutPayer, CheckoutRequest
+from conformance.lanes.checkout_request import CheckoutPayer, CheckoutRequest, WrongPayment
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
 from conformance.surfaces.gateway.calls import CHECKOUT, brief, create_link, new_text
@@ -375,6 +375,18 @@ async def look_again(case: Case, link_: OpenedLink, *, retry: bool = False) -> t
     """Read a link's page once more, for its state."""
     view, answer = await case.session.pages.look(case.client, link_.order.url, retry=retry)
     return view, answer
+
+
+async def pay_wrongly(case: Case, wallet: CheckoutPayer, way: WrongPayment, link_: OpenedLink) -> str | None:
+    """Make a payment that does not pay a link and return its id; if it cannot be made, note the reason."""
+    with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
+        try:
+            tx_id = await way.pay(link_.bill)
+        except Inconclusive as reason:
+            case.note(f"{way.name}: {reason}")
+            return None
+        stray_ids.update(wallet.list_group(tx_id))
+    return tx_id
 
 
 async def pay_rightly(case: Case, checkout_payer: CheckoutPayer, link_: OpenedLink) -> PaidTransition:

@@ -22,7 +22,7 @@ from conformance.vectors.judges.message_signatures import NOW, judge_vector
 from tests.conformance.vectors.on_the_wire import fits_http
 from tools.vectors_builder.family import BuildFault
 from tools.vectors_builder.message_signatures import FAMILY, drafting, second_opinion
-from tools.vectors_builder.message_signatures.library_differences import DIFFERENCES
+from tools.vectors_builder.message_signatures.known_differences import DIFFERENCES
 
 ALL_VECTORS = vectors.message_signatures()
 REFUSED_VECTORS = [one for one in ALL_VECTORS if not one.expected.valid]

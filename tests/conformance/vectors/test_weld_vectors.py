@@ -19,7 +19,7 @@ from conformance.vectors.judges.welds import judge
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.family import BuildFault, Family
 from tools.vectors_builder.welds import FAMILY
-from tools.vectors_builder.welds.library_differences import DIFFERENCES
+from tools.vectors_builder.welds.known_differences import DIFFERENCES
 
 FOLDER = Path(vectors.__file__).parent
 DRAFTS = {draft.name: draft for draft in FAMILY.drafts()}

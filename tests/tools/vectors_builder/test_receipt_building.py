@@ -16,7 +16,7 @@ from conformance.oracles import forging
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.family import BuildFault
 from tools.vectors_builder.receipts import FAMILY, bad_algorithms, record, second_opinion
-from tools.vectors_builder.receipts.library_differences import DIFFERENCES
+from tools.vectors_builder.receipts.known_differences import DIFFERENCES
 
 FOLDER = Path(vectors.__file__).parent / "receipts"
 DRAFTS = {draft.name: draft for draft in FAMILY.drafts()}

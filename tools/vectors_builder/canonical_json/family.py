@@ -6,7 +6,7 @@ from typing import Final
 
 from conformance.vectors.judges.canonical_json import judge
 from tools.vectors_builder.canonical_json import numbers, refused, rfc, second_opinion, texts
-from tools.vectors_builder.canonical_json.library_differences import DIFFERENCES
+from tools.vectors_builder.canonical_json.known_differences import DIFFERENCES
 from tools.vectors_builder.family import Family
 
 FAMILY: Final = Family(

@@ -6,7 +6,7 @@ from typing import Final
 
 from conformance.vectors.judges.falcon_envelopes import judge
 from tools.vectors_builder.falcon_envelopes import bad_signatures, edges, unreadable, untrusted, valid
-from tools.vectors_builder.falcon_envelopes.library_differences import DIFFERENCES
+from tools.vectors_builder.falcon_envelopes.known_differences import DIFFERENCES
 from tools.vectors_builder.falcon_envelopes.second_opinion import complaints
 from tools.vectors_builder.family import Family
 

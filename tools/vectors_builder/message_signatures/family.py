@@ -20,7 +20,7 @@ from tools.vectors_builder.message_signatures import (
     valid,
     valid_offline,
 )
-from tools.vectors_builder.message_signatures.library_differences import DIFFERENCES
+from tools.vectors_builder.message_signatures.known_differences import DIFFERENCES
 
 
 def complaints(draft: Draft) -> Iterator[str]:

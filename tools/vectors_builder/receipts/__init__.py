@@ -19,7 +19,7 @@ from tools.vectors_builder.receipts import (
     valid,
     valid_canonical,
 )
-from tools.vectors_builder.receipts.library_differences import DIFFERENCES
+from tools.vectors_builder.receipts.known_differences import DIFFERENCES
 
 FAMILY: Final = Family(
     name="receipts",

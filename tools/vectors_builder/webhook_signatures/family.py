@@ -7,7 +7,7 @@ from typing import Final
 from conformance.vectors.judges.webhook_signatures import judge
 from tools.vectors_builder.family import Family
 from tools.vectors_builder.webhook_signatures import headers, second_opinion, signatures, times, valid
-from tools.vectors_builder.webhook_signatures.library_differences import DIFFERENCES
+from tools.vectors_builder.webhook_signatures.known_differences import DIFFERENCES
 
 FAMILY: Final = Family(
     name="webhook_signatures",

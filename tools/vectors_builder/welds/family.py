@@ -26,7 +26,7 @@ from tools.vectors_builder.welds import (
     solana_references,
     solana_valid,
 )
-from tools.vectors_builder.welds.library_differences import DIFFERENCES
+from tools.vectors_builder.welds.known_differences import DIFFERENCES
 
 
 def _complaints(draft: Draft) -> Iterator[str]:

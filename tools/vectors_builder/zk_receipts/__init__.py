@@ -7,7 +7,7 @@ from typing import Final
 from conformance.vectors.judges.zk_receipts import judge
 from tools.vectors_builder.family import Family
 from tools.vectors_builder.zk_receipts import elements, envelopes, equations, valid
-from tools.vectors_builder.zk_receipts.library_differences import DIFFERENCES
+from tools.vectors_builder.zk_receipts.known_differences import DIFFERENCES
 from tools.vectors_builder.zk_receipts.second_opinion import complaints
 
 FAMILY: Final = Family(

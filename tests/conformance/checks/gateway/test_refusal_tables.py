@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance.assertions.gateway import refusals
 from conformance.assertions.gateway.refusals import Refusal
 from conformance.checks.gateway import refusal_order, refused_forms
 from conformance.http.client import Answer
@@ -49,7 +50,7 @@ async def run(module: Any, monkeypatch: pytest.MonkeyPatch, wrong: str = "", **c
     async def create(*_: Any, **__: Any) -> Answer:
         return build_answer(201, {"token": "A"})
 
-    monkeypatch.setattr(module, "target_of", lambda _: answer)
+    monkeypatch.setattr(refusals, "target_of", lambda _: answer)
     if module is refusal_order:
         monkeypatch.setattr(module, "create_link", create)
     case = RecordedCase(answer)
