@@ -29,6 +29,7 @@ from conformance.oracles.strict_json import strict_json
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.checkout_demand import PaymentRefused
 from conformance.surfaces.rail import a2a
+from conformance.surfaces.rail.paid_answers import receipts_in
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, lane_of, name_live_values
 from conformance.text.untrusted import one_line
 from conformance.text.usdc import in_usdc
@@ -48,6 +49,7 @@ _LIFETIME: Final = 1800
 _SETTLE_SECONDS: Final = 900 + 60
 # A longer lifetime is taken for a malformed number.
 _LONGEST_LIFETIME: Final = 10 * 365 * 86_400
+_RECEIPT_PLACE: Final = "body:payable_receipt"
 # The form of a hash reference (2.3): SHA-256 in lower-case hex, with its scheme.
 _HASH_REFERENCE: Final = re.compile(r"sha256:[0-9a-f]{64}")
 # Advice for refusals that presenting the proof again cannot change.
@@ -66,6 +68,7 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
         Inconclusive: A node or the rail did not answer as needed; nothing was paid.
     """
     quote, task_id = await _offer(case, operation, attempt)
+    arrived_at = clock.now(case)
     quote = keep_payable_offers(case, quote)
     entry = quote.entry(case.lane)
     network, units = read_price(case, entry)
@@ -73,7 +76,7 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
     attempt.steps.say("challenge", f"{in_usdc(units)} USDC on {with_worth(network)} to {payee}")
     await agree(units, payee, network)
     # After the question to the user, whose answer may have taken longer than the challenge lives.
-    check_worth_paying(case, quote)
+    check_worth_paying(case, quote, arrived_at)
     attempt.begin(
         channel=Channel.A2A if attempt.is_a2a else Channel.HTTP,
         body=quote.body,
@@ -258,16 +261,23 @@ async def _keep_call(case: Case, purchase: Purchase, attempt: Attempt) -> dict[s
         else:
             steps.say("call kept", f"request, answer and settlement in {call_folder.folder}")
     try:
-        result = await _find_receipt(case, purchase, attempt)
+        result = await find_receipt(case, purchase, attempt)
     except (Unreachable, JsonFault) as fault:
         raise PaymentOpen(f"the call was served, but its receipt cannot be verified now: {fault}") from fault
     return result | _keep_receipt(result["payable_receipt"], result.pop("jwks"), attempt)
 
 
-async def _find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dict[str, Any]:
-    # The interface leaves the place of the receipt open, so every compact JWS of the answer is
-    # tried.
-    tokens = jose.tokens_in(purchase.answer.read_object(), purchase.answer.headers)
+async def find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dict[str, Any]:
+    """Return the verified receipt of a paid call, with its claims and what verifies it, as members for `--json`.
+
+    Raises:
+        PaymentStopped: No receipt at its place verifies, or it is one of another call.
+        Unreachable: The key set cannot be fetched.
+        JsonFault: The key set is not JSON.
+    """
+    # "The receipt is the member `payable_receipt` of the answer" (P-PY-12), unless the profile binds another place.
+    receipt_place = case.profile.rail_bindings.receipt_at or _RECEIPT_PLACE
+    tokens = receipts_in(purchase.answer, receipt_place)
     jwks = case.session.rail + "/.well-known/jwks.json"
     published_keys = keys.keys_of_jwks((await case.client.call("GET", jwks)).read_object())
     for place, token in tokens:
@@ -291,7 +301,8 @@ async def _find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dic
                 "jwks": jwks,
             }
     raise PaymentStopped(
-        "the call was answered with 200, and no receipt in the answer verifies against the rail's published keys"
+        f"the call was answered with 200, and no receipt at {receipt_place} verifies against the rail's published keys"
+        f"{'' if case.profile.rail_bindings.receipt_at else '; if it is in another place, bind [rail] receipt_at'}"
     )
 
 
@@ -424,8 +435,13 @@ def read_price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
     return network, int(amount)
 
 
-def check_worth_paying(case: Case, quote: Challenge) -> None:
-    """Reject a challenge for another request, or one that is about to expire (P-CH-12).
+def check_worth_paying(case: Case, quote: Challenge, arrived_at: int) -> None:
+    """Reject a challenge for another request, or one that is about to expire (P-CH-12, P-PY-04).
+
+    Args:
+        case: The case.
+        quote: The challenge.
+        arrived_at: When it arrived, in unix seconds.
 
     Raises:
         PaymentRefused: The challenge must not be paid.
@@ -436,7 +452,9 @@ def check_worth_paying(case: Case, quote: Challenge) -> None:
     quoted_hash = extra.get("request_hash")
     if isinstance(quoted_hash, str) and not _is_hash_of(quote, extra, quoted_hash):
         raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
-    ends = _end_of(case, quote)
+    issued_at, lifetime = _read_issue_time(case, quote), _read_lifetime(case, quote)
+    # "If the token begins with no time, it is counted from the arrival of the challenge" (P-PY-04).
+    ends = None if lifetime is None else (arrived_at if issued_at is None else issued_at) + lifetime
     # The payment needs time to become final. A proof that comes after the end of its challenge is
     # worthless.
     if ends is not None and ends - clock.now(case) < _MINIMUM_SECONDS_LEFT:
@@ -454,12 +472,20 @@ def _is_hash_of(quote: Challenge, extra: Mapping[str, Any], value: object) -> bo
 
 def _end_of(case: Case, quote: Challenge) -> int | None:
     """Return when a challenge expires, in unix seconds; None if it does not contain that."""
-    issue_text = quote.reference(case.lane).split(":", 1)[0]
-    ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
-    moment = int(issue_text) if issue_text.isdecimal() and len(issue_text) <= _LONGEST_NUMBER else None
-    if moment is None or not isinstance(ttl, int) or not 0 < ttl <= _LONGEST_LIFETIME:
-        return None
-    return moment + ttl
+    issued_at, lifetime = _read_issue_time(case, quote), _read_lifetime(case, quote)
+    return None if issued_at is None or lifetime is None else issued_at + lifetime
+
+
+def _read_issue_time(case: Case, quote: Challenge) -> int | None:
+    """Return the time with which the token begins, in unix seconds; None without one."""
+    text = quote.reference(case.lane).split(":", 1)[0]
+    return int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else None
+
+
+def _read_lifetime(case: Case, quote: Challenge) -> int | None:
+    """Return the lifetime of a challenge in seconds; None if it does not contain one."""
+    seconds = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
+    return seconds if isinstance(seconds, int) and 0 < seconds <= _LONGEST_LIFETIME else None
 
 
 def _worth_until(case: Case, quote: Challenge) -> int:

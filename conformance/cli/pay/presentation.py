@@ -30,7 +30,9 @@ _LONGEST_WAIT: Final = 30.0
 # Longest Retry-After in seconds; no command waits that long.
 _LONGEST_RETRY_AFTER: Final = 86_400.0
 _UNSETTLED_CODES: Final = frozenset({"tx_not_found", "tx_not_confirmed"})
-_REPEATABLE_STATUSES: Final = frozenset({202, 408, 425, 429})
+_REPEATABLE_STATUSES: Final = frozenset({202, 408, 409, 425, 429})
+# Codes that are final, whatever the status (P-PY-09).
+_FINAL_CODES: Final = frozenset({"payment_already_spent", "payment_refunded"})
 # Statuses from here on are faults of the server, which a repeat may not meet again.
 _SERVER_FAULT: Final = 500
 # TaskNotFoundError of the A2A protocol.
@@ -126,11 +128,10 @@ def judge_answer(answer: Answer, *, is_worth_it: bool) -> ProofReply:
     if answer.status == 200:
         return ProofReply(Verdict.SERVED, text="200", answer=answer)
     is_worth_repeating = answer.status in _REPEATABLE_STATUSES or answer.status >= _SERVER_FAULT
-    # 409 is `payment_in_progress`, which ends, or `payment_already_spent`, which is final (P-ER-04).
-    if answer.status == 409:
-        is_worth_repeating = code == "payment_in_progress" or wait is not None
-    elif answer.status == 402:
+    if answer.status == 402:
         is_worth_repeating = is_worth_it and (code in _UNSETTLED_CODES or wait is not None)
+    # "It presents the same proof again, unless the code is `payment_already_spent` or `payment_refunded`" (P-PY-07).
+    is_worth_repeating = is_worth_repeating and code not in _FINAL_CODES
     return ProofReply(Verdict.AGAIN if is_worth_repeating else Verdict.STOP, text, code, wait)
 
 
@@ -163,7 +164,7 @@ def judge_task(task: a2a.Task) -> ProofReply | None:
         if error == json_rpc.INTERNAL_ERROR:
             return ProofReply(Verdict.AGAIN, f"error {error}", None, reply.wait)
         is_again = answer.status != 200 and reply.verdict is Verdict.AGAIN
-        return ProofReply(Verdict.AGAIN if is_again else Verdict.STOP, task.describe(), None, reply.wait)
+        return ProofReply(Verdict.AGAIN if is_again else Verdict.STOP, task.describe(), reply.code, reply.wait)
     if task.state == "completed":
         artifact_answer = _artifact(task)
         if artifact_answer is not None:

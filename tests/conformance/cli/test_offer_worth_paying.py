@@ -30,14 +30,53 @@ def make_challenge(**terms: Any) -> Challenge:
 def test_an_offer_without_an_object_extra_is_not_paid(terms: dict[str, Any]) -> None:
     """One line reports that nothing was paid."""
     with pytest.raises(PaymentRefused, match=r"^the challenge's offer has no object `extra`; nothing was paid$"):
-        check_worth_paying(cast("Case", SimpleNamespace(lane="base")), make_challenge(**terms))
+        check_worth_paying(cast("Case", SimpleNamespace(lane="base")), make_challenge(**terms), ARRIVED_AT)
 
 
-def test_a_number_that_is_no_moment_says_nothing_of_the_time_left() -> None:
-    """A challenge token may begin with any number of digits: how it is made is its rail's own affair."""
-    bindings = SimpleNamespace(rail_bindings=SimpleNamespace(challenge_ttl=600))
-    case = cast("Case", SimpleNamespace(lane="base", profile=bindings))
-    check_worth_paying(case, make_challenge(extra={"payment_reference": "9" * 5000 + ":rest"}))
+ARRIVED_AT = 1_800_000_000
+
+
+def make_case(*, now: int, challenge_ttl: int | None = None) -> Case:
+    """Return a case at a time, with the lifetime that its profile binds."""
+    clock = SimpleNamespace(offset_file=None)
+    profile = SimpleNamespace(rail_bindings=SimpleNamespace(challenge_ttl=challenge_ttl), clock=clock)
+    return cast("Case", SimpleNamespace(lane="base", profile=profile, now=now))
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.engine.clock.now", lambda case: case.now)
+
+
+@pytest.mark.parametrize("token", ["quote:rest", "9" * 5000 + ":rest"])
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_a_token_without_a_time_is_as_old_as_its_arrival(token: str, *, is_bound: bool) -> None:
+    """With 119 s left since the arrival it is not paid, and with 120 s it is; the profile's lifetime goes first."""
+
+    def check(lifetime: int, waited: int) -> None:
+        bound_ttl = lifetime if is_bound else None
+        case = make_case(now=ARRIVED_AT + waited, challenge_ttl=bound_ttl)
+        quote = make_challenge(extra={"payment_reference": token}, maxTimeoutSeconds=60 if is_bound else lifetime)
+        check_worth_paying(case, quote, ARRIVED_AT)
+
+    check(120, 0)
+    check(600, 480)
+    for lifetime, waited in ((119, 0), (600, 481)):
+        with pytest.raises(PaymentRefused, match=r"^the challenge expires in less than 120 s"):
+            check(lifetime, waited)
+
+
+def test_a_token_with_a_time_is_as_old_as_that_time() -> None:
+    """Whenever it arrived."""
+
+    def check(lifetime: int, age: int) -> None:
+        token = f"{ARRIVED_AT - age}:rest"
+        quote = make_challenge(extra={"payment_reference": token}, maxTimeoutSeconds=lifetime)
+        check_worth_paying(make_case(now=ARRIVED_AT), quote, ARRIVED_AT)
+
+    check(300, 180)
+    with pytest.raises(PaymentRefused, match=r"^the challenge expires in less than 120 s"):
+        check(300, 181)
 
 
 def make_answer(header: str | None) -> Challenge:

@@ -28,8 +28,14 @@ def answer(status: int, body: Any = None, **headers: str) -> Answer:
         (408, None, {}, Verdict.AGAIN),
         (409, "payment_in_progress", {}, Verdict.AGAIN),
         (409, "busy", {"Retry_After": "1"}, Verdict.AGAIN),
+        (409, "busy", {}, Verdict.AGAIN),
         (409, "payment_already_spent", {}, Verdict.STOP),
+        (409, "payment_already_spent", {"Retry_After": "1"}, Verdict.STOP),
         (409, "payment_refunded", {}, Verdict.STOP),
+        (402, "payment_already_spent", {"Retry_After": "1"}, Verdict.STOP),
+        (429, "payment_refunded", {"Retry_After": "1"}, Verdict.STOP),
+        (500, "payment_refunded", {}, Verdict.STOP),
+        (503, "payment_already_spent", {"Retry_After": "1"}, Verdict.STOP),
         (425, None, {}, Verdict.AGAIN),
         (429, "rate_limited", {}, Verdict.AGAIN),
         (500, "internal_error", {}, Verdict.AGAIN),
@@ -127,6 +133,9 @@ def test_errors_of_json_rpc_and_http_are_told_apart() -> None:
         heard = judge_task(a2a.task_of(answer(code, {"error": "x"}, Retry_After="1")))
         assert heard is not None
         assert heard.verdict is verdict
+    heard = judge_task(a2a.task_of(answer(429, {"error": "payment_refunded"}, Retry_After="1")))
+    assert heard is not None
+    assert (heard.verdict, heard.code) == (Verdict.STOP, "payment_refunded")
 
 
 async def test_no_answer_is_asked_again_until_the_time_is_over() -> None:
