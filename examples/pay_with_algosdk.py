@@ -34,6 +34,8 @@ NETWORK = os.environ.get("NETWORK", "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k")
 ASSET = os.environ.get("ASSET", "31566704")
 PRICE_AT_MOST = int(os.environ.get("PRICE_AT_MOST", "100000"))  # atomic units, 0.10 USDC
 SECONDS_AT_MOST = float(os.environ.get("SECONDS_AT_MOST", "300"))  # in which the proof is presented
+FINAL = ("payment_already_spent", "payment_refunded")  # codes after which no proof is presented, whatever the status
+UNSETTLED = ("tx_not_found", "tx_not_confirmed")  # codes of a 402 that leave the payment open
 # Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
 PROOF_FILE = Path(os.environ.get("PROOF_FILE", "payment.json"))
 ROUNDS = 40  # within which the transfer is confirmed, or never: less than LEFT_AT_LEAST at 2.8 s a round
@@ -54,8 +56,9 @@ def check(entry: dict[str, Any]) -> None:
     """Stop before any money moves, unless the challenge is for this request, affordable and fresh."""
     if entry["extra"]["request_hash"] != request_hash():
         raise SystemExit("the challenge is for another request")
-    issued = int(entry["extra"]["payment_reference"].split(":")[0])
-    if issued + entry["maxTimeoutSeconds"] - time.time() <= LEFT_AT_LEAST:
+    issued = entry["extra"]["payment_reference"].split(":")[0]
+    begins = int(issued) if issued.isdecimal() else time.time()  # a token without a time is as old as its arrival
+    if begins + entry["maxTimeoutSeconds"] - time.time() <= LEFT_AT_LEAST:
         raise SystemExit("the challenge is about to lapse")
     if int(entry["maxAmountRequired"]) > PRICE_AT_MOST:
         raise SystemExit(f"the price is {entry['maxAmountRequired']}")
@@ -152,9 +155,12 @@ def present(proof: dict[str, str]) -> dict[str, Any]:
             if answer.status_code == 200:
                 return dict(answer.json())
             is_json = answer.headers.get("Content-Type", "").startswith("application/json")
-            reason = f"{answer.status_code} {answer.json().get('error', '') if is_json else ''}"
-            is_fault = answer.status_code >= 500 or answer.status_code in {408, 425, 429}
-            wait = answer.headers.get("Retry-After", "2" if is_fault else "")
+            code = answer.json().get("error", "") if is_json else ""
+            reason = f"{answer.status_code} {code}"
+            if code in FINAL:
+                break
+            is_open = answer.status_code >= 500 or answer.status_code in {408, 409, 425, 429} or code in UNSETTLED
+            wait = answer.headers.get("Retry-After", "2" if is_open else "")
         seconds = int(wait) if wait.isdigit() else 5  # it may be a date
         if not wait or time.monotonic() + seconds > ends:
             break

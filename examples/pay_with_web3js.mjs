@@ -28,6 +28,8 @@ const ASSET = process.env.ASSET ?? "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
 const PRICE_AT_MOST = BigInt(process.env.PRICE_AT_MOST ?? "100000"); // atomic units, 0.10 USDC
 const SECONDS_AT_MOST = Number(process.env.SECONDS_AT_MOST ?? "300"); // in which the proof is presented
 const TRIES = 4; // signatures at most, if the node says that a transaction came too late
+const FINAL = ["payment_already_spent", "payment_refunded"]; // no proof is presented after these, whatever the status
+const UNSETTLED = ["tx_not_found", "tx_not_confirmed"]; // codes of a 402 that leave the payment open
 // Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
 const PROOF_FILE = process.env.PROOF_FILE ?? "payment.json";
 
@@ -44,7 +46,9 @@ const requestHash = () =>
 // Stops before any money moves, unless the challenge is for this request, affordable and fresh.
 function check(entry) {
   if (entry.extra.request_hash !== requestHash()) throw new Error("the challenge is for another request");
-  const lapses = Number(entry.extra.payment_reference.split(":")[0]) + entry.maxTimeoutSeconds;
+  const [issued] = entry.extra.payment_reference.split(":");
+  const begins = /^\d+$/.test(issued) ? Number(issued) : Date.now() / 1000; // without a time: as old as its arrival
+  const lapses = begins + entry.maxTimeoutSeconds;
   if (lapses - Date.now() / 1000 <= LEFT_AT_LEAST) throw new Error("the challenge is about to lapse");
   if (BigInt(entry.maxAmountRequired) > PRICE_AT_MOST) throw new Error(`the price is ${entry.maxAmountRequired}`);
   const { amount = entry.maxAmountRequired, asset } = entry;
@@ -122,8 +126,9 @@ async function present(proof) {
       const body = answer.headers.get("Content-Type")?.startsWith("application/json") ? await answer.json() : {};
       if (answer.status === 200) return body;
       reason = `${answer.status} ${body.error ?? ""}`;
-      const isFault = answer.status >= 500 || [408, 425, 429].includes(answer.status);
-      wait = answer.headers.get("Retry-After") ?? (isFault ? wait : null);
+      if (FINAL.includes(body.error)) break;
+      const isOpen = answer.status >= 500 || [408, 409, 425, 429].includes(answer.status);
+      wait = answer.headers.get("Retry-After") ?? (isOpen || UNSETTLED.includes(body.error) ? wait : null);
     } catch (fault) {
       reason = `${fault.cause ?? fault}`;
     }

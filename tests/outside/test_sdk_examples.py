@@ -11,11 +11,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import jwt
 import pytest
@@ -86,9 +89,18 @@ FEW_SECONDS_LEFT: Edits = (("LEFT_AT_LEAST = 120", "LEFT_AT_LEAST = 1800"),)
 GUARDS = {
     "other_request": "the challenge is for another request",
     "few_seconds_left": "the challenge is about to lapse",
+    "token_without_time": "the challenge is about to lapse",
     "dear": "the price is 50000",
 }
 DEAR: Edits = (('"100000"', '"49999"'),)
+
+
+def edit_token(example: Example) -> Edits:
+    """Return the edits with which a script reads a token without a time, and asks for more than its lifetime."""
+    is_js = example.script.endswith(".mjs")
+    reading = 'entry.extra.payment_reference.split(":")' if is_js else 'entry["extra"]["payment_reference"].split(":")'
+    return ((reading, '"quote:0:0".split(":")'), ("LEFT_AT_LEAST = 120", "LEFT_AT_LEAST = 1801"))
+
 
 EXAMPLES_OF_SDKS = (ALGOSDK, WEB3PY, VIEM, SOLANA_PY, WEB3JS)
 SIDES: dict[str, Callable[[dict[str, str]], Side]] = {"algorand": AlgorandSide, "base": BaseSide, "solana": SolanaSide}
@@ -258,6 +270,8 @@ def test_without_the_weld_the_sdk_buys_nothing(payer: Payer) -> None:
         (SOLANA_PY, "dear"),
         (ALGOSDK, "few_seconds_left"),
         (WEB3JS, "other_request"),
+        (WEB3PY, "token_without_time"),
+        (WEB3JS, "token_without_time"),
     ],
     ids=lambda one: one if isinstance(one, str) else one.script,
 )
@@ -276,12 +290,114 @@ def test_the_script_stops_before_it_pays(payer: Payer, guard: str) -> None:
 
 def stops(payer: Payer, guard: str) -> None:
     """Run a script against a challenge that its guard is for, and hold that it says so and pays nothing."""
-    edits = {"other_request": payer.example.other_request, "few_seconds_left": FEW_SECONDS_LEFT, "dear": DEAR}
+    edits = {
+        "other_request": payer.example.other_request,
+        "few_seconds_left": FEW_SECONDS_LEFT,
+        "token_without_time": edit_token(payer.example),
+        "dear": DEAR,
+    }
     before = payer.holdings()
     run = payer.run(edits[guard])
     assert run.returncode == 1
     assert GUARDS[guard] in run.stderr
     assert payer.holdings() == before
+
+
+class Proxy(ThreadingHTTPServer):
+    """A proxy before the rail that answers proofs with a status and a code in place of the rail, while it has one.
+
+    Attributes:
+        rail: Address of the rail.
+        refusal: Status and code; None to pass proofs on.
+        proofs: Number of proofs that arrived.
+    """
+
+    def __init__(self, rail: str) -> None:
+        super().__init__(("127.0.0.1", 0), ProxyHandler)
+        self.rail = rail
+        self.refusal: tuple[int, str] | None = None
+        self.proofs = 0
+
+
+class ProxyHandler(BaseHTTPRequestHandler):
+    """One request at the proxy."""
+
+    server: Proxy
+
+    def do_POST(self) -> None:
+        """Answer a call."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if (proof := self.headers.get("X-PAYMENT")) is not None:
+            self.server.proofs += 1
+            if self.server.refusal is not None:
+                status, code = self.server.refusal
+                fields = {"Content-Type": "application/json", "Retry-After": "1"}
+                self._answer(status, fields, json.dumps({"error": code}).encode())
+                return
+        headers = {"Content-Type": "application/json"} | ({} if proof is None else {"X-PAYMENT": proof})
+        self._pass_on(Request(self.server.rail + self.path, body, headers))
+
+    def do_GET(self) -> None:
+        """Answer the request of a document."""
+        self._pass_on(Request(self.server.rail + self.path))
+
+    def _pass_on(self, request: Request) -> None:
+        try:
+            answer = urlopen(request, timeout=600)
+        except HTTPError as refusal:
+            answer = refusal
+        with answer:
+            passed = {"Content-Type", "PAYMENT-REQUIRED", "Retry-After"}
+            self._answer(
+                answer.status, {name: answer.headers[name] for name in passed if name in answer.headers}, answer.read()
+            )
+
+    def _answer(self, status: int, fields: dict[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in {**fields, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def proxy(stack: dict[str, str]) -> Iterator[Proxy]:
+    with Proxy(stack["rail"]) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("example", [ALGOSDK, VIEM], ids=lambda one: one.script)
+def test_a_final_code_ends_a_script(payer: Payer, proxy: Proxy) -> None:
+    """Whatever its status and Retry-After: by one script of each language."""
+    ends_at_final_codes(payer, proxy)
+
+
+@pytest.mark.slow
+@every_example
+def test_a_final_code_ends_the_script(payer: Payer, proxy: Proxy) -> None:
+    """Whatever its status and Retry-After: by every script."""
+    ends_at_final_codes(payer, proxy)
+
+
+def ends_at_final_codes(payer: Payer, proxy: Proxy) -> None:
+    """Hold that a script presents its proof once in each run, keeps it, and pays once until the rail serves."""
+    mine, theirs = payer.holdings()
+    payer.rail = f"http://127.0.0.1:{proxy.server_port}"
+    refusals = ((429, "payment_refunded"), (402, "payment_already_spent"), (503, "payment_already_spent"))
+    for runs, refusal in enumerate(refusals, 1):
+        proxy.refusal = refusal
+        run = payer.run()
+        assert run.returncode == 1
+        assert f"not served: {refusal[0]} {refusal[1]}; the payment is kept in payment.json" in run.stderr
+        assert proxy.proofs == runs
+    proxy.refusal = None
+    run = payer.run()
+    assert run.returncode == 0, run.stderr
+    assert payer.holdings() == (mine - PRICE, theirs + PRICE)
 
 
 def list_imports(script: Path) -> set[str]:
