@@ -84,7 +84,8 @@ async def skips_unknown_offers(case: Case) -> None:
     """A challenge with offers on unknown networks before and after the lane's is paid on the lane.
 
     Puts an offer on an unknown network before the lane's, and one on another unknown network after it. In a second
-    scene the two are networks of the lane's own family. Expects that the call is paid on the lane and served.
+    scene the two are networks of the lane's own family, and in a third one they are of another scheme and version,
+    with other members. Expects that the call is paid on the lane and served.
     """
     await require_honest_call(case)
 
@@ -100,10 +101,17 @@ async def skips_unknown_offers(case: Case) -> None:
         relatives = [{**offer, "network": f"{family}:{name}", "payTo": "somewhere"} for name in ("4242", "4243")]
         return [relatives[0], offer, relatives[1]]
 
+    def surround_with_other_forms(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        other_scheme = {"scheme": "prepaid", "network": "unknown:1", "account": "somewhere"}
+        return [other_scheme, *entries, {"x402Version": 3, "kind": "invoice"}]
+
     scripts = {
         "unknown networks": Script(entries=surround),
         "unknown networks of the lane's family": Script(entries=surround_with_relatives),
     }
+    # A stock client may refuse a document whose offers lack members that x402 version 2 requires.
+    if not case.profile.payer.stock:
+        scripts["schemes and versions with other members"] = Script(entries=surround_with_other_forms)
     outcomes = await asyncio.gather(*(perform(case, Scene(script=script)) for script in scripts.values()))
     for scene, outcome in zip(scripts, outcomes, strict=True):
         case.expect(

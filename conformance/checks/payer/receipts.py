@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.oracles.hash_recipes import sha256_hex
 from conformance.oracles.jose import tokens_in
-from conformance.surfaces.payer.played_rail import Script, read_json, serve, stay_silent
+from conformance.surfaces.payer.played_rail import Script, read_json, serve, serve_receipt_elsewhere, stay_silent
 from conformance.surfaces.payer.quotes import DID, JWKS, Change, new_signer
 from conformance.surfaces.payer.scenes import (
     NEEDS_MORE,
@@ -65,14 +66,20 @@ def _without_receipt(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if name != "payable_receipt"}
 
 
-async def _expect_report(case: Case, row: str, scripts: dict[str, Script]) -> None:
-    """Play scenes whose answer is 200 with a receipt that does not fit, and judge that the payer reports it."""
+async def _expect_report(case: Case, row: str, scripts: dict[str, Script], continued: str) -> None:
+    """Play scenes whose answer is 200 with a receipt that does not fit, and judge that the payer reports it.
+
+    The script with the name `continued` is also played for a payer that was killed before it got its answer.
+    """
     await require_honest_call(case)
     scenes = {name: Scene(script=script) for name, script in scripts.items()}
-    for name, outcome in (await perform_each(case, scenes)).items():
+    late = replace(scripts[continued], steps=(stay_silent, *(scripts[continued].steps or (serve,))))
+    scenes[f"{continued}, in a continued call"] = Scene(script=late, runs=2, kill_at="proof")
+    for name, outcome in (await perform_each(case, scenes, also_over_a2a=len(scripts))).items():
+        endings = [one for one in outcome.endings if not one.is_killed]
         case.expect(
             row,
-            outcome.is_refused and outcome.has_paid_at_most_once,
+            bool(endings) and all(one.code not in {None, 0} for one in endings) and outcome.has_paid_at_most_once,
             "an exit code other than 0, and no second payment",
             outcome.story,
             exchange=cite_last_call(outcome),
@@ -90,16 +97,25 @@ async def _expect_report(case: Case, row: str, scripts: dict[str, Script]) -> No
 async def reports_a_receipt_that_does_not_verify(case: Case) -> None:
     """A receipt that does not verify against the published keys, or is missing, makes the payer report a failure.
 
-    Signs the receipt with a key that is not published, leaves it out, and publishes no key set or an empty one. Expects
-    an exit code other than 0.
+    Signs the receipt with a key that is not published, and with a published one that its header does not name. Leaves
+    it out, also for a payer that was killed and started again, and puts it into header fields and other members.
+    Publishes no key set or an empty one. Expects an exit code other than 0.
     """
+    other = new_signer()
+
+    def publish_both(documents: dict[str, Any]) -> dict[str, Any]:
+        return {**documents, JWKS: {"keys": [other.jwk, *documents[JWKS]["keys"]]}}
+
     scripts = {
         "a receipt of another key": Script(signer=new_signer()),
+        # The header of the receipt names the other of the two keys.
+        "a receipt of a published key that its header does not name": Script(signer=other, documents=publish_both),
         "no receipt": Script(paid=_without_receipt),
+        "a receipt in header fields and other members": Script(steps=(serve_receipt_elsewhere,)),
         "no key documents": Script(documents=lambda _: {}),
         "an empty key set": Script(documents=lambda documents: {**documents, JWKS: {"keys": []}, DID: {}}),
     }
-    await _expect_report(case, "PAYER-RCPT-02", scripts)
+    await _expect_report(case, "PAYER-RCPT-02", scripts, "no receipt")
 
 
 @check(
@@ -112,8 +128,8 @@ async def reports_a_receipt_that_does_not_verify(case: Case) -> None:
 async def reports_a_receipt_of_another_call(case: Case) -> None:
     """A receipt that binds another request, answer or payment makes the payer report a failure.
 
-    Signs receipts with one other hash each, and serves another answer than the receipt and the answer's own hash bind.
-    Expects an exit code other than 0.
+    Signs receipts with one other hash each, one of them also in a continued call, and serves another answer than
+    the receipt and the answer's own hash bind. Expects an exit code other than 0.
     """
     scripts = {
         "of another request": Script(claims=_claims(request_hash=_OTHER_HASH)),
@@ -123,4 +139,4 @@ async def reports_a_receipt_of_another_call(case: Case) -> None:
             claims=_claims(payment_reference_hash=_OTHER_HASH, settled_payment_ref=_OTHER_HASH)
         ),
     }
-    await _expect_report(case, "PAYER-RCPT-03", scripts)
+    await _expect_report(case, "PAYER-RCPT-03", scripts, "of another request")

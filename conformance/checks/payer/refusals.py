@@ -22,6 +22,9 @@ from conformance.surfaces.payer.scenes import (
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.webhook_receiver.raw_receiver import Arrival, Reply, redirect
 
+# A token whose lifetime is counted from the arrival of the challenge.
+_TIMELESS_TOKEN = f"quote:{'0' * 16}:{'0' * 64}"
+
 
 async def _expect_refusals(case: Case, row: str, scenes: Mapping[str, Scene], *, has_a2a_form: bool = True) -> None:
     """Play scenes side by side, and judge that nothing is paid and each run ends with a failure.
@@ -82,12 +85,13 @@ async def keeps_its_limit(case: Case) -> None:
     """A price above the limit of the call is not paid.
 
     Offers a price one unit above the limit, also where only `maxAmountRequired` has it, and the usual price to a payer
-    with a lower limit. Expects that nothing is paid, and an exit code other than 0.
+    with a lower limit and with one of 0. Expects that nothing is paid, and an exit code other than 0.
     """
     scenes = {
         # A second run shows whether the first one has kept a payment that it must not make.
         "one unit above the limit": Scene(script=Script(amounts=(LIMIT + 1,)), runs=2),
         "the price with a limit one unit below it": Scene(limit=PRICE - 1),
+        "the price with a limit of 0": Scene(limit=0),
     }
     # x402 version 2 has one name for the price.
     if not case.profile.payer.stock:
@@ -244,12 +248,17 @@ async def refuses_a_challenge_for_another_request(case: Case) -> None:
 async def refuses_a_challenge_about_to_expire(case: Case) -> None:
     """A challenge with less than two minutes left is not paid.
 
-    Quotes with a token that was issued so long ago that 60 s of the lifetime are left, and with an expired one. Expects
-    that nothing is paid, and an exit code other than 0.
+    Quotes with a token that was issued so long ago that 60 s of the lifetime are left, and with an expired one. Then
+    quotes with a shorter `maxTimeoutSeconds`, and with a lifetime of 60 s and a token that shows no time. Expects that
+    nothing is paid, and an exit code other than 0.
     """
     scenes = {
         "60 s are left": Scene(script=Script(age=LIFETIME_SECONDS - 60)),
         "the challenge has expired": Scene(script=Script(age=LIFETIME_SECONDS + 60)),
+        "100 s of a lifetime of 300 s are left": Scene(script=Script(entry=_entry(maxTimeoutSeconds=300), age=200)),
+        "a lifetime of 60 s, and a token without a time": _scene(
+            lambda entry: {**_extra(payment_reference=_TIMELESS_TOKEN)(entry), "maxTimeoutSeconds": 60}
+        ),
     }
     await _expect_refusals(case, "PAYER-OFFER-07", scenes)
 

@@ -15,6 +15,7 @@ from conformance.surfaces.payer.played_rail import (
     Script,
     Step,
     hang_up,
+    mention,
     quote_again,
     refuse,
     serve,
@@ -135,7 +136,8 @@ async def presents_again_after_not_yet(case: Case) -> None:
     """An answer that leaves the payment open makes a payer present the same proof again, and pay nothing more.
 
     Answers proofs with 408, 409, 425, 429, 500, 502, 503, 504, 507 and 520 in pairs, with Retry-After, then serves.
-    Expects one payment, and the same proof each time.
+    In a further scene a final code is in other places than `error`. Expects one payment, and the same proof each
+    time.
     """
     await require_honest_call(case)
     # Two at a time: a payer may wait longer after each further refusal.
@@ -146,7 +148,12 @@ async def presents_again_after_not_yet(case: Case) -> None:
         )
         for part in pairs
     }
-    for scene, outcome in (await perform_each(case, scenes)).items():
+    # The code is the member `error` and nothing else (P-PY-07).
+    step = mention(refuse(503, "busy", "0"), "payment_already_spent")
+    scenes["the first proof is answered 503 with a final code outside of error"] = Scene(
+        script=Script(steps=(step, serve))
+    )
+    for scene, outcome in (await perform_each(case, scenes, also_over_a2a=len(pairs))).items():
         _judge_once(case, "PAYER-ONCE-03", outcome, scene)
         _judge_same_proof(case, "PAYER-ONCE-04", outcome, scene)
 
@@ -194,12 +201,12 @@ async def waits_as_asked(case: Case) -> None:
         )
 
 
-def _refuse_first_run(code: str) -> Step:
-    """Return a step that answers 409 once in the first run, and serves each later proof."""
+def _refuse_first_run(code: str, status: int) -> Step:
+    """Return a step that answers a status once in the first run, and serves each later proof."""
 
     async def answer(rail: PlayedRail, presentation: Presentation) -> Reply:
         is_first = not rail.is_resumed and len(rail.presentations) == 1
-        return await (refuse(409, code, None) if is_first else serve)(rail, presentation)
+        return await (refuse(status, code, None) if is_first else serve)(rail, presentation)
 
     return answer
 
@@ -226,8 +233,9 @@ async def _refuse_until_date(rail: PlayedRail, presentation: Presentation) -> Re
 async def stops_at_a_new_challenge(case: Case) -> None:
     """A payer that gets a new challenge in answer to its proof stops, pays nothing more, and reports a failure.
 
-    Answers each proof with a new challenge at the same price, in further scenes at a higher price within the limit, and
-    with a code that 5.7 does not list. Expects one payment, and an exit code other than 0.
+    Answers each proof with a new challenge at the same price, in further scenes at a higher price within the limit,
+    and with a code that 5.7 does not list, and with `tx_not_found` outside of `error`. Expects one payment, and an
+    exit code other than 0.
     """
     await require_honest_call(case)
     scripts: dict[str, Script] = {
@@ -236,8 +244,11 @@ async def stops_at_a_new_challenge(case: Case) -> None:
         # Without Retry-After, which says of a 402 that the same proof may be presented again (P-ER-02).
         "a code that 5.7 does not list": Script(steps=(refuse(402, "payment_undecided", None), serve)),
     }
+    if not case.profile.payer.stock:
+        step = mention(refuse(402, "payment_invalid", None), "tx_not_found")
+        scripts["tx_not_found outside of error"] = Script(steps=(step, serve))
     scenes = {scene: Scene(script=script) for scene, script in scripts.items()}
-    for scene, outcome in (await perform_each(case, scenes)).items():
+    for scene, outcome in (await perform_each(case, scenes, also_over_a2a=3)).items():
         case.expect(
             "PAYER-ONCE-06",
             outcome.has_paid_at_most_once and outcome.is_refused,
@@ -258,20 +269,24 @@ async def stops_at_a_new_challenge(case: Case) -> None:
 async def stops_at_a_final_code(case: Case) -> None:
     """A payer whose payment is spent or was given back stops, pays nothing more, and reports a failure.
 
-    Answers the first proof with 409 `payment_already_spent`, and in a second scene with 409 `payment_refunded`. Would
-    serve a later one. Expects one payment, and an exit code other than 0. Then starts the payer again with the same
-    call, and expects no second payment.
+    Answers the first proof with 409 `payment_already_spent`, and in further scenes with the other code and with
+    402, 429, 500 and 503. Would serve a later one. Expects one payment, and an exit code other than 0. Then starts
+    the payer again with the same call, and expects no second payment.
     """
     if case.profile.payer.stock:
         case.mark_not_applicable("PAYER-ONCE-11", "x402 has no codes for a payment that is spent or was given back")
         return
     await require_honest_call(case)
-    codes = ("payment_already_spent", "payment_refunded")
+    spent, refunded = "payment_already_spent", "payment_refunded"
+    # One of each class of statuses that permits another presentation.
+    cases = ((409, spent), (409, refunded), (402, spent), (429, refunded), (503, spent), (500, refunded))
     scenes = {
-        f"the first proof is answered 409 {code}": Scene(script=Script(steps=(_refuse_first_run(code),)), runs=2)
-        for code in codes
+        f"the first proof is answered {status} {code}": Scene(
+            script=Script(steps=(_refuse_first_run(code, status),)), runs=2
+        )
+        for status, code in cases
     }
-    for scene, outcome in (await perform_each(case, scenes)).items():
+    for scene, outcome in (await perform_each(case, scenes, also_over_a2a=2)).items():
         case.expect(
             "PAYER-ONCE-11",
             outcome.has_paid_at_most_once and outcome.endings[0].code not in {None, 0},
@@ -292,12 +307,16 @@ async def stops_at_a_final_code(case: Case) -> None:
 async def waits_for_confirmation(case: Case) -> None:
     """A payer whose payment the rail does not see yet presents the same proof again.
 
-    Answers the first proof with 402 `tx_not_confirmed` and Retry-After, and serves the next. Expects one payment, and
-    the same proof again.
+    Answers the first proof with 402 `tx_not_confirmed` and Retry-After, and serves the next. In a second scene four
+    proofs are answered so, with both codes. Expects one payment, and the same proof again.
     """
     await require_honest_call(case)
     steps = (refuse(402, "tx_not_confirmed"), serve)
-    scenes = {"the first proof is answered 402 tx_not_confirmed": Scene(script=Script(steps=steps))}
+    searches = tuple(refuse(402, code, "0") for code in ("tx_not_found", "tx_not_confirmed") * 2)
+    scenes = {
+        "the first proof is answered 402 tx_not_confirmed": Scene(script=Script(steps=steps)),
+        "four proofs are answered 402 tx_not_found or tx_not_confirmed": Scene(script=Script(steps=(*searches, serve))),
+    }
     for scene, outcome in (await perform_each(case, scenes)).items():
         _judge_same_proof(case, "PAYER-ONCE-07", outcome, scene)
 
@@ -350,14 +369,16 @@ async def ends_when_the_time_is_over(case: Case) -> None:
 
     Answers the first proof with 503 and a Retry-After beyond the time of the call, and serves the next one. Starts the
     payer twice. Expects a failure, then the same proof as the first call of the second run, exit code 0, and one
-    payment. In a second scene answers each proof with 425. Expects a failure in time.
+    payment. In further scenes answers each proof with 425, or none. Expects a failure in time.
     """
     await require_honest_call(case)
     script = Script(steps=(refuse(503, "busy", "3600"), serve))
     busy_script = Script(steps=(refuse(425, "too_early", "1"),))
-    outcomes, busy = await asyncio.gather(
+    lost_script = Script(steps=(hang_up,))
+    outcomes, busy, lost = await asyncio.gather(
         perform_each(case, {"started twice": Scene(script=script, runs=2, seconds=_SHORT_SECONDS)}),
         perform(case, Scene(script=busy_script, seconds=_SHORT_SECONDS)),
+        perform(case, Scene(script=lost_script, seconds=_SHORT_SECONDS)),
     )
     for scene, outcome in outcomes.items():
         is_continued = outcome.has_resumed_with_its_proof and outcome.is_served and len(outcome.payments) == 1
@@ -369,14 +390,15 @@ async def ends_when_the_time_is_over(case: Case) -> None:
             exchange=cite_last_call(outcome),
             where={"scene": scene},
         )
-    case.expect(
-        "PAYER-ONCE-10",
-        busy.is_refused and busy.has_paid_at_most_once,
-        "an exit code other than 0 when the time is over",
-        busy.story,
-        exchange=cite_last_call(busy),
-        where={"scene": "each proof is answered 425"},
-    )
+    for scene, outcome in {"each proof is answered 425": busy, "no proof is answered": lost}.items():
+        case.expect(
+            "PAYER-ONCE-10",
+            outcome.is_refused and outcome.has_paid_at_most_once,
+            "an exit code other than 0 when the time is over",
+            outcome.story,
+            exchange=cite_last_call(outcome),
+            where={"scene": scene},
+        )
 
 
 @check(

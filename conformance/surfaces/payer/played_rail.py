@@ -7,7 +7,7 @@ import base64
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from conformance.lanes.payer_host import PayerHost
@@ -357,6 +357,27 @@ def refuse(status: int, code: str, retry_after: str | None = "1") -> Step:
         return Reply(status, (_JSON, _PRIVATE, *further), json.dumps({"error": code}).encode())
 
     return answer
+
+
+def mention(step: Step, code: str) -> Step:
+    """Return a step whose answer also contains a code in other places than the member `error`."""
+
+    async def answer(rail: PlayedRail, presentation: Presentation) -> Reply:
+        reply = await step(rail, presentation)
+        places = {"detail": f"This is not {code}.", "details": {"error": code}, "code": code}
+        return replace(reply, body=json.dumps({**places, **json.loads(reply.body)}).encode())
+
+    return answer
+
+
+async def serve_receipt_elsewhere(rail: PlayedRail, presentation: Presentation) -> Reply:
+    """Answer 200 with the receipt in header fields and in other members, and without `payable_receipt`."""
+    reply = rail.paid_answer(presentation)
+    content = json.loads(reply.body)
+    receipt = content.pop("payable_receipt")
+    content |= {"receipt": receipt, "extensions": {"payable_receipt": receipt}}
+    fields = (("X-PAYMENT-RESPONSE", receipt), ("Payable-Receipt", receipt))
+    return replace(reply, headers=(*reply.headers, *fields), body=json.dumps(content, ensure_ascii=False).encode())
 
 
 async def send_round(rail: PlayedRail, presentation: Presentation) -> Reply:

@@ -94,10 +94,12 @@ def is_for_this_request(offer: Offer) -> bool:
 
 
 def lasts_long_enough(offer: Offer) -> bool:
-    """Enough of its lifetime is left, if it shows when it was issued."""
+    """Enough of its lifetime is left, from its issue, or from its arrival if it shows no issue time."""
     issued, lifetime = _ISSUED.match(offer.token), offer.entry.get("maxTimeoutSeconds")
-    if issued is None or not isinstance(lifetime, int):
+    if not isinstance(lifetime, int):
         return True
+    if issued is None:
+        return lifetime >= LEAST_SECONDS_LEFT
     return int(issued[1]) + lifetime - offer.now >= LEAST_SECONDS_LEFT
 
 
