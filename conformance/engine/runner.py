@@ -27,6 +27,7 @@ from conformance.engine.tenant_credentials import list_variables
 from conformance.http.client import Client, Counter, JsonFault, Names, Permit, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import make_context
+from conformance.http.workers import Workers
 from conformance.lanes.spending import Wallet
 from conformance.ledger import Requirement
 from conformance.log.events import WHOLE_RUN, Event, EventLog
@@ -385,6 +386,7 @@ class Run:
     def _client(self, transport: HttpTransport, check_id: str) -> Client:
         client = Client(transport, self.log, check_id, self.names, self._counter)
         client.permit, client.echo_listener = self._permit, secret_echo.make_echo_listener(self.log, check_id)
+        client.workers = Workers(self.plan.seed, self.profile.workers)
         return client
 
     def _close(self) -> Exit:

@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.http.echoes import Echo, find_echoes
 from conformance.http.pacing import Pacer
 from conformance.http.redaction import Names
+from conformance.http.workers import Workers, origin_of
 from conformance.log.events import EventLog
 from conformance.log.owner import Owned
 from conformance.oracles.json_acceptance import by_value, refuse_constant, unique_members
@@ -201,6 +202,15 @@ class RememberingTransport(Protocol):
         """Return whether any answer came from the address of a URL."""
 
 
+@runtime_checkable
+class SingleAddressTransport(Protocol):
+    """A transport that sends to one address, whatever the URL of a request."""
+
+    @property
+    def address(self) -> str:
+        """The address, without a slash at its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Outgoing:
     """A request that is sent, maybe several times.
@@ -219,9 +229,22 @@ class _Outgoing:
     body: bytes | None
     listener: PieceListener | None
 
+    def to_worker(self, url: str) -> _Outgoing:
+        """Return the request with the same Host, sent to the URL of a worker."""
+        # As a proxy in front of several workers sends it: documents and bindings name the address of the service.
+        has_host = any(name.lower() == "host" for name, _ in self.fields)
+        host = [] if has_host else [("host", urlsplit(self.url).netloc.rpartition("@")[2])]
+        return replace(self, url=url, fields=[*host, *self.fields])
+
 
 class Client:
-    """The recording client of one check: `permit` may refuse a request, and `echo_listener` receives echoes."""
+    """The recording client of one check.
+
+    Attributes:
+        permit: May refuse a request.
+        echo_listener: Receives echoes.
+        workers: The services whose requests alternate between several addresses.
+    """
 
     def __init__(self, transport: Transport, log: EventLog, check: str, names: Names, counter: Counter) -> None:
         self.permit: Permit | None = None
@@ -232,16 +255,30 @@ class Client:
         self._counter = counter
         self._ordinals = Counter()
         self.names = names
+        self.workers = Workers()
+        self._repeats = 0
 
     def has_answered(self, url: str) -> bool:
-        """Return whether the address of a URL has answered in this run; True if the transport does not record it."""
-        return not isinstance(self._transport, RememberingTransport) or self._transport.has_answered(url)
+        """Return whether the address of a URL has answered in this run; True if the transport does not record it.
+
+        A service with several workers has answered if any of them has.
+        """
+        transport = self._transport
+        if not isinstance(transport, RememberingTransport):
+            return True
+        return any(map(transport.has_answered, self.workers.list_urls(url) or (url,)))
+
+    def without_workers(self) -> Client:
+        """Return a client of the same check that sends to the address of each URL."""
+        clone = self.with_transport(self._transport)
+        clone.workers = Workers()
+        return clone
 
     def with_transport(self, transport: Transport) -> Client:
         """Return a client of the same check, with the same counters, that sends over another transport."""
         clone = Client(transport, self._log, self._check, self.names, self._counter)
         clone.permit, clone.echo_listener = self.permit, self.echo_listener
-        clone._ordinals = self._ordinals
+        clone._ordinals, clone.workers = self._ordinals, self.workers
         return clone
 
     async def call(
@@ -315,10 +352,14 @@ class Client:
         url, fields, body = outgoing.url, outgoing.fields, outgoing.body
         n = self._counter.take()
         ordinal = self._ordinals.last if retry else self._ordinals.take()
+        # Repeats alternate, too: a client that polls asks every worker.
+        self._repeats = self._repeats + 1 if retry else 0
+        has_choice = not isinstance(self._transport, SingleAddressTransport)
+        worker = self.workers.choose(url, self._check, ordinal + self._repeats) if has_choice else None
         start = time.perf_counter()
         status, headers, content, error = 0, CIMultiDictProxy(CIMultiDict[str]()), b"", None
         try:
-            status, headers, content = await self._transfer(outgoing)
+            status, headers, content = await self._transfer(outgoing if worker is None else outgoing.to_worker(worker))
         except Unreachable as fault:
             error = str(fault)
             raise
@@ -336,6 +377,7 @@ class Client:
                 request=request,
                 response=None if status == 0 else self._record_response(status, headers, content, milliseconds),
                 error=None if error is None else self.names.redact(error),
+                **({} if worker is None else {"worker": self.names.redact(origin_of(worker))}),
             )
         answer = Answer(n, status, headers, content, milliseconds / 1000)
         if self.echo_listener is not None:

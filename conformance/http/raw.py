@@ -29,6 +29,9 @@ class RawTransport:
     Method, target and header fields are written as given (Latin-1, surrogates as the bytes that they escape). Host,
     `Connection: close` and, with a body, Content-Length are added unless a field of that name is given. A given
     Transfer-Encoding prevents Content-Length.
+
+    Attributes:
+        address: The address that every request goes to, without a slash at its end.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class RawTransport:
         self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
         self._next = 0.0
         parts = urlsplit(address)
-        self._address = address
+        self.address = address
         self._host = parts.hostname or "localhost"
         self._port = parts.port or _PORTS[parts.scheme]
         self._tls = (tls or True) if parts.scheme == "https" else None
@@ -62,9 +65,9 @@ class RawTransport:
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Send one request (`Transport` of the client); the part of `url` after the address is its target."""
         if self._silent >= PATIENCE and not self._answered:
-            raise describe_silent_address(self._address)
+            raise describe_silent_address(self.address)
         await self._wait_for_turn()
-        message = b"".join(self._write_lines(method, url.removeprefix(self._address), headers, body)) + (body or b"")
+        message = b"".join(self._write_lines(method, url.removeprefix(self.address), headers, body)) + (body or b"")
         try:
             given_names = {name.strip().lower() for name, _ in headers}
             is_whole = self._has_whole_requests or (
@@ -76,17 +79,17 @@ class RawTransport:
             self._silent += 1
             raise Unreachable(f"no answer within {self._seconds:g} s") from fault
         except EOFError as fault:
-            raise Unreachable(explain_close(self._address, has_answered=self._answered)) from fault
+            raise Unreachable(explain_close(self.address, has_answered=self._answered)) from fault
         except h11.RemoteProtocolError as fault:
             # h11 reports a close before any answer in these words.
             is_closed = "ConnectionClosed" in str(fault)
             raise Unreachable(
-                explain_close(self._address, has_answered=self._answered)
+                explain_close(self.address, has_answered=self._answered)
                 if is_closed
-                else explain_foreign_bytes(str(fault), self._address)
+                else explain_foreign_bytes(str(fault), self.address)
             ) from fault
         except ConnectionResetError as fault:
-            raise Unreachable(explain_failure(fault, self._address, has_answered=self._answered)) from fault
+            raise Unreachable(explain_failure(fault, self.address, has_answered=self._answered)) from fault
         except OSError as fault:
             raise Unreachable(explain_no_connection(fault, f"{self._host}:{self._port}")) from fault
         self._answered = True

@@ -17,12 +17,13 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   quick look skips have judgements with the verdict `left_out`.
 * `exchange`: `n` (1, 2, … within the run), `check`, `ordinal` (1, 2, … within the check), `retry` (whether it repeats
   an exchange because the target asked for it), `request` `{method, url, path, headers, body}`, `response` `{status,
-  headers, body, body_bytes, milliseconds}` or null, `error` or null. Headers are pairs of name and value. A body is
-  text, or null in a request without one. The file contains a long body once. At its later places, `{line, of}` names
-  the line, from 1, and the side, `request` or `response`, that contain it; `read_log` puts it back. A request has
-  also `names`: the places in `url`, `headers` (by the field's index, from 0) and `body` of the `$NAMES` that the suite
-  inserted, each `[place, length]`; any other `$` was sent. It has `whole`, false, if its body is not text or
-  was cut. The curl line and the template of a request follow from it; see `recorded`.
+  headers, body, body_bytes, milliseconds}` or null, `error` or null, `worker` (the address that it was sent to; absent
+  if the service has no list of workers). Headers are pairs of name and value. A body is text, or null in a request
+  without one. The file contains a long body once. At its later places, `{line, of}` names the line, from 1, and the
+  side, `request` or `response`, that contain it; `read_log` puts it back. A request has also `names`: the places in
+  `url`, `headers` (by the field's index, from 0) and `body` of the `$NAMES` that the suite inserted, each `[place,
+  length]`; any other `$` was sent. It has `whole`, false, if its body is not text or was cut. The curl line and the
+  template of a request follow from it; see `recorded`.
 * `arrival`: `n` (in the same sequence as exchanges), `destination` (its name), `request` `{method, url, path, headers,
   body, names}` as the target sent it to the suite, `response` (the suite's) or null, `error` (why it is absent) or
   null.

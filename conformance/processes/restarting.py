@@ -21,7 +21,7 @@ _QUOTED_BYTES = 400
 
 
 async def restart(words: Sequence[str], url: str, client: Client, names: Names) -> None:
-    """Run a command that restarts a server, and wait until the server answers; the server outlives the run.
+    """Run a command that restarts a server, and wait until each of its workers answers; they outlive the run.
 
     Args:
         words: The command, word by word, run in the current folder.
@@ -36,8 +36,10 @@ async def restart(words: Sequence[str], url: str, client: Client, names: Names) 
         async with asyncio.timeout(RESTART_SECONDS):
             with tempfile.TemporaryFile() as said:
                 await _run_command(words, said, names)
-            while not await _answers(url, client):  # noqa: ASYNC110 - no event is set when it answers
-                await asyncio.sleep(_POLL_SECONDS)
+            direct_client = client.without_workers()
+            for one in client.workers.list_urls(url) or [url]:
+                while not await _answers(one, direct_client):  # noqa: ASYNC110 - no event is set when it answers
+                    await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError as fault:
         raise Inconclusive(f"after {RESTART_SECONDS:.0f} s the restarted server does not answer at {url}") from fault
 

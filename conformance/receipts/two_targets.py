@@ -18,6 +18,7 @@ from conformance.engine.session import Session
 from conformance.http.client import Client, Names
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import make_context
+from conformance.http.workers import Workers
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.receipts.obtaining import (
@@ -82,6 +83,7 @@ class ReceiptComparison:
         )
         async with transport:
             other_client = client.with_transport(transport)
+            other_client.workers = Workers(session.seed, self.other_target.workers)
             other_session = Session(
                 self.other_target, other_client, client.names, session.seed, _PREFIX, session.wallet
             )

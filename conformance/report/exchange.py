@@ -27,6 +27,7 @@ class Exchange:
     """One request with its response, or the error instead.
 
     `delivered_to` is the destination's name if the target sent the request and the suite answered; else None.
+    `worker` is the address that the request was sent to if the service has a list of workers; else None.
     """
 
     n: int
@@ -40,6 +41,7 @@ class Exchange:
     error: str | None
     curl: str
     delivered_to: str | None = None
+    worker: str | None = None
 
     @classmethod
     def of(cls, event: Event, by_hand: ByHand | None = None) -> Exchange:
@@ -65,11 +67,14 @@ class Exchange:
             error=None if event["error"] is None else str(event["error"]),
             curl=write_curl_line(request) if by_hand is None else by_hand.line(event),
             delivered_to=str(event["destination"]) if event["event"] == "arrival" else None,
+            worker=None if event.get("worker") is None else str(event["worker"]),
         )
 
     @property
     def headings(self) -> tuple[str, str]:
         """The headings of the request and of the response."""
+        if self.worker is not None:
+            return f"sent to the worker {one_line(self.worker, 80)}", "answered"
         if self.delivered_to is None:
             return "sent", "answered"
         return f"delivered to {one_line(self.delivered_to, 60)}", "our answer"

@@ -77,6 +77,8 @@ def _entry(event: Event, start_time: str) -> dict[str, Any]:
     }
     if event["error"] is not None:
         entry["_error"] = str(event["error"])
+    if event.get("worker") is not None:
+        entry["_worker"] = str(event["worker"])
     if event["event"] == "arrival":
         entry["_delivered_to"] = str(event["destination"])
     return entry

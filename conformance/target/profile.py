@@ -55,6 +55,10 @@ class Surface(Table):
 
     Attributes:
         url: Where it is, such as `http://localhost:8402`.
+        workers: Addresses of its workers, if several processes or machines serve it, such as `["http://10.0.0.5:8411",
+            "http://10.0.0.6:8411"]`. The requests of each check alternate between them, from one that the seed chooses.
+            Their Host stays that of `url`, as a proxy sends it, and the report names the worker of each exchange.
+            Browsers, and requests that are written byte by byte, go to `url`. Unset, everything does.
         restart: A command, word by word, that starts it again with what it kept and ends when that is done; called from
             the folder that the run is called from. Only what a restart must not forget asks for it, and only of the
             rail and the gateway; without it the report says that this was not tried. While the gateway's runs, up to
@@ -67,6 +71,7 @@ class Surface(Table):
     """
 
     url: Address
+    workers: tuple[Address, ...] = ()
     restart: tuple[str, ...] | None = Field(default=None, min_length=1)
     reprice: tuple[str, ...] | None = Field(default=None, min_length=1)
     rotate_key: tuple[str, ...] | None = Field(default=None, min_length=1)
@@ -153,6 +158,7 @@ class LimitedService(Table):
 
     Attributes:
         url: Its address.
+        workers: Addresses of its workers, as in `[surfaces.NAME]`.
         offset_file: Its test clock, as in `[clock]`.
         admin_key: An administrator's key of it, with which a gateway that claims `gateway.tenants` gives its tenant
             `first` a second key.
@@ -161,6 +167,7 @@ class LimitedService(Table):
     """
 
     url: Address
+    workers: tuple[Address, ...] = ()
     offset_file: ProfilePath | None = None
     admin_key: Secret | None = None
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
@@ -448,6 +455,12 @@ class Profile(Table):
     def addresses(self) -> tuple[str, ...]:
         """The addresses of the surfaces, which two runs disturb by their limits and counts."""
         return tuple(one.url for one in self.surfaces.values())
+
+    @property
+    def workers(self) -> dict[str, tuple[str, ...]]:
+        """Addresses of its workers by the address of each service that lists them, without slashes at the end."""
+        services: list[Surface | LimitedService] = [*self.surfaces.values(), *self.limited.values()]
+        return {one.url.rstrip("/"): tuple(url.rstrip("/") for url in one.workers) for one in services if one.workers}
 
     @property
     def shared_resources(self) -> dict[str, str]:

@@ -12,6 +12,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Client, Counter, Names, Unreachable
+from conformance.http.workers import Workers
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.processes import restarting
@@ -51,6 +52,24 @@ async def test_the_command_is_run_and_the_server_waited_for(tmp_path: Path) -> N
     await restart_server(["sh", "-c", 'touch "$0"', str(done_file)], server)
     assert done_file.exists()
     assert server.calls == 3
+
+
+async def test_every_worker_is_waited_for() -> None:
+    """A command that restarts several workers is done when the last one answers."""
+    urls, names = ["http://a.test", "http://b.test"], Names()
+    asked: list[str] = []
+
+    class Pair(Waking):
+        async def send(
+            self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+        ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+            asked.append(url)
+            return await super().send(method, url, headers, body)
+
+    client = Client(Pair(), EventLog(), "a check", names, Counter())
+    client.workers = Workers(1, {"http://server.test": urls})
+    await restart(["true"], URL, client, names)
+    assert asked == ["http://a.test/"] * 3 + ["http://b.test/"]
 
 
 async def test_a_command_that_fails_decides_nothing_and_tells_no_secret() -> None:

@@ -45,7 +45,15 @@ class RunBuilder:
             not_alone=dict(self.not_alone),
         )
 
-    def exchange(self, check: str, *, answer: str = '{"ok":true}', status: int | None = 200, **request: Any) -> int:
+    def exchange(
+        self,
+        check: str,
+        *,
+        answer: str = '{"ok":true}',
+        status: int | None = 200,
+        worker: str | None = None,
+        **request: Any,
+    ) -> int:
         """Add one exchange and return its number; `status` None means that no answer came."""
         self._exchanges += 1
         sent_members = {
@@ -72,6 +80,7 @@ class RunBuilder:
             request=sent_members,
             response=None if status is None else response,
             error=None if status is not None else "connection refused",
+            **({} if worker is None else {"worker": worker}),
         )
         return self._exchanges
 
