@@ -8,6 +8,8 @@ READY_TEST := $(VENV)/.ready-test
 # What `make nodes` runs, and where.
 ROWS ?= RAIL GW WH
 CHAINS ?= localnet,algorand=sim
+# What the command line says of rows, where nothing means every row.
+ROWS_OR_ALL := $(if $(filter command line environment,$(origin ROWS)),$(ROWS))
 # A file stays together: its tests share a stack. Files are taken in the order of tests/conftest.py, by forks of the
 # process that collected them. Six workers use what two leave of two processors while they wait.
 UNIT := $(BIN)/python -m pytest --workers 6
@@ -15,7 +17,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: requirements record run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand fuzz simulate mutants requests-parsed clean
+.PHONY: requirements record run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand two-workers fuzz simulate mutants requests-parsed clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -102,6 +104,11 @@ requests-parsed: $(READY_TEST)
 # What the reports of the named mutants print, run again: curl lines and replays; SHARD=1/8 runs a part.
 lines: $(READY_TEST)
 	$(BIN)/python -m tests.conformance.report.lines_of_mutants $(if $(SHARD),--shard $(SHARD))
+
+# The suite against two workers of each service, on PostgreSQL and Valkey: ROWS="RAIL GW" chooses rows, NGINX=1 puts nginx
+# in front of the workers.
+two-workers: $(READY_TEST)
+	$(BIN)/python -m tests.two_workers $(ROWS_OR_ALL) $(if $(NGINX),--nginx)
 
 # The suite against a correct server that takes each open point another way; SEEDS=8 for eight of them.
 chameleon: $(READY_TEST)

@@ -150,6 +150,16 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
     help="The simulated Algorand: blocks at intervals; as algod in DevMode; or ordinary rounds, where a payment lands "
     "two blocks later.",
 )
+@click.option(
+    "--workers", type=click.IntRange(1, 16), default=1, show_default=True, help="Processes of rail and gateway each."
+)
+@click.option(
+    "--nginx", "has_nginx", is_flag=True, help="nginx in front of the workers; without it the profile lists them."
+)
+@click.option(
+    "--postgres", metavar="ADDRESS", help="PostgreSQL server, where each service gets a new database; else SQLite."
+)
+@click.option("--valkey", metavar="ADDRESS", help="Valkey server where workers share their limits, without a number.")
 @click.option("--working-profile/--no-working-profile", default=True, help="Write ./weldproof.toml if none is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when ready.")
 def up(**options: Any) -> None:

@@ -25,6 +25,9 @@ _SURFACES = {
 _ALL_PORTS = {**_SURFACES, **{name: port for lane in registry.LANES.values() for name, port in lane.ports.items()}}
 # Every address of a stack with its usual port, in the order in which `--port-base` numbers them.
 PORTS = {name: _ALL_PORTS[name].usual for name in sorted(_ALL_PORTS, key=lambda name: _ALL_PORTS[name].place)}
+# Services that may have several workers. The others keep in memory what a second worker would not know
+# (docs/deployment.md).
+BALANCED = ("rail", "gateway", "limited", "limited_rail", "edge")
 COMPANIONS = ("limited", "limited_rail", "edge", "offline")
 
 
@@ -47,6 +50,11 @@ class Plan:
         chameleon: Seed of the look that the surfaces take, or None.
         addons: Addons that come along with the control plane.
         block_mode: When simulators that know modes make blocks: `steady`, `dev` or `rounds`.
+        workers: How many processes each service of `BALANCED` has.
+        has_nginx: Whether nginx is in front of these processes. Otherwise the profile lists their addresses.
+        postgres: Address of a PostgreSQL server, where each service gets a new database; None for SQLite.
+        valkey: Address of a Valkey server, where the workers of each service share their limits; None for limits in the
+            memory of each worker.
     """
 
     data_dir: Path
@@ -62,6 +70,10 @@ class Plan:
     chameleon: int | None = None
     addons: tuple[str, ...] = ADDONS
     block_mode: str = "steady"
+    workers: int = 1
+    has_nginx: bool = False
+    postgres: str | None = None
+    valkey: str | None = None
 
     def of_kind(self, kind: str) -> tuple[str, ...]:
         """Return the lanes of this stack whose chain is of a kind."""
@@ -74,3 +86,18 @@ class Plan:
         if self.port_base is None:
             return PORTS[name]
         return self.port_base + list(PORTS).index(name) if self.port_base else 0
+
+
+def list_further_workers(plan: Plan, name: str) -> range:
+    """Return the numbers of the workers of a service that do not listen at its address.
+
+    The first worker is number 1. It listens at the address of the service, unless nginx does.
+    """
+    if name not in BALANCED:
+        return range(0)
+    return range(1 if plan.has_nginx else 2, plan.workers + 1)
+
+
+def worker_place(name: str, number: int) -> str:
+    """Return the name of the socket of a worker."""
+    return f"{name} {number}"

@@ -22,6 +22,8 @@ _SURFACES = ("rail", "gateway", "agent", "control_plane")
 # A real node makes its blocks at its own pace, and takes processor time from the rail and the gateway beside it. The
 # usual 15 s for a paid page were too short on a busy machine. A wait ends when what it waits for is there.
 REAL_NODE_SECONDS = 60.0
+# The place in a stack of each service for rows about limits.
+_LIMITED_PLACES = {"gateway": "limited", "rail": "limited_rail"}
 # Those that a stack starts again when it is asked.
 RESTARTED_SERVICES = ("rail", "gateway")
 MARK = "# Written by `weldproof up` for the stack it runs.\n"
@@ -52,7 +54,8 @@ class StackFacts:
 
     `reach` says how the nodes of all lanes are reached, `payto` holds the rail's payee by lane, `payees` each tenant's
     account by chain. `sells`, `limited_gateway`, `limited_rail` and `edge` are known once those services run, `offline`
-    once an agent runs that can reach no network, `hub` once the control plane runs.
+    once an agent runs that can reach no network, `hub` once the control plane runs. `workers` has the addresses of the
+    workers of each service that has several without nginx in front of them.
     """
 
     rail: str
@@ -77,6 +80,7 @@ class StackFacts:
     offline: str | None = None
     hub: HubFacts | None = None
     bindings: dict[str, Any] = field(default_factory=dict)
+    workers: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -192,7 +196,9 @@ def profile_text(facts: StackFacts) -> str:
     limited = {"gateway": facts.limited_gateway, "rail": facts.limited_rail}
     if any(limited.values()):
         document["limited"] = {
-            name: _limited_members(facts, service) for name, service in limited.items() if service is not None
+            name: _limited_members(facts, _LIMITED_PLACES[name], service)
+            for name, service in limited.items()
+            if service is not None
         }
     if facts.offline is not None:
         document["agent"] = {"offline_url": facts.offline}
@@ -207,8 +213,10 @@ def profile_text(facts: StackFacts) -> str:
     return MARK + tomlkit.dumps(document)
 
 
-def _limited_members(facts: StackFacts, service: LimitedFacts) -> dict[str, Any]:
+def _limited_members(facts: StackFacts, place: str, service: LimitedFacts) -> dict[str, Any]:
     members: dict[str, Any] = {"url": service.url, "offset_file": str(service.clock_file)}
+    if place in facts.workers:
+        members["workers"] = facts.workers[place]
     if service.admin_key_file is not None:
         members["admin_key"] = {"file": str(service.admin_key_file)}
     return members | ({"tenants": _tenants(facts, service.tenants)} if service.tenants else {})
@@ -216,6 +224,8 @@ def _limited_members(facts: StackFacts, service: LimitedFacts) -> dict[str, Any]
 
 def _surface(facts: StackFacts, name: str) -> dict[str, Any]:
     members: dict[str, Any] = {"url": getattr(facts, name)}
+    if name in facts.workers:
+        members["workers"] = facts.workers[name]
     if name in RESTARTED_SERVICES:
         members["restart"] = restart_words(restart_file(facts.clock_file.parent, name))
         # A variant in another shape may keep its keys in another way.

@@ -44,6 +44,10 @@ def up(
     settings: tuple[tuple[str, str], ...],
     block_seconds: float,
     block_mode: str,
+    workers: int,
+    has_nginx: bool,
+    postgres: str | None,
+    valkey: str | None,
     working_profile: bool,
     as_json: bool,
 ) -> None:
@@ -59,6 +63,10 @@ def up(
         addons=ADDONS if addons else (),
         chameleon=chameleon,
         block_mode=block_mode,
+        workers=workers,
+        has_nginx=has_nginx,
+        postgres=postgres,
+        valkey=None if valkey is None else valkey.rstrip("/"),
     )
     if mutant is not None and chameleon is not None:
         raise click.UsageError("a mutant and a chameleon do not go together")

@@ -15,16 +15,17 @@ from typing import Any
 import aiohttp
 
 from localnet import nodes as real_nodes
+from localnet.balancer import start_balancer
 from localnet.block_clocks import keep_current
 from localnet.lanes.lane import Ask, Lane, Reach, Simulator
 from localnet.lanes.registry import LANES, lane_of
 from localnet.node_control import ControlFault, control, verbs_of
 from localnet.node_processes import NodeProcesses
-from localnet.plan import COMPANIONS, PORTS, Plan
+from localnet.plan import BALANCED, COMPANIONS, PORTS, Plan, list_further_workers, worker_place
 from localnet.prepared.service import Prepared, start_fork_server
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
 from localnet.profile import RESTARTED_SERVICES, StackFacts, reprice_file, restart_file, rotation_file
-from localnet.surfaces import TITLES, Surfaces, payees, payout_key_file
+from localnet.surfaces import TITLES, WORKER_MARK, Surfaces, payees, payout_key_file
 
 _CHAIN_PORTS = tuple(name for lane in LANES.values() for name in lane.ports)
 
@@ -51,13 +52,14 @@ class Stack:
         Raises:
             ChildFault: One did not become ready.
         """
-        services = [child for child in self.children if child.name in TITLES.values()]
+        services = [child for child in self.children if _service_of(child) in TITLES.values()]
         await _stop_all(services)
         for wish in self._starts_by_wish():
             wish.unlink(missing_ok=True)
         for name in TITLES:
             shutil.rmtree(self.plan.data_dir / name, ignore_errors=True)
         self.children[:] = [child for child in self.children if child not in services]
+        self._surfaces.databases.clear()
         self._surfaces.before = before
         await self._surfaces.start()
 
@@ -116,9 +118,9 @@ class Stack:
         while True:
             for wish, (name, start) in starts.items():
                 if wish.exists():
-                    old = next(child for child in self.children if child.name == TITLES[name])
-                    self.children.remove(old)
-                    await old.stop()
+                    old = [child for child in self.children if _service_of(child) == TITLES[name]]
+                    self.children[:] = [child for child in self.children if child not in old]
+                    await _stop_all(old)
                     await start()
                     self._changed.set()
                     wish.unlink()
@@ -153,6 +155,10 @@ async def run_stack(plan: Plan, progress: Callable[[str], None]) -> AsyncIterato
             for name in ((*PORTS, *COMPANIONS) if plan.surfaces else _CHAIN_PORTS)
             if name not in real
         }
+        if plan.surfaces:
+            for name in BALANCED:
+                for number in list_further_workers(plan, name):
+                    sockets[worker_place(name, number)] = exits.enter_context(listening_socket("127.0.0.1", 0))
         nodes = NodeProcesses(session, plan.data_dir, plan.port, plan.block_seconds)
         progress(f"starting the chains: {', '.join(plan.lanes)}")
         try:
@@ -173,6 +179,10 @@ async def run_stack(plan: Plan, progress: Callable[[str], None]) -> AsyncIterato
         progress("funding accounts")
         await asyncio.gather(*_preparations(plan, session, facts))
         surfaces = Surfaces(plan, facts, sockets, session, children, forks)
+        if plan.surfaces and plan.has_nginx:
+            balanced_sockets = {name: sockets[name] for name in BALANCED}
+            worker_sockets = {name: surfaces.list_listeners(name) for name in BALANCED}
+            children.append(await start_balancer(plan.data_dir / "nginx", balanced_sockets, worker_sockets))
         if plan.surfaces:
             progress(f"starting the services: {', '.join(plan.surfaces)}")
         await surfaces.start()
@@ -180,6 +190,11 @@ async def run_stack(plan: Plan, progress: Callable[[str], None]) -> AsyncIterato
             for url in facts.controls:
                 await _control(session, url, "fault", name=name, seed=seed, count=1_000_000_000)
         yield Stack(plan, facts, children, session, surfaces)
+
+
+def _service_of(child: Child) -> str:
+    """Return the title of the service of a worker, or the name of another child."""
+    return child.name.partition(WORKER_MARK)[0]
 
 
 async def _stop_all(children: list[Child]) -> None:

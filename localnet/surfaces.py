@@ -15,11 +15,12 @@ from pathlib import Path
 import aiohttp
 
 from localnet import network_namespace
+from localnet.databases import create_database
 from localnet.destinations import destinations
 from localnet.hub import HubFacts
 from localnet.lanes.lane import Lane
 from localnet.lanes.registry import LANES, lane_of
-from localnet.plan import Plan
+from localnet.plan import BALANCED, Plan, list_further_workers, worker_place
 from localnet.prepared.service import Prepared
 from localnet.processes import READY_SECONDS, Child, ChildFault, all_of
 from localnet.profile import GatewayFacts, LimitedFacts, StackFacts
@@ -38,6 +39,9 @@ TITLES = {
     "zkp_receipt": "the ZK receipt addon",
     "atb_verifier": "the credential verifier",
 }
+# Between the title of a service and the number of a worker after the first one.
+WORKER_MARK = ", worker "
+_DATABASE_SETTINGS = {"rail": "WP_RAIL_DB", "gateway": "WP_GATEWAY_DB", "control_plane": "S2CP_DB"}
 _OTHER_PRICES = "receipt-verify=12500,rfc9421-verify=7500,compliance-receipt=62500"
 _RAISED_LIMIT = "1000000"
 _GATEWAY_RATES = (
@@ -51,6 +55,7 @@ class Surfaces:
     """Starts the surfaces of one stack; what runs stands in `children`.
 
     `before` are words between the interpreter and each service's module: a program that runs it in its own way.
+    `databases` has the address of each service's database on the PostgreSQL server, once it was made.
     """
 
     plan: Plan
@@ -60,6 +65,7 @@ class Surfaces:
     children: list[Child] = field(default_factory=list)
     fork_server: Prepared | None = None
     before: Sequence[str] = ()
+    databases: dict[str, str] = field(default_factory=dict)
 
     async def start(self) -> None:
         """Start every surface of the plan side by side and wait until each is healthy and its tenants exist.
@@ -306,7 +312,7 @@ class Surfaces:
         apart: Sequence[str] = (),
         fd: str = "",
     ) -> Child:
-        """Start a service and wait until it is healthy.
+        """Start all workers of a service, wait until each is healthy, and return the first one.
 
         Args:
             name: Its place in the stack.
@@ -316,37 +322,68 @@ class Surfaces:
             apart: A program that starts it.
             fd: The setting that takes its socket.
         """
-        listener = self.sockets[name]
+        listeners = self.list_listeners(name)
         # What a variant states about itself, as its operator's profile would: a chameleon's names, a mutant's commands.
         statement_file = self.plan.data_dir / f"variant_{name}.json"
         statement_file.unlink(missing_ok=True)
         words, log = self._words(surface), self.plan.data_dir / "logs" / f"{name}.log"
         service_environment = {
             **self._build_common_environment(),
-            fd or f"WP_{surface.upper()}_FD": str(listener.fileno()),
+            **await self._build_store_environment(name, surface),
             **({"WP_VARIANT_FILE": str(statement_file)} if self.plan.chameleon is not None or self.plan.mutant else {}),
             **environment,
             **self.plan.settings,
         }
-        if apart:
-            command = [*apart, sys.executable, "-m", *words]
-            child = await Child.start_program(
-                TITLES[name], command, log=log, environment=service_environment, sockets=[listener]
-            )
-        else:
-            child = await Child.start(
-                TITLES[name],
-                words,
-                log=log,
-                environment=service_environment,
-                sockets=[listener],
-                fork_server=self.fork_server,
-            )
-        self.children.append(child)
-        await self._healthy(f"{url}/health", child)
+        workers: list[Child] = []
+        for number, listener in enumerate(listeners, 1):
+            title = TITLES[name] if number == 1 else f"{TITLES[name]}{WORKER_MARK}{number}"
+            own_environment = {
+                **service_environment,
+                fd or f"WP_{surface.upper()}_FD": str(listener.fileno()),
+            }
+            if apart:
+                command = [*apart, sys.executable, "-m", *words]
+                child = await Child.start_program(
+                    title, command, log=log, environment=own_environment, sockets=[listener]
+                )
+            else:
+                child = await Child.start(
+                    title,
+                    words,
+                    log=log,
+                    environment=own_environment,
+                    sockets=[listener],
+                    fork_server=self.fork_server,
+                )
+            workers.append(child)
+        self.children += workers
+        urls = [url] if len(listeners) == 1 else [_url_of(listener) for listener in listeners]
+        await all_of(self._healthy(f"{one}/health", child) for one, child in zip(urls, workers, strict=True))
+        if len(urls) > 1 and not self.plan.has_nginx:
+            self.facts.workers[name] = urls
         if statement_file.exists():
             self.facts.bindings |= json.loads(statement_file.read_bytes())["bindings"]
-        return child
+        return workers[0]
+
+    def list_listeners(self, name: str) -> list[socket.socket]:
+        """Return the sockets on which the workers of a service listen."""
+        further = [self.sockets[worker_place(name, number)] for number in list_further_workers(self.plan, name)]
+        return further if name in BALANCED and self.plan.has_nginx else [self.sockets[name], *further]
+
+    async def _build_store_environment(self, name: str, surface: str) -> dict[str, str]:
+        """Return the settings of what the workers of a service share: database, store of limits, nginx."""
+        settings = {"WP_TRUSTED_PROXIES": "127.0.0.1"} if name in BALANCED and self.plan.has_nginx else {}
+        if self.plan.valkey is not None:
+            # Services of one stack have other limits, so each has a database of its own there.
+            settings["WP_RATE_STORE"] = f"{self.plan.valkey}/{list(TITLES).index(name)}"
+        setting = _DATABASE_SETTINGS.get(surface)
+        if self.plan.postgres is not None and setting is not None:
+            # The edge host serves the links of the gateway.
+            owner = "gateway" if name == "edge" else name
+            if owner not in self.databases:
+                self.databases[owner] = await create_database(self.plan.postgres, owner)
+            settings[setting] = self.databases[owner]
+        return settings
 
     def _build_common_environment(self) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
@@ -369,6 +406,10 @@ class Surfaces:
                         return
             await asyncio.sleep(0.05)
         raise ChildFault(f"{child.name} did not become ready at {url}: {child.last_words()}")
+
+
+def _url_of(listener: socket.socket) -> str:
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def _nodes(facts: StackFacts) -> dict[str, str]:
