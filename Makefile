@@ -17,7 +17,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: requirements record run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand two-workers fuzz simulate mutants requests-parsed clean
+.PHONY: requirements record run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand two-workers fuzz simulate load mutants requests-parsed clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -89,6 +89,10 @@ fuzz: $(READY_TEST)
 simulate: $(READY_TEST)
 	$(BIN)/python -m tests.simulation --seed $(or $(SEED),1) --operations $(or $(OPERATIONS),300) $(if $(WORLDS),--worlds $(WORLDS)) \
 	  $(if $(CROWD),--crowd $(CROWD)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(LOG),--log $(LOG))
+
+# Throughput, p50 and p99 of one and two workers on SQLite and PostgreSQL, by wrk (docs/scale.md).
+load: $(READY_TEST)
+	$(BIN)/python -m tests.load $(if $(SECONDS),--seconds $(SECONDS)) $(if $(CONNECTIONS),--connections $(CONNECTIONS))
 
 # Mutants of one kind: KIND=tests (default: a copy of the product is changed, and the tests must notice), named, generated or
 # second. ONLY='rail-*' chooses ids, SHARD=1/4 a part.

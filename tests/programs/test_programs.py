@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from programs import chromium, go, nginx, node, postgres, valkey
+from programs import chromium, go, nginx, node, postgres, valkey, wrk
 from programs.missing import Missing
 
 PINS = Path(node.__file__).parent / "pins"
@@ -152,3 +152,11 @@ def test_npm_packages_are_pinned_by_version_and_digest() -> None:
     for package in packages.values():
         assert package["resolved"].startswith("https://registry.npmjs.org/")
         assert package["integrity"].startswith("sha512-")
+
+
+def test_wrk_is_the_machines(machine: Path) -> None:
+    """No registry has it, so the fault says how it is installed."""
+    with pytest.raises(Missing, match="apt install wrk"):
+        wrk.wrk()
+    own = script(machine, "wrk", "wrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer")
+    assert wrk.wrk().description == f"4.1.0, {own}"

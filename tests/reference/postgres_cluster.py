@@ -36,11 +36,12 @@ _ENDING_MILLISECONDS = 200_000
 
 
 @contextmanager
-def private_cluster(encoding: str = "UTF8") -> Iterator[str]:
+def private_cluster(encoding: str = "UTF8", *, is_durable: bool = False) -> Iterator[str]:
     """Start a cluster and yield the address of its maintenance database; end and delete it afterwards.
 
     Args:
         encoding: Of its databases, by PostgreSQL's name.
+        is_durable: Whether commits reach the disk, as in production.
 
     Raises:
         Missing: There is no PostgreSQL here and none could be got.
@@ -60,8 +61,8 @@ def private_cluster(encoding: str = "UTF8") -> Iterator[str]:
         form = (f"--encoding={encoding}", "--locale=C")
         run(tools / "initdb", "-D", data, "-U", "weldproof", "--auth=trust", "--no-sync", *form)
         options = (
-            f"{_UNSYNCED_OPTIONS} {_STILL_OPTIONS} -c listen_addresses='' -c unix_socket_directories='{folder}' "
-            "-c max_connections=200"
+            f"{'' if is_durable else _UNSYNCED_OPTIONS} {_STILL_OPTIONS} -c listen_addresses='' "
+            f"-c unix_socket_directories='{folder}' -c max_connections=200"
         )
         run(tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-t", _SECONDS, "-o", options, "start")
         try:

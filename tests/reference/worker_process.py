@@ -59,6 +59,12 @@ class WorkerProcess:
         return self
 
     @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self.process is not None
+        return self.process.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether the process runs."""
         return self.process is not None and self.process.poll() is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,25 @@ from tests.reference.worker_process import WorkerProcess
 class GatewayProcess(WorkerProcess):
     """One worker of a gateway."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str], *, public: socket.socket | None = None) -> None:
-        """Take the folder of its log, and its settings; workers of one gateway share the public address."""
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, str],
+        *,
+        public: socket.socket | None = None,
+        program: Sequence[str] = ("-m", "reference.gateway"),
+    ) -> None:
+        """Take the folder of its log, and its settings; workers of one gateway share the public address.
+
+        `program` is what Python runs.
+        """
         variables = {
             "WP_GATEWAY_DATA_DIR": str(folder / "data"),
             "WP_NODE_BASE_SEPOLIA": NOWHERE,
             "WP_CHAIN_POLL_SECONDS": "3600",
             **settings,
         }
-        super().__init__(folder, ("-m", "reference.gateway"), "WP_GATEWAY_FD", variables)
+        super().__init__(folder, program, "WP_GATEWAY_FD", variables)
         address = f"http://localhost:{(public or self.socket).getsockname()[1]}"
         self.environment.setdefault("WP_GATEWAY_PUBLIC_URL", address)
         self.data = Path(self.environment["WP_GATEWAY_DATA_DIR"])
