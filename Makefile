@@ -17,7 +17,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: requirements record run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand two-workers fuzz simulate load mutants requests-parsed clean
+.PHONY: requirements record run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand two-workers fuzz simulate load chaos mutants requests-parsed clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -93,6 +93,11 @@ simulate: $(READY_TEST)
 # Throughput, p50 and p99 of one and two workers on SQLite and PostgreSQL, by wrk (docs/scale.md).
 load: $(READY_TEST)
 	$(BIN)/python -m tests.load $(if $(SECONDS),--seconds $(SECONDS)) $(if $(CONNECTIONS),--connections $(CONNECTIONS))
+
+# Two workers of a rail behind nginx on PostgreSQL, which are killed and stopped while the database and the nodes fail; what
+# payers got is judged from the chains and the receipts. SECONDS=60 SEED=1 unless set; RATE=2 purchases a second.
+chaos: $(READY_TEST)
+	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --rate $(or $(RATE),2)
 
 # Mutants of one kind: KIND=tests (default: a copy of the product is changed, and the tests must notice), named, generated or
 # second. ONLY='rail-*' chooses ids, SHARD=1/4 a part.

@@ -73,6 +73,32 @@ def private_cluster(encoding: str = "UTF8", *, is_durable: bool = False) -> Iter
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def restart_cluster(server: str) -> None:
+    """End a private cluster at once, as a power cut would end its processes, and start it again.
+
+    Args:
+        server: Address that `private_cluster` has returned.
+    """
+    data = Path(str(make_url(server).query["host"])) / "data"
+    # The file of the running server contains its own path and its options, which a restart takes over.
+    program = Path((data / "postmaster.opts").read_text("utf-8").split()[0])
+    owner = _owner() if os.geteuid() == 0 else None
+    _run(
+        owner,
+        program.parent / "pg_ctl",
+        "-D",
+        data,
+        "-w",
+        "-t",
+        _SECONDS,
+        "-m",
+        "immediate",
+        "-l",
+        data.parent / "log",
+        "restart",
+    )
+
+
 # Unused databases of this process, by their server. Creating and deleting a database takes a fifth of a second of a
 # processor; emptying one takes a tenth of that.
 _FREE: defaultdict[str, list[str]] = defaultdict(list)
