@@ -62,6 +62,10 @@ def _claims(**members: Any) -> Change:
     return lambda claims: {**claims, **members}
 
 
+def _leave_out_request_hash(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "extra": {name: value for name, value in entry["extra"].items() if name != "request_hash"}}
+
+
 def _without_receipt(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if name != "payable_receipt"}
 
@@ -128,11 +132,16 @@ async def reports_a_receipt_that_does_not_verify(case: Case) -> None:
 async def reports_a_receipt_of_another_call(case: Case) -> None:
     """A receipt that binds another request, answer or payment makes the payer report a failure.
 
-    Signs receipts with one other hash each, one of them also in a continued call, and serves another answer than
+    Signs receipts with one other hash each, one of them also in a continued call and one for a challenge without
+    `request_hash`, and serves another answer than
     the receipt and the answer's own hash bind. Expects an exit code other than 0.
     """
     scripts = {
         "of another request": Script(claims=_claims(request_hash=_OTHER_HASH)),
+        # A payer knows its own request, whatever the challenge contains.
+        "of another request, to a challenge without request_hash": Script(
+            entry=_leave_out_request_hash, claims=_claims(request_hash=_OTHER_HASH)
+        ),
         "of another answer": Script(claims=_claims(response_hash=_OTHER_HASH)),
         "with another answer": Script(paid=lambda answer: {**answer, "result": {"verdict": "DENY"}}),
         "of another payment": Script(

@@ -22,7 +22,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine import clock
 from conformance.engine.check import Case
 from conformance.engine.session import Session
-from conformance.http.client import JsonFault, Unreachable
+from conformance.http.client import JsonFault, Unreachable, encode_json
 from conformance.lanes.signed_payment import Fate, SignsEntries
 from conformance.oracles import hash_recipes, jose, keys
 from conformance.oracles.strict_json import strict_json
@@ -309,17 +309,13 @@ async def find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dict
 def _other_subject(purchase: Purchase, record: PaymentRecord, claims: Mapping[str, Any]) -> str | None:
     """Return the subject in which a receipt differs from the paid call; None if nothing shows a difference.
 
-    The request's hash is compared only if the challenge contains one, since otherwise its recipe is unknown. The
-    answer's hash is compared only if the request's has the recipe of the specification, which has one for answers, too.
+    The request's hash may have any known recipe. The answer's hash is compared only if the request's has the recipe of
+    the specification, which has one for answers, too.
     """
     extra = record.entry.get("extra")
     extra = extra if isinstance(extra, Mapping) else {}
-    quoted_hash, receipt_hash = extra.get("request_hash"), claims.get("request_hash")
-    if (
-        isinstance(quoted_hash, str)
-        and receipt_hash != quoted_hash
-        and not _is_hash_of(purchase.challenge, extra, receipt_hash)
-    ):
+    receipt_hash = claims.get("request_hash")
+    if not _is_hash_of(purchase.challenge, extra, receipt_hash):
         return "request"
     response_hash = claims.get("response_hash")
     if _follows_recipes(purchase, extra, receipt_hash) and response_hash not in _response_hashes(purchase):
@@ -465,7 +461,7 @@ def _is_hash_of(quote: Challenge, extra: Mapping[str, Any], value: object) -> bo
     """Return whether a value is the hash of the challenge's request by any known recipe."""
     operation = quote.operation
     ours = hash_recipes.request_hashes(
-        "POST", operation.path, operation.query, b"", quote.body, extra.get("service_id")
+        "POST", operation.path, operation.query, encode_json(quote.body), quote.body, extra.get("service_id")
     )
     return isinstance(value, str) and any(value in values for values in ours.values())
 

@@ -31,6 +31,7 @@ class BasePayerHost:
     def __init__(self, payer: BasePayer) -> None:
         self._payer = payer
         self._names: dict[str, tuple[str, str]] = {}
+        self._tokens: dict[str, Token] = {}
 
     @property
     def caip2(self) -> str:
@@ -59,7 +60,13 @@ class BasePayerHost:
 
     async def read_units(self, address: str, asset: str) -> int:
         """See `PayerHost`."""
-        return await Token(self._payer.node, asset).balance(address)
+        return await self._open_token(asset).balance(address)
+
+    def _open_token(self, asset: str) -> Token:
+        # web3 takes milliseconds to make a contract, and each scene reads balances several times.
+        if asset not in self._tokens:
+            self._tokens[asset] = Token(self._payer.node, asset)
+        return self._tokens[asset]
 
     async def describe_binding(self, asset: str, token: str) -> Mapping[str, Any]:
         """See `PayerHost`."""
@@ -74,7 +81,7 @@ class BasePayerHost:
 
     async def _read_names(self, asset: str) -> tuple[str, str]:
         if asset not in self._names:
-            self._names[asset] = await Token(self._payer.node, asset).names()
+            self._names[asset] = await self._open_token(asset).names()
         return self._names[asset]
 
     async def carries_memo(self, asset: str, tx_id: str, memo: str) -> bool:
@@ -122,7 +129,7 @@ class BasePayerHost:
             judge(evidence)
         except (AttributeError, TypeError, ValueError) as fault:
             raise PaymentRefusal(SIGNATURE, "invalid_payment", "a member of the authorization is malformed") from fault
-        token = Token(self._payer.node, challenge["asset"])
+        token = self._open_token(challenge["asset"])
         nonce = bytes.fromhex(str(terms["nonce"]).removeprefix("0x"))
         used = await token.used_in(str(terms["from"]), nonce, 0)
         if used is not None:

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reference.variants.payer.http_call import Answer, send_request
+from reference.variants.payer.http_call import NOT_DECIDED, Answer, send_request
 from reference.variants.payer.settings import Settings
 
 _STATUS, _REQUIRED = "x402.payment.status", "x402.payment.required"
 _PAYLOAD, _RECEIPTS = "x402.payment.payload", "x402.payment.receipts"
-# Statuses of the answers that tasks stand for: a payment that is not decided yet, and one that is refused for good.
-NOT_DECIDED, FAILED = 202, 410
+# Status of the answer that a task stands for whose payment is refused for good.
+FAILED = 410
 _TASK_UNKNOWN = -32001
 _INTERNAL_ERROR = -32603
 _OWNER_ONLY = 0o600

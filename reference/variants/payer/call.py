@@ -15,12 +15,10 @@ import sys
 import time
 from email.utils import parsedate_to_datetime
 
-from reference.variants.payer.a2a_call import NOT_DECIDED, send_call
-from reference.variants.payer.http_call import Answer, NoAnswer, send_request
+from reference.variants.payer.http_call import NOT_DECIDED, Answer, NoAnswer, send_request
 from reference.variants.payer.lanes import Payment, send_payment, sign_payment
-from reference.variants.payer.link import LinkUnpaid, pay_link
 from reference.variants.payer.offer import choose_offer
-from reference.variants.payer.proof_store import ProofStore, Record, open_store
+from reference.variants.payer.proof_store import AnswerMissing, ProofStore, Record, open_store
 from reference.variants.payer.receipt import BadReceipt, check_receipt
 from reference.variants.payer.settings import Refused, Settings
 
@@ -31,10 +29,6 @@ AGAIN = frozenset({408, 409, 425, 429})
 UNSETTLED = frozenset({"tx_not_found", "tx_not_confirmed"})
 _SERVER_FAULT = 500
 _PAUSE_SECONDS = 1.0
-
-
-class AnswerMissing(Exception):
-    """The time is over: the proof can be presented later."""
 
 
 class ProofRefused(Exception):
@@ -53,7 +47,7 @@ def main() -> int:
             store.remove()
     except Refused as reason:
         return _end(f"nothing was paid: {reason}", REFUSED)
-    except (AnswerMissing, LinkUnpaid) as reason:
+    except AnswerMissing as reason:
         return _end(f"paid, and no answer yet: {reason}; run this again to present the proof again", ANSWER_MISSING)
     except (ProofRefused, BadReceipt) as reason:
         return _end(f"paid, and it cannot be continued: {reason}; ask the operator of the rail", PROOF_REFUSED)
@@ -68,6 +62,9 @@ def _end(reason: str, code: int) -> int:
 def make_call(settings: Settings, store: ProofStore) -> Answer:
     """Return the served answer of the call, or of the link, whose payment an earlier run may have begun."""
     if settings.method == "GET":
+        # Most runs make calls over HTTP, and a run is short: these imports would be a fifth of its time.
+        from reference.variants.payer.link import pay_link  # noqa: PLC0415
+
         return pay_link(settings, store)
     ends = time.monotonic() + settings.seconds
     record = store.read()
@@ -97,6 +94,8 @@ def begin_payment(settings: Settings, store: ProofStore) -> Record:
 def post(settings: Settings, proof: dict[str, object] | None = None) -> Answer:
     """Send the call, with a proof if there is one."""
     if settings.a2a_url:
+        from reference.variants.payer.a2a_call import send_call  # noqa: PLC0415 - as above
+
         return send_call(settings, proof)
     headers = {"Content-Type": "application/json"}
     if proof is not None:

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 _LONGEST_ANSWER = 4 * 1024 * 1024
 _SECONDS = 12.0
+# Status of the answer that a task over A2A stands for whose payment is not decided yet.
+NOT_DECIDED = 202
 
 
 class NoAnswer(Exception):

@@ -13,16 +13,12 @@ from urllib.parse import parse_qs
 from reference.variants.payer.http_call import Answer, NoAnswer, send_request
 from reference.variants.payer.lanes import is_address, send_payment
 from reference.variants.payer.link_payment import sign_link_payment
-from reference.variants.payer.proof_store import ProofStore, Record
+from reference.variants.payer.proof_store import AnswerMissing, ProofStore, Record
 from reference.variants.payer.settings import Refused, Settings
 
 _POLL_SECONDS = 0.5
 _USDC_DECIMALS = 6
 _CODE = {"algorand": "algorand:", "base": "ethereum:", "solana": "solana:"}
-
-
-class LinkUnpaid(Exception):
-    """The link was paid, and its page does not show it yet."""
 
 
 class _Elements(HTMLParser):
@@ -137,7 +133,7 @@ def pay_link(settings: Settings, store: ProofStore) -> Answer:
 
     Raises:
         Refused: Nothing may be paid.
-        LinkUnpaid: The time is over.
+        AnswerMissing: The time is over, and the page of the paid link does not show it.
     """
     ends = time.monotonic() + settings.seconds
     record = store.read()
@@ -147,7 +143,7 @@ def pay_link(settings: Settings, store: ProofStore) -> Answer:
     send_payment(settings, record.payment)
     while read_link(settings).state != "paid":
         if time.monotonic() + _POLL_SECONDS > ends:
-            raise LinkUnpaid("the page does not show Paid")
+            raise AnswerMissing("the page does not show Paid")
         time.sleep(_POLL_SECONDS)
     return Answer(200, {}, json.dumps({"status": "paid", "tx_id": record.payment.proof["tx_id"]}).encode())
 

@@ -18,6 +18,10 @@ from reference.variants.payer.settings import Settings
 _OWNER_ONLY = 0o600
 
 
+class AnswerMissing(Exception):
+    """The time is over: the proof can be presented later, or the page of a paid link does not show it yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A payment and the offer that it pays."""

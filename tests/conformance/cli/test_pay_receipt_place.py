@@ -1,4 +1,4 @@
-"""`weldproof pay` takes the receipt of a paid call from its one place: `payable_receipt`, or what the profile binds."""
+"""`weldproof pay` takes the receipt of a paid call from its one place, and compares it with the call that it made."""
 
 from __future__ import annotations
 
@@ -15,13 +15,29 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.oracles.challenge_tokens import payment_reference_hash
+from conformance.oracles.hash_recipes import request_hashes, sha256_hex
 from conformance.surfaces.payer.quotes import new_signer, to_header
 from conformance.surfaces.rail.purchase import Challenge, Purchase
 
 SIGNER, TOKEN = new_signer(), "1800000000:token"
 OPERATION = Operation("receipt-verify", "http://rail.example/v1/x", "/v1/x", {"jws": "a"}, ())
-CLAIMS = {"kind": "weldproof/payable-svc-receipt/1", "payment_reference_hash": payment_reference_hash(TOKEN)}
-RECEIPT = SIGNER.sign({"alg": "EdDSA", "kid": SIGNER.kid}, json.dumps(CLAIMS).encode())
+BODY = b'{"jws":"a"}'
+OWN_HASHES = {
+    name: min(hashes) for name, hashes in request_hashes("POST", "/v1/x", "", BODY, {"jws": "a"}, None).items()
+}
+CLAIMS = {
+    "kind": "weldproof/payable-svc-receipt/1",
+    "request_hash": OWN_HASHES["jcs-envelope-plain"],
+    "payment_reference_hash": payment_reference_hash(TOKEN),
+}
+
+
+def sign(**members: Any) -> str:
+    """Return a receipt of the call, its claims changed."""
+    return SIGNER.sign({"alg": "EdDSA", "kid": SIGNER.kid}, json.dumps(CLAIMS | members).encode())
+
+
+RECEIPT = sign()
 
 
 async def find(receipt_at: str | None, body: dict[str, Any], **headers: str) -> str:
@@ -78,3 +94,17 @@ async def test_a_profile_binds_another_place() -> None:
     assert await find(place, {}, Payment_Response=to_header({"receipt": RECEIPT})) == RECEIPT
     with pytest.raises(PaymentStopped, match=r"no receipt at header:PAYMENT-RESPONSE:receipt verifies .* keys$"):
         await find(place, {"payable_receipt": RECEIPT})
+
+
+@pytest.mark.parametrize("recipe", sorted(OWN_HASHES.keys() - {"jcs-envelope"}))
+async def test_a_receipt_of_the_own_request_is_taken(recipe: str) -> None:
+    """By any known recipe, although the challenge names no hash of the request."""
+    receipt = sign(request_hash=OWN_HASHES[recipe])
+    assert await find(None, {"payable_receipt": receipt}) == receipt
+
+
+@pytest.mark.parametrize("claimed_hash", [f"sha256:{sha256_hex(b'another call')}", None, 7])
+async def test_a_receipt_of_another_request_is_refused(claimed_hash: Any) -> None:
+    """Although the challenge names no hash of the request."""
+    with pytest.raises(PaymentStopped, match=r"its receipt is for another request$"):
+        await find(None, {"payable_receipt": sign(request_hash=claimed_hash)})

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from reference.variants.payer import a2a_call
-from reference.variants.payer.a2a_call import FAILED, NOT_DECIDED, send_call
+from reference.variants.payer.a2a_call import FAILED, send_call
 from reference.variants.payer.call import is_not_yet
-from reference.variants.payer.http_call import Answer
+from reference.variants.payer.http_call import NOT_DECIDED, Answer
 from reference.variants.payer.settings import Settings
 
 BODY = {"network": "base_mainnet"}
