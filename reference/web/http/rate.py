@@ -172,7 +172,7 @@ class WindowLimit(Limit):
         self._calls[key] = calls
         if len(self._calls) > _KEPT_WINDOWS:
             self._calls.popitem(last=False)
-        return self._describe(is_allowed, len(calls), calls[0] + _WINDOW_SECONDS - now, now)
+        return self._describe(is_allowed, len(calls), _WINDOW_SECONDS - (now - calls[0]), now)
 
     def _terms(self) -> tuple[str, float, float]:
         return "window", self._per_minute, _WINDOW_SECONDS

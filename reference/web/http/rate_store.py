@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _log = get_logger()
 WAIT_SECONDS = 0.25
 _PROBE_SECONDS = 1.0
+# Turns of the event loop in which an answer that has arrived is read and parsed.
+_TURNS_TO_READ = 20
 _START_SECONDS = 2.0
 # So many calls are decided by one run of the script, which other clients of the server wait for.
 _MOST_TOGETHER = 100
@@ -194,8 +196,20 @@ class RateStore:
         self._sender = None
 
     async def _decide(self, seconds: float, keys: Sequence[str], terms: Sequence[str]) -> list[Count]:
-        async with asyncio.timeout(seconds):
-            answer: Any = await self._script(keys=keys, args=terms)
+        decision = asyncio.ensure_future(self._script(keys=keys, args=terms))
+        try:
+            await asyncio.wait([decision], timeout=seconds)
+            # A worker that had no processor for this time finds the end of the wait and the answer at once. It reads
+            # the answer before it takes the store for away, or limits would fail open just when a machine is busy.
+            for _ in range(_TURNS_TO_READ):
+                if decision.done():
+                    break
+                await asyncio.sleep(0)
+            if not decision.done():
+                raise TimeoutError
+        finally:
+            decision.cancel()
+        answer: Any = decision.result()
         return [Count(bool(is_allowed), float(left), float(age)) for is_allowed, left, age in answer]
 
     def _lose(self, fault: Exception) -> None:

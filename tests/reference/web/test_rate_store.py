@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
@@ -105,6 +105,7 @@ async def test_two_workers_allow_as_much_as_one(common_server: ValkeyServer, bui
 
 @pytest.mark.parametrize("build", RULES)
 @given(waits=st.lists(st.floats(0, 40), max_size=30))
+@example(waits=[1.9, 0.0])  # seconds of a clock have no exact sum
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_shared_counts_are_those_of_one_process(
     common_server: ValkeyServer, build: Callable[..., Limit], waits: list[float]
@@ -205,6 +206,24 @@ async def test_a_server_that_hangs_is_waited_for_once(server: ValkeyServer, monk
         assert await count_allowed(limits[1], times=20) == 5
         server.send_signal(signal.SIGCONT)
         await await_shared(limits)
+
+
+async def test_a_worker_that_was_delayed_reads_the_answer(
+    common_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server answers in time, and the worker has no processor until the wait is over: the shared count decides."""
+    async with two_workers(common_server.url) as (share, _):
+        shared = share("calls")
+        assert shared is not None
+        terms, clock = ("bucket", 5.0, 1.0), WpClock(wall_clock=Hand())
+        assert await shared.take("a", terms, clock) is not None
+        monkeypatch.setattr(rate_store, "WAIT_SECONDS", 0.2)
+        decision = asyncio.create_task(shared.take("a", terms, clock))
+        for _ in range(4):  # the call is sent
+            await asyncio.sleep(0)
+        time.sleep(0.5)  # noqa: ASYNC251 - the loop is to be late
+        assert await decision is not None
+        assert not shared.store.is_away
 
 
 async def test_a_server_that_was_restarted_is_used_again(server: ValkeyServer) -> None:
