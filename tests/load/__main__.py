@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ _PAID_PATH = "/pay/v1/verify/receipt"
 # More proofs than a worker can take on a fast machine; a call without one would be counted as wrong.
 _PROOFS_A_SECOND = 1_000
 _CHALLENGES_AT_ONCE = 16
+_WARM_UP_CALLS = 20
 # A worker that is forked from a process of tests would share its imports, and so its memory.
 _WITHOUT_FORK: Final = ("-u", "-m")
 
@@ -99,6 +100,7 @@ def measure(
     Raises:
         LoadFault: An answer had another status, or none came.
     """
+    job = warm_up(job, name, workers)
     folder.mkdir(parents=True)
     lines = [job.method, job.path, str(job.status), *(f"{field}: {value}" for field, value in job.headers.items())]
     (folder / "request").write_text("\n".join(lines) + "\n", "ascii")
@@ -127,6 +129,22 @@ def measure(
     answered = result["answered"]
     rate = answered / result["seconds"]
     return Measurement(name, store, len(ports), rate, result["p50_ms"], result["p99_ms"], cpu / answered * 1000)
+
+
+def warm_up(job: Job, name: str, workers: Sequence[WorkerProcess]) -> Job:
+    """Call each worker some times, so that no first call is measured; return the job without the proofs that this used.
+
+    Raises:
+        LoadFault: An answer had another status.
+    """
+    proofs = list(job.proofs)
+    for worker in workers:
+        for _ in range(_WARM_UP_CALLS):
+            headers = {**job.headers, **({"X-PAYMENT": proofs.pop()} if job.proofs else {})}
+            answer = worker.http.request(job.method, job.path, content=job.body or None, headers=headers)
+            if answer.status_code != job.status:
+                raise LoadFault(f"{name}: {answer.status_code} {answer.text[:200]}")
+    return replace(job, proofs=proofs)
 
 
 def _cpu_seconds(worker: WorkerProcess) -> float:
