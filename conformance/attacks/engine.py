@@ -133,13 +133,14 @@ class Engine:
         """Send every planned replay and return the outcome, with each breach reduced; `rng` draws the pairs."""
         outcome = Outcome()
         is_full_run = self._case.quick is None
-        replays = self._case.sample(
-            plan_replays(self.captured, self.material, rng, least=LEAST_REPLAYS if is_full_run else 0), self._group_key
-        )
+        plan = list(plan_replays(self.captured, self.material, rng, least=LEAST_REPLAYS if is_full_run else 0))
+        replays = self._case.sample(plan, self._group_key)
         # In batches, so that a target with a small queue does not drop calls, which would count as unanswered.
         for start in range(0, len(replays), _AT_ONCE):
             batch = replays[start : start + _AT_ONCE]
             await asyncio.gather(*(self._run_replay(one, outcome) for one in batch))
+        if not is_full_run:
+            await self._replay_until_shown([one for one in plan if one not in replays], outcome)
         # All of them, because a row whose breach is left out here would be judged as a pass.
         places = find_unexplained([replay.changes for replay, _ in outcome.breaches])
         outcome.breaches = [await self._reduce(*outcome.breaches[place]) for place in places]
@@ -149,6 +150,16 @@ class Engine:
         """Return the axes of a replay and the rows that it probes. A quick look takes one replay of each kind."""
         axes = {one.name: one.axis for one in list_changes(self.material)}
         return tuple(axes[name] for name in replay.changes), find_rows(replay, self.material)
+
+    async def _replay_until_shown(self, further_replays: Sequence[Replay], outcome: Outcome) -> None:
+        """Send further replays of the rows for which a quick look drew only requests with a body that is refused."""
+        # A body with several changes is refused more often than one with a single change.
+        for replay in sorted(further_replays, key=lambda one: len(one.changes)):
+            hidden_rows = outcome.refused_bodies.keys() - outcome.shown_rows
+            if not hidden_rows:
+                return
+            if self._row_of_other_request(replay) in hidden_rows:
+                await self._run_replay(replay, outcome)
 
     async def _run_replay(self, replay: Replay, outcome: Outcome) -> None:
         outcome.sent_count += 1
@@ -178,15 +189,21 @@ class Engine:
 
     def _note_refused_body(self, replay: Replay, answer: Answer, outcome: Outcome) -> None:
         """Note whether another request was refused for its body, which does not show what its payment would buy."""
-        is_elsewhere = replay.url in {one.url for one in self.material.other_operations}
-        if not is_elsewhere and (replay.url != self.captured.url or replay.body == self.captured.body):
+        row = self._row_of_other_request(replay)
+        if row is None:
             return
-        row = _OPERATION_ROW if is_elsewhere else _BODY_ROW
         refusal = describe_refused_body(answer)
         if refusal is None:
             outcome.shown_rows.add(row)
         else:
             outcome.refused_bodies.setdefault(row, refusal)
+
+    def _row_of_other_request(self, replay: Replay) -> str | None:
+        """Return the row about another operation or another body that a replay probes; None for the same request."""
+        if replay.url in {one.url for one in self.material.other_operations}:
+            return _OPERATION_ROW
+        is_other_body = replay.url == self.captured.url and replay.body != self.captured.body
+        return _BODY_ROW if is_other_body else None
 
     def _asks_something_else(self, replay: Replay) -> bool:
         """Return whether the replay's only change makes another request, or names a payment of another request.

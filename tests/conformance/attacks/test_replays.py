@@ -189,3 +189,30 @@ def test_a_new_receipt_beside_a_known_one_is_a_breach() -> None:
     breaches = [answer_with(new), answer_with(first, new), answer_with(first, second), answer_with()]
     assert [engine.is_breach(answer) for answer in known_answers] == [False] * 3
     assert [engine.is_breach(answer) for answer in breaches] == [True] * 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_a_quick_look_draws_on_until_a_body_is_not_refused(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample of bodies that the service refuses as malformed shows nothing, so further bodies are sent."""
+    bodies: list[Any] = [{"jws": f"malformed {number}"} for number in range(8)] + [{"jws": "y"}]
+    material = Material(OPERATION, [], bodies, [], SECOND, [])
+    purchase = SimpleNamespace(operation=OPERATION, challenge=SimpleNamespace(body={"jws": "x"}), proof=PROOF)
+    purchase.answer = answer_with("a.b.c")
+    sent_bodies: list[Any] = []
+
+    async def send(case: Case, replay: Replay) -> Answer:
+        del case
+        sent_bodies.append(replay.body)
+        return answer_with(status=402 if replay.body in ({"jws": "x"}, {"jws": "y"}) else 422)
+
+    def sample_one_of_each(plan: Any, key: Any) -> list[Replay]:
+        kinds = {key(one): one for one in random.Random(seed).sample(plan, len(plan))}
+        return list(kinds.values())
+
+    monkeypatch.setattr("conformance.attacks.engine.send_replay", send)
+    case = cast("Case", SimpleNamespace(quick=1, sample=sample_one_of_each))
+    outcome = await Engine(case, cast("Any", purchase), cast("Any", purchase), material).replay_all(random.Random(7))
+    assert "RAIL-WELD-09" in outcome.shown_rows
+    assert {"jws": "y"} in sent_bodies
+    # The rest of the plan is not sent.
+    assert outcome.sent_count < len(plan_replays(SUCCESS, material, random.Random(7), least=0))
