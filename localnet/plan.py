@@ -81,11 +81,17 @@ class Plan:
 
     def port(self, name: str) -> int:
         """Return the port of an address; 0 picks a free one."""
-        if name in COMPANIONS:
+        # What does not start needs no usual port, which another program may use.
+        if name in COMPANIONS or self._is_left_out(name):
             return 0
         if self.port_base is None:
             return PORTS[name]
         return self.port_base + list(PORTS).index(name) if self.port_base else 0
+
+    def _is_left_out(self, name: str) -> bool:
+        """Return whether an address belongs to a lane or a surface that does not start."""
+        left_out_lanes = (lane for key, lane in registry.LANES.items() if key not in self.lanes)
+        return (name in SURFACES and name not in self.surfaces) or any(name in lane.ports for lane in left_out_lanes)
 
 
 def list_further_workers(plan: Plan, name: str) -> range:

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance import target
+from localnet.plan import Plan
 from reference.protocol.jws import sign_compact
 from reference.web.clock import WpClock
 from reference.web.keyring import KeyFile
@@ -319,3 +320,11 @@ def test_a_surface_starts_again_when_its_profile_asks(surface: str, tmp_path: Pa
         assert not Path(f"/proc/{before}").exists()
         assert listens(ready[surface])
         assert stack.process.poll() is None
+
+
+@pytest.mark.parametrize(("port_base", "algod", "rail"), [(None, 4001, 8402), (9000, 9000, 9002)])
+def test_what_does_not_start_takes_no_usual_port(tmp_path: Path, port_base: int | None, algod: int, rail: int) -> None:
+    """A program that uses the usual port of another chain or surface does not keep `--lane` from starting."""
+    plan = Plan(tmp_path, port_base, lanes=("algorand",), surfaces=("rail",))
+    assert (plan.port("algod"), plan.port("rail")) == (algod, rail)
+    assert [plan.port(name) for name in ("base", "base_sepolia", "solana", "gateway", "agent")] == [0] * 5
