@@ -140,13 +140,15 @@ class Plugin:
         """
         # pytest imports this module in every session of an environment that has the suite installed, so imports
         # of the suite wait until a server is named.
+        from conformance.cli.suggestion import describe_unknown, prefixes  # noqa: PLC0415 - as the next line
         from conformance.ledger import load  # noqa: PLC0415 - only a session that tests a server waits for it
 
         self._check_same_server()
         try:
             rows = load().select(self.options.select)
         except LookupError as unknown:
-            raise pytest.UsageError(f"--weldproof-select: no requirement starts with {unknown}") from unknown
+            reason = describe_unknown(str(unknown), prefixes(load()), "requirement")
+            raise pytest.UsageError(f"--weldproof-select: {reason}") from unknown
         parent = Requirements.from_parent(session, name=_COLLECTOR, nodeid=_COLLECTOR)
         requirement_items = [RequirementItem.from_parent(parent, name=row.id, row=row, plugin=self) for row in rows]
         for requirement_item in requirement_items:

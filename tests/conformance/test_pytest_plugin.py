@@ -137,13 +137,17 @@ def test_a_server_that_is_none_ends_the_session(tmp_path: Path) -> None:
         (["--weldproof", "localhost:8402"], "give an address such as http://localhost:8402"),
         (
             ["--weldproof", "http://localhost:1", "--weldproof-select", "AGENT-ABSENT"],
-            "no requirement starts with AGENT-ABSENT",
+            "no requirement 'AGENT-ABSENT'; did you mean AGENT-",
+        ),
+        (
+            ["--weldproof", "http://localhost:1", "--weldproof-select", "RAIL-4"],
+            "no requirement 'RAIL-4'; did you mean RAIL-402",
         ),
         (["--weldproof-profile", "gone.toml"], "cannot read gone.toml"),
         (["--weldproof", "http://a.example", "--weldproof-profile", "p.toml"], "it describes http://b.example, not"),
         (["--weldproof", "http://a.example", "-o", "weldproof_inconclusive=maybe"], "give one of fail, skip, warn"),
     ],
-    ids=["address", "select", "profile", "other server", "ini"],
+    ids=["address", "select", "part of a number", "profile", "other server", "ini"],
 )
 def test_wrong_options_are_named(tmp_path: Path, words: list[str], message: str) -> None:
     """Each ends pytest with its usage error, before anything is asked of a server."""
