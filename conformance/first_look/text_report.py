@@ -12,6 +12,7 @@ from conformance.first_look.x402_rules import NOT_VERIFIED, Judged
 from conformance.ledger import load
 from conformance.outcome import Verdict
 from conformance.report.conclusion import SURFACES
+from conformance.report.detail import place
 from conformance.report.row_result import RowResult
 from conformance.text.untrusted import one_line
 from conformance.text.usdc import in_usdc
@@ -78,7 +79,8 @@ def lines(look: Look) -> Iterator[tuple[str, str]]:
 
 def _seems(look: Look) -> Iterator[tuple[str, str]]:
     server = look.server
-    yield f"{one_line(server.url, 300)} seems to be", "title"
+    is_known = bool(server.surfaces) or server.challenge is not None
+    yield f"{one_line(server.url, 300)} seems to be{'' if is_known else ' nothing that the suite knows'}", "title"
     for surface, why in server.surfaces.items():
         yield f"  {SURFACES[surface]} at {one_line(server.base, 200)}: {one_line(why, 300)}", ""
     if server.challenge is not None:
@@ -141,6 +143,8 @@ def _rule(judged_rule: Judged) -> Iterator[tuple[str, str]]:
 def _row(look: Look, row: RowResult) -> Iterator[tuple[str, str]]:
     yield f"  {_WORDS[row.verdict]:4}  {row.id}  {row.requirement.sentence}", _style(row.verdict)
     for finding in row.against[:1]:
+        if tried := place(finding):
+            yield f"        tried     {one_line(tried, 400)}", ""
         yield f"        expected  {one_line(finding.expected, 400)}", ""
         if finding.found is not None:
             yield f"        found     {one_line(finding.found, 400)}", ""
@@ -148,7 +152,7 @@ def _row(look: Look, row: RowResult) -> Iterator[tuple[str, str]]:
             yield f"        fix       {one_line(finding.hint, 400)}", ""
         exchange = None if look.summary is None else look.summary.exchanges.get(finding.exchange or 0)
         if exchange is not None:
-            yield f"        curl      {exchange.command(1000)}", ""
+            yield f"        curl      {exchange.command(1000, elsewhere='--json prints it')}", ""
 
 
 def _style(verdict: Verdict) -> str:
@@ -257,6 +261,7 @@ def _row_json(look: Look, row: RowResult) -> dict[str, Any]:
     findings = []
     for finding in row.against:
         exchange = None if look.summary is None else look.summary.exchanges.get(finding.exchange or 0)
-        curl = None if exchange is None else exchange.command(4000)
-        findings.append({"expected": finding.expected, "found": finding.found, "fix": finding.hint, "curl": curl})
+        curl = None if exchange is None else exchange.curl
+        texts = {"expected": finding.expected, "found": finding.found, "fix": finding.hint, "curl": curl}
+        findings.append({"tried": place(finding), **texts})
     return {**members, "sentence": row.requirement.sentence, "findings": findings}

@@ -4,6 +4,9 @@ One fault, or one unbound key, decides many rows at once. Rows have one cause in
 the same way (one status and one code), they found the same, or the reason why they are open is the same or names
 another row that needs attention. Parts that differ from row to row, such as a path, a lane, a number or a token, are
 not compared.
+
+An answer below 400 says nothing about why the target accepted what it should have refused. Two such rows have one cause
+only if they also expected the same and tried the same.
 """
 
 from __future__ import annotations
@@ -106,12 +109,13 @@ def _key(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
     refusal = _refusal(exchanges.get(finding.exchange or 0), finding.found)
     if refusal is not None:
         return f"refused: {refusal}"
-    finding_text = finding.found or ""
-    return (
-        f"found: {_without_variable_parts(finding_text)}"
-        if len(finding_text) > _SHORTEST_FINDING
-        else f"{_without_variable_parts(finding.expected)}: {_without_variable_parts(finding_text)}"
-    )
+    found = _without_variable_parts(finding.found or "")
+    if _is_acceptance(exchanges.get(finding.exchange or 0), finding.found or ""):
+        tried = "; ".join(f"{name} {_without_variable_parts(value)}" for name, value in sorted(finding.where.items()))
+        return f"accepted: {tried}: {_without_variable_parts(finding.expected)}: {found}"
+    if len(finding.found or "") > _SHORTEST_FINDING:
+        return f"found: {found}"
+    return f"{_without_variable_parts(finding.expected)}: {found}"
 
 
 def _words(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
@@ -134,6 +138,13 @@ def _refusal(exchange: Exchange | None, finding_text: str | None) -> str | None:
     if status not in finding_text and (code is None or code not in finding_text):
         return None
     return status if code is None else f"{status} {code}"
+
+
+def _is_acceptance(exchange: Exchange | None, finding_text: str) -> bool:
+    """Return whether the finding is that the target answered a request with a status below 400."""
+    if exchange is None or exchange.response is None or exchange.delivered_to is not None:
+        return False
+    return exchange.response.status < _REFUSAL and finding_text.startswith(str(exchange.response.status))
 
 
 def _code(body: str) -> str | None:

@@ -151,7 +151,7 @@ def _quick_result(summary: Summary) -> str:
     if not summary.quick or not summary.is_finished:
         return ""
     nothing = "some of the samples warn" if summary.counts[Verdict.WARN] else "no breach found in the samples"
-    outcomes = {Exit.PASSED: nothing, Exit.FAILED: "it breaks the requirements below"}
+    outcomes = {Exit.PASSED: nothing, Exit.FAILED: "it breaks requirements"}
     outcome = outcomes.get(Exit(summary.exit_code or 0), "not all of it could be tried")
     text = f"{outcome}; run without --quick for a verdict. "
     # If the headline already says so, the words would appear twice.

@@ -24,7 +24,7 @@ from conformance.report.conclusion import (
     start_time,
     words,
 )
-from conformance.report.detail import finding_text
+from conformance.report.detail import finding_text, place
 from conformance.report.replay_line import Replays
 from conformance.report.row_result import RowResult
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME
@@ -81,8 +81,9 @@ def show(
     _groups(console, summary, verbose=verbose)
     # The most important cause comes last, next to the verdict: a terminal shows the end of the
     # output.
+    elsewhere = _where_all_findings_are(report_files, report)
     for cause in reversed(summary.causes):
-        _show_cause(console, summary, cause, Replays(report, own_run), SHOWN_FINDINGS[verbose])
+        _show_cause(console, summary, cause, Replays(report, own_run), SHOWN_FINDINGS[verbose], elsewhere)
     _inconclusive(console, summary)
     _absent(console, summary, verbose=verbose)
     _slowest(console, summary)
@@ -120,7 +121,16 @@ def _groups(console: Terminal, summary: Summary, *, verbose: bool) -> None:
         console.print(*line)
 
 
-def _show_cause(console: Terminal, summary: Summary, cause: Cause, replays: Replays, most: int) -> None:
+def _where_all_findings_are(report_files: Sequence[Path], report: str) -> str:
+    """Return where a reader finds the findings that the console omits."""
+    formats = {".html": "HTML", ".json": "JSON"}
+    written = [formats[path.suffix] for path in report_files if path.suffix in formats]
+    if not written:
+        return f"`weldproof report write {report} --report html` shows all"
+    return f"in the {' and '.join(written)} report{'s' if len(written) > 1 else ''}"
+
+
+def _show_cause(console: Terminal, summary: Summary, cause: Cause, replays: Replays, most: int, elsewhere: str) -> None:
     """Print the breaches of one cause: the first in full, the others in one line each, and the undecided rows."""
     # A cause with undecided rows only is listed later, under "Could not be decided".
     breaches = [row for row in cause.rows if row.verdict is not Verdict.INCONCLUSIVE]
@@ -128,10 +138,11 @@ def _show_cause(console: Terminal, summary: Summary, cause: Cause, replays: Repl
         return
     if len(cause.rows) > 1:
         _heading(console, f"{len(cause.rows)} requirements of one cause: {cause.text}")
-    _breach(console, summary, breaches[0], replays, most)
+    _breach(console, summary, breaches[0], replays, most, elsewhere)
     for row in breaches[1:]:
         word = (WORDS[row.verdict], STYLES[row.verdict])
-        headline = (one_line(f": {row.headline}", 300), "dim")
+        tried = place(row.against[0]) if row.against else ""
+        headline = (one_line(f": {row.headline}{f' ({tried})' if tried else ''}", 400), "dim")
         console.print(word, "  ", (row.id, "bold"), f"  {row.requirement.sentence}", headline)
     undecided_ids = [row.id for row in cause.rows if row.verdict is Verdict.INCONCLUSIVE]
     if undecided_ids:
@@ -139,7 +150,7 @@ def _show_cause(console: Terminal, summary: Summary, cause: Cause, replays: Repl
         console.print("undecided for this cause: ", ids)
 
 
-def _breach(console: Terminal, summary: Summary, row: RowResult, replays: Replays, most: int) -> None:
+def _breach(console: Terminal, summary: Summary, row: RowResult, replays: Replays, most: int, elsewhere: str) -> None:
     console.print("\n", (WORDS[row.verdict], STYLES[row.verdict]), "  ", (row.id, "bold"))
     console.print(f"  {row.requirement.sentence}")
     console.print((f"  {describe_standing(row)}", "dim"))
@@ -151,7 +162,8 @@ def _breach(console: Terminal, summary: Summary, row: RowResult, replays: Replay
         text = finding_text(finding, summary, replays)
         console.print("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n")))
     if len(findings) > most:
-        more = f"    and {len(findings) - most} more findings for this requirement, in the HTML and JSON reports"
+        count = len(findings) - most
+        more = f"    and {count} more finding{'s' if count > 1 else ''} for this requirement, {elsewhere}"
         console.print(("\n" + more, "dim"))
 
 

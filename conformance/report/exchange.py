@@ -95,11 +95,11 @@ class Exchange:
             return show_shortened(self.error or "no answer", limit)
         return _message(_status_line(self.response.status), self.response.headers, self.response.body, limit)
 
-    def command(self, limit: int) -> str:
-        """Return the curl line, or a shell comment if it is longer than `limit`."""
+    def command(self, limit: int, elsewhere: str = "see report.json, or replay the exchange") -> str:
+        """Return the curl line, or a shell comment that says where to find it if it is longer than `limit`."""
         # A shortened command line would be another command.
         if len(self.curl) > limit:
-            return f"# the curl line has {len(self.curl)} characters: see report.json, or replay the exchange"
+            return f"# the curl line has {len(self.curl)} characters: {elsewhere}"
         return self.curl
 
 

@@ -24,7 +24,8 @@ FIX = (
 def describe_verdict(agent: Agent, answer: Answer) -> str:
     """Return status, verdict and errors of an answer in words."""
     word = {True: "valid", False: "not valid", None: "nothing about validity"}[agent.validity(answer)]
-    return f"{answer.status}, {word}, errors {agent.errors(answer)}"
+    errors = agent.errors(answer)
+    return f"{answer.status}, {word}, {'no list of errors' if errors is None else f'errors {errors}'}"
 
 
 def is_positive(agent: Agent, answer: Answer) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 from conformance.log.events import Event
 from conformance.outcome import Verdict
@@ -138,3 +139,50 @@ def test_a_pass_bears_no_text_of_a_failure() -> None:
     page = formats.FORMATS["html"].render(events).decode()
     assert "<li>the body is JSON <span>" in page
     assert "<li><span>documented: the node of Base cannot be made to show it</span></li>" in page
+
+
+def test_answers_that_accept_share_a_cause_only_if_the_same_was_tried() -> None:
+    """An accepted message says nothing about the reason; a refusal does."""
+    run = RunBuilder((UNPAID, SHAPE, LANES, KEYS))
+    tried = {UNPAID: "another body", SHAPE: "a small key", LANES: "another body", KEYS: "another body"}
+    for row, message in tried.items():
+        number = run.exchange("verify", answer='{"valid":true}', status=200)
+        run.judge(
+            row,
+            Verdict.FAIL,
+            check="verify",
+            expected_text="200, not valid" if row != KEYS else "422",
+            found_text="200, valid, errors []",
+            exchange=number,
+            where={"message": message},
+        )
+    summary = summarise(run.finish(dict.fromkeys(tried, Verdict.FAIL)))
+    assert ids(summary) == [[UNPAID, LANES], [SHAPE], [KEYS]]
+
+
+def test_the_line_of_a_further_row_names_what_was_tried() -> None:
+    """A row that is shown in one line still says which lane, operation or message it is about."""
+    run = RunBuilder((UNPAID, SHAPE))
+    for row in (UNPAID, SHAPE):
+        number = run.exchange("calls", answer='{"error":"unauthorized"}', status=401)
+        run.judge(row, Verdict.FAIL, expected_text="402", found_text="401", exchange=number, where={"operation": row})
+    out = io.StringIO()
+    console.show(summarise(run.finish({UNPAID: Verdict.FAIL, SHAPE: Verdict.FAIL})), console=Terminal(out, width=400))
+    assert f"expected 402; found 401 (operation {SHAPE})" in out.getvalue()
+
+
+def test_the_console_names_the_reports_that_were_written() -> None:
+    """Further findings are in the reports that the run wrote, and only these are named."""
+    run = RunBuilder((UNPAID,))
+    run.judge(UNPAID, Verdict.FAIL, expected_text="402", found_text="401")
+    run.judge(UNPAID, Verdict.FAIL, expected_text="402", found_text="403")
+    summary = summarise(run.finish({UNPAID: Verdict.FAIL}))
+    for names, words in (
+        (("index.html", "report.json"), "in the HTML and JSON reports"),
+        (("index.html", "events.ndjson.gz"), "in the HTML report"),
+        (("junit.xml",), "`weldproof report write r --report html` shows all"),
+    ):
+        out = io.StringIO()
+        paths = [Path("r") / name for name in names]
+        console.show(summary, report_files=paths, console=Terminal(out, width=200))
+        assert f"and 1 more finding for this requirement, {words}\n" in out.getvalue()
