@@ -115,9 +115,7 @@ def render(
         document["hub"] = bindable(Hub, hub.bindings)
     if tables:
         document["chains"] = tables
-    document["pace"] = {"requests_per_second": pace.requests_per_second, "workers": pace.workers}
-    if pace.limits:
-        document["pace"]["limits"] = {name: int(limit) for name, limit in pace.limits.items()}
+    document["pace"] = _pace_table(pace)
     further_tables = {"clock": {"offset_file": clock} if clock is not None else {}, "budgets": dict(budgets)}
     document |= {name: table for name, table in further_tables.items() if table}
     if tls is not None and tls.cacert is not None:
@@ -129,6 +127,16 @@ def render(
     text += "" if agent is None else agent_help(agent)
     text += "" if gateway is None else checkout_nodes_help(gateway, tables)
     return text + (gateway_help(gateway, tenants, clock) if gateway is not None else "")
+
+
+def _pace_table(pace: Pace) -> Table:
+    table = tomlkit.table()
+    table.update({"requests_per_second": pace.requests_per_second, "workers": pace.workers})
+    if not pace.requests_per_second:
+        table["requests_per_second"].comment("0 is no limit")
+    if pace.limits:
+        table["limits"] = {name: int(limit) for name, limit in pace.limits.items()}
+    return table
 
 
 def _missing_chains(surfaces: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> str:

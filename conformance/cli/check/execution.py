@@ -25,6 +25,7 @@ from conformance.first_look.paying import estimate_payment
 from conformance.http.client import Throttled, Unreachable
 from conformance.outcome import Exit
 from conformance.processes import interrupt
+from conformance.surfaces.agent.paths import VERIFY
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.target import Profile, ProfileError, Surface
 from conformance.text.untrusted import one_line
@@ -116,8 +117,12 @@ def _describe_unknown_server(first_look: Look) -> str:
     answer = first_look.server
     expected_kinds = "no x402 server, rail, gateway, agent or control plane"
     text = f"{one_line(answer.url)}: looks like {expected_kinds}; it answered {one_line(answer.answer_text)}."
-    hints = "Give the address of a paid resource, with --method POST if it is called by POST"
-    return f"{text} {hints}. For a gateway that requires credentials for every call, use `weldproof init`"
+    hints = (
+        "Give the address of a paid resource, with --method POST if it is called by POST. An agent has "
+        f"POST {VERIFY}, which judges the message in its body; a server that demands signatures on its own requests "
+        "is no agent. For a gateway that requires credentials for every call, use `weldproof init`"
+    )
+    return f"{text} {hints}"
 
 
 def _run_with_payments(first_look: Look, config: Path | None) -> int:
