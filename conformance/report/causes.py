@@ -41,7 +41,8 @@ class Cause:
 
     Attributes:
         text: Description of the cause, taken from its first row.
-        rows: Its rows, those that break the run first.
+        rows: Its rows: breaches before open rows, and among equals the one that was judged first, which reports print
+            in full.
     """
 
     text: str
@@ -69,14 +70,16 @@ def with_causes(
     def at(row: RowResult) -> tuple[bool, int]:
         return row.verdict not in {Verdict.ERROR, Verdict.FAIL}, judgement_places.get(row.id, len(judgement_places))
 
-    cause_by_row: dict[str, tuple[str | None, int | None]] = {}
+    cause_by_row: dict[str, tuple[str | None, int | None, int | None]] = {}
     for place, group in enumerate(sorted(groups.values(), key=lambda group: min(map(at, group))), start=1):
         own = [row for row in group if roots[row.id] == row.id]
         # The row that is the origin of the others describes the cause best.
         text = _words(min(own or group, key=at), exchanges)
-        cause_by_row |= {row.id: (text, place) for row in group}
-    row_causes = ((row, *cause_by_row.get(row.id, (None, None))) for row in rows)
-    return tuple(replace(row, cause=text, cause_place=place) for row, text, place in row_causes)
+        cause_by_row |= {row.id: (text, place, order) for order, row in enumerate(sorted(group, key=at), start=1)}
+    row_causes = ((row, *cause_by_row.get(row.id, (None, None, None))) for row in rows)
+    return tuple(
+        replace(row, cause=text, cause_place=place, cause_order=order) for row, text, place, order in row_causes
+    )
 
 
 def causes(attention: Iterable[RowResult]) -> tuple[Cause, ...]:
@@ -84,7 +87,9 @@ def causes(attention: Iterable[RowResult]) -> tuple[Cause, ...]:
     groups: dict[int, list[RowResult]] = {}
     for row in attention:
         groups.setdefault(row.cause_place or 0, []).append(row)
-    return tuple(Cause(rows[0].cause or "", tuple(rows)) for _, rows in sorted(groups.items()))
+    # Reports of earlier versions have no order within a cause.
+    ordered = ((place, sorted(rows, key=lambda row: row.cause_order or 0)) for place, rows in sorted(groups.items()))
+    return tuple(Cause(rows[0].cause or "", tuple(rows)) for _, rows in ordered)
 
 
 def _root(row_id: str, attention: Mapping[str, RowResult]) -> str:

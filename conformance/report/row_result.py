@@ -49,7 +49,7 @@ class RowResult:
     """A requirement with its verdict and everything that was found about it.
 
     `cause` describes what decided it, and is the same for all rows of one cause. `cause_place` is the place of that
-    cause among all, from 1; None if the row needs no attention.
+    cause among all, from 1, and `cause_order` that of the row within its cause; None if the row needs no attention.
     """
 
     requirement: Requirement
@@ -60,6 +60,7 @@ class RowResult:
     findings: tuple[Finding, ...]
     cause: str | None = None
     cause_place: int | None = None
+    cause_order: int | None = None
 
     @property
     def id(self) -> str:

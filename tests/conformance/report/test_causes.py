@@ -141,6 +141,22 @@ def test_a_pass_bears_no_text_of_a_failure() -> None:
     assert "<li><span>documented: the node of Base cannot be made to show it</span></li>" in page
 
 
+def test_the_row_that_was_judged_first_leads_its_cause() -> None:
+    """Its fix is printed in full: an honest payment that is refused comes before what follows from it."""
+    run = RunBuilder((UNPAID, SHAPE, LANES))
+    for row in (LANES, SHAPE):
+        number = run.exchange("calls", answer=REFUSED_BODY, status=401)
+        run.judge(row, Verdict.FAIL, found_text="status 401", exchange=number, hint=f"Mend {row}.")
+    events = run.finish({LANES: Verdict.FAIL, SHAPE: Verdict.FAIL})
+    summary = summarise(events)
+    assert ids(summary) == [[LANES, SHAPE]]
+    assert json_report.read(json.loads(formats.FORMATS["json"].render(events))).causes == summary.causes
+    out = io.StringIO()
+    console.show(summary, console=Terminal(out, width=200))
+    assert f"fix       Mend {LANES}." in out.getvalue()
+    assert f"fix       Mend {SHAPE}." not in out.getvalue()
+
+
 def test_answers_that_accept_share_a_cause_only_if_the_same_was_tried() -> None:
     """An accepted message says nothing about the reason; a refusal does."""
     run = RunBuilder((UNPAID, SHAPE, LANES, KEYS))
