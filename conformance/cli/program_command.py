@@ -37,6 +37,14 @@ class CheckCommand(RunCommand):
         return bool(words) and bool(rest) and not rest[0].startswith(_SCHEMES)
 
 
+class ReplayCommand(RunCommand):
+    """A click command that takes the command of a payer after `--`."""
+
+    def takes_program(self, words: Sequence[str], rest: Sequence[str]) -> bool:
+        """Return whether words follow `--`."""
+        return bool(words) and bool(rest)
+
+
 def _names_payer(word: str) -> bool:
     return word.strip().upper().startswith(PAYER_ROWS)
 

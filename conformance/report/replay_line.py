@@ -51,6 +51,8 @@ class Replays:
 
     def command(self, summary: Summary, number: int) -> str:
         """Return the command that repeats an exchange; it names the run, since a later one may use the same folder."""
+        if summary.options.get("addon"):
+            return "# a replay starts no addon: run the requirement again"
         place = f"{word(self.report)}#{number}@{word(summary.run_id[:RUN_LETTERS])}"
         return " ".join(["weldproof", "replay", place, *target_words(summary.options, own_run=self.own_run)])
 
@@ -61,6 +63,7 @@ READ_LATER: Final = Replays()
 
 def target_words(options: Mapping[str, Any], *, own_run: bool) -> Iterator[str]:
     """Yield the words of a command line that name the target of a run with these options."""
+    payer_command = options.get("payer_command")
     if options.get("own_stack") and not options.get("mutant"):
         yield "--reference"
     for name, option in _VALUES.items():
@@ -69,14 +72,21 @@ def target_words(options: Mapping[str, Any], *, own_run: bool) -> Iterator[str]:
     for name, option in _LISTS.items():
         for value in options.get(name) or ():
             yield from (option, _value_or_placeholder(name, str(value), own_run=own_run))
-    if not any(options.get(name) for name in ("own_stack", *_VALUES, *_LISTS)):
+    if not payer_command and not any(options.get(name) for name in ("own_stack", *_VALUES, *_LISTS)):
         # The run used the profile of its working folder. A replay never uses such a profile by itself, because a folder
         # from another person may contain one.
         yield from ("--config", _value_or_placeholder("config", WORKING_PROFILE, own_run=own_run))
-    for name, option in _CONNECTION.items() if own_run else ():
+    yield from _connection_words(options) if own_run else ()
+    # The command of a payer ends the line. A program that another person's log names must not be pasted and run.
+    if payer_command:
+        yield from ("--", *(map(word, map(str, payer_command)) if own_run else ("COMMAND",)))
+
+
+def _connection_words(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, option in _CONNECTION.items():
         if options.get(name):
             yield from (option, word(str(options[name])))
-    if own_run and options.get("insecure"):
+    if options.get("insecure"):
         yield "--insecure"
 
 

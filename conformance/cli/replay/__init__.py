@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from conformance.cli.connection import add_connection_options
+from conformance.cli.program_command import ReplayCommand
 from conformance.cli.renamed import option_with_old_name
 from conformance.vocabulary.profile_claims import BLOCK_MODES
 
 
-@click.command("replay")
+@click.command("replay", cls=ReplayCommand)
 @click.argument("what", metavar="REPORT#N[@RUN]")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile.")
 @click.option(
@@ -55,7 +56,7 @@ def command(ctx: click.Context, /, what: str, **options: Any) -> None:
 
     No target, program or secret is taken from a log, because the log may come from another person. Name the target by
     --config, --target, --reference or --mutant, as in the line that the run printed. ./weldproof.toml needs --config
-    too, because it may have come with the log.
+    too, because it may have come with the log. A payer is named by its command after --, or by --config.
 
     REPORT is a report folder or its events.ndjson.gz. RUN is a prefix of the run's id; an exchange of another run is
     refused. Exit codes: 0 the verdict is the same (or the status, if no check judged the exchange), 1 it differs, 2

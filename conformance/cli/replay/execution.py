@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from conformance.cli.json_output import print_json
+from conformance.cli.program_command import command_after_dashes
 from conformance.cli.replay.record import EXCHANGE_KINDS, Record, read_record
+from conformance.cli.run.payer import claim_reference_payer, with_chains, with_payer
 from conformance.cli.target_options import TargetOptions
 from conformance.cli.targets import check_nodes, load_chain_file, load_named_profile, open_target, replace_nodes
 from conformance.cli.usage import UsageFault
@@ -28,9 +30,10 @@ from conformance.processes.interrupt import make_interruptible
 from conformance.processes.own_stack import StackFault, list_surface_options
 from conformance.report.exchange import Exchange
 from conformance.report.replay_line import target_words
-from conformance.target import Profile
+from conformance.target import LANES, Profile
 from conformance.text.untrusted import one_line
 
+_PAYER = "payer"
 # The check id of exchanges that compared two targets.
 _COMPARISON = "beside"
 # Characters of a curl line, an answer's body or a finding that are shown.
@@ -60,15 +63,18 @@ def replay(ctx: click.Context, replay_id: str, options: ReplayOptions) -> None:
     """Repeat one recorded exchange, and end the command with its exit code."""
     record = read_record(replay_id, beside=options.beside)
     tries, beside = options.tries, options.beside
-    profile, stack_options = _target(record, options)
+    profile, stack_options = _target(record, options, command_after_dashes(ctx))
     check_nodes(profile, main_network=options.main_network)
     # After the target is known, so that a user first learns what to add to the command.
     record.check_shape()
     wallet = Wallet(main_network=options.main_network)
 
     async def again() -> EventLog:
-        async with open_target(profile, stack_options) as found:
-            return await _repeat_until_same(record, found, wallet, tries)
+        async with (
+            open_target(profile, stack_options) as found,
+            with_chains(_add_reference_payer(record, found, options.mutant) if profile is None else found) as target,
+        ):
+            return await _repeat_until_same(record, target, wallet, tries)
 
     try:
         log = asyncio.run(make_interruptible(again()))
@@ -99,20 +105,37 @@ def _advise(record: Record, log: EventLog, *, tries: int, beside: bool) -> Itera
         yield f"The result differs. Give {', '.join(advice)}."
 
 
-def _target(record: Record, options: ReplayOptions) -> tuple[Profile | None, list[str]]:
+def _add_reference_payer(record: Record, profile: Profile, mutant: str | None) -> Profile:
+    """Return the profile of the reference; if the check judges payers, with its payer under test."""
+    return claim_reference_payer(profile, mutant) if _judges_payer(record) else profile
+
+
+def _judges_payer(record: Record) -> bool:
+    return _check(record.check, LANES).surface == _PAYER
+
+
+def _target(record: Record, options: ReplayOptions, payer_command: Sequence[str]) -> tuple[Profile | None, list[str]]:
     """Return the profile of the target, or None and the options that start the reference.
 
     Only the command line names a target, since log and working folder may come from another person.
 
     Raises:
-        UsageFault: The command line names no target.
+        UsageFault: The command line names no target, or a program that the check does not start.
     """
     nodes = load_chain_file(options.chains)
-    if options.means_reference(nodes):
+    is_reference = options.means_reference(nodes)
+    if payer_command and (is_reference or not _judges_payer(record)):
+        raise UsageFault("a command after -- is a payer: the exchange is not one of a payer, or --reference names it")
+    if is_reference:
         return None, [*options.reference_words(), *list_surface_options(record.requirements)]
     # ./weldproof.toml needs --config here: it may have come in one folder with the log, and a profile runs commands.
     is_named = bool(options.config or options.addresses)
     profile = load_named_profile(options.config, options.addresses, is_reference=not is_named)
+    if payer_command or (profile is not None and _judges_payer(record)):
+        # Of the log, only the lanes and the form of x402 are taken, which name no target.
+        is_stock = bool(record.options.get("stock"))
+        own_lanes = tuple(lane for lane in record.lanes if record.check.endswith(f"[{lane}]"))
+        profile = with_payer(profile, payer_command, () if is_stock else own_lanes or record.lanes, stock=is_stock)
     if profile is None:
         raise UsageFault(_describe_missing_target(record))
     return options.apply_connection(profile if nodes is None else replace_nodes(profile, nodes)), []
@@ -121,7 +144,9 @@ def _target(record: Record, options: ReplayOptions) -> tuple[Profile | None, lis
 def _describe_missing_target(record: Record) -> str:
     """Return the message for a missing target: the target of the run, and the options that name one."""
     where = ", ".join(f"{name} {url}" for name, url in record.surfaces.items()) or "no surface"
-    target_options = " ".join(target_words(record.options, own_run=True))
+    # A program that a log names is not printed as a command to paste.
+    command = {"payer_command": ["COMMAND"]} if record.options.get("payer_command") else {}
+    target_options = " ".join(target_words({**record.options, **command}, own_run=True))
     hint = (
         f" The log says that the run was made with {one_line(target_options, 600)}; check that these are yours."
         if target_options
@@ -130,7 +155,8 @@ def _describe_missing_target(record: Record) -> str:
     return (
         f"the run judged {one_line(record.target, 100)} ({one_line(where, 300)}). A replay takes no target, program "
         f"or secret from a log, because the log may come from another person. Give the target's profile with "
-        f"--config, its addresses with --target, or --reference or --mutant for the reference.{hint}"
+        f"--config, its addresses with --target, the command of a payer after --, or --reference or --mutant for the "
+        f"reference.{hint}"
     )
 
 
@@ -193,6 +219,8 @@ def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
         for one in (candidate, *candidate.expand(lanes)):
             if one.id == check_id:
                 return one
+    if any(one.id == check_id for candidate in load_checks() for one in candidate.expand(LANES)):
+        raise UsageFault(f"the target does not claim the lane of the check {check_id}")
     raise UsageFault(f"this version of the suite has no check {check_id}")
 
 

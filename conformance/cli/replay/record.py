@@ -18,6 +18,7 @@ from conformance.log.events import Event, log_in, read_log
 from conformance.outcome import Verdict, worst
 from conformance.report.exchange import Exchange
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.profile_claims import LANES
 
 EXCHANGE_KINDS: Final = frozenset({"exchange", "arrival"})
 
@@ -36,6 +37,7 @@ class Record:
         surfaces: Addresses of that target by surface.
         options: Options of its run, which are shown and never used.
         company: Checks that ran at the same time.
+        lanes: Lanes that its run claimed.
     """
 
     exchange: Event
@@ -47,6 +49,7 @@ class Record:
     surfaces: Mapping[str, str]
     options: Mapping[str, Any]
     company: tuple[str, ...]
+    lanes: tuple[str, ...]
 
     @property
     def check(self) -> str:
@@ -124,6 +127,7 @@ def _record(replay_id: str, events: Sequence[Event], start_event: Event, number:
         surfaces={str(name): str(url) for name, url in target.get("surfaces", {}).items()},
         options={str(name): value for name, value in start_event["options"].items()},
         company=_company(events, str((judgement or exchange)["check"])) if beside else (),
+        lanes=tuple(lane for lane in LANES if lane in start_event.get("claims", {}).get("lanes", ())),
     )
 
 

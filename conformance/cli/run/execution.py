@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -28,6 +28,7 @@ from conformance.cli.run.reports import run_and_report
 from conformance.cli.run.row_selection import check_lanes, drop_foreign_documents, select_rows, select_shard
 from conformance.cli.suggestion import describe_unknown
 from conformance.cli.targets import (
+    WORKING_PROFILE,
     check_nodes,
     load_chain_file,
     load_comparison_profile,
@@ -90,7 +91,9 @@ def run_suite(ctx: click.Context, options: RunOptions) -> None:
     # An addon alone has rows of its own. All other rows would need a further target.
     if options.addon and not options.ids:
         options = replace(options, ids=(ADDON_ROWS,))
-    request, names = _resolve_options(command_after_dashes(ctx), options), Names()
+    program_command, names = command_after_dashes(ctx), Names()
+    recorded_options = _options_for_the_log(program_command, options)
+    request = _resolve_options(program_command, options)
 
     async def body(log: EventLog) -> Exit:
         async with (
@@ -107,12 +110,22 @@ def run_suite(ctx: click.Context, options: RunOptions) -> None:
             # Modules and events of the log stay until the end. The collector would walk through them again and again.
             gc.freeze()
             gc.set_threshold(*_COLLECTOR_THRESHOLDS)
-            return await run.execute(options=options.changed_options())
+            return await run.execute(options=recorded_options)
 
     expected_failures = (*(() if request.profile is None else request.profile.xfail), *request.expected_failures)
     presentation = {"as_json": options.as_json, "verbose": options.verbose}
     kinds = options.kinds or ("html", "json")
     ctx.exit(run_and_report(body, options.report_folder, kinds, names, expected_failures, **presentation))
+
+
+def _options_for_the_log(program_command: Sequence[str], options: RunOptions) -> Mapping[str, Any]:
+    """Return the options that the log records, with what the replay of a payer's call needs to name its target."""
+    recorded = options.changed_options()
+    if not program_command or not selects_only_payers(options.ids):
+        return recorded
+    has_profile = options.config is None and not options.addresses and WORKING_PROFILE.exists()
+    config = {"config": str(WORKING_PROFILE)} if has_profile else {}
+    return {**recorded, **config, "payer_command": list(program_command)}
 
 
 def _add_reference_payer(profile: Profile, request: RunRequest, chains: Chains, mutant: str | None) -> Profile:

@@ -12,7 +12,7 @@ from conformance.cli.usage import UsageFault
 from conformance.lanes.payer_host import NO_STOCK_FORM, STOCK_LANES
 from conformance.processes.own_stack import OwnStack, start_own_stack
 from conformance.selftest.kill_lists import load_kill_lists
-from conformance.target import LANES, Chains, PayerProgram, Profile, Target
+from conformance.target import LANES, Chains, PayerProgram, Profile
 from conformance.vocabulary.profile_claims import PAYER_A2A, PAYER_CHECKOUT
 
 _SURFACE: Final = "payer"
@@ -37,7 +37,7 @@ def with_payer(profile: Profile | None, words: Sequence[str], lanes: Sequence[st
     Raises:
         UsageFault: There is no command, or a stock client is to pay on a lane without the stock form.
     """
-    base = profile or Profile(target=Target(name="a payer"))
+    base = profile or Profile()
     if not words and base.payer.command is None:
         raise UsageFault(
             "a payer needs its command after --, or [payer] command: weldproof run PAYER -- python pay.py. "
@@ -53,8 +53,12 @@ def with_payer(profile: Profile | None, words: Sequence[str], lanes: Sequence[st
         if foreign_lanes:
             raise UsageFault(f"--lane {foreign_lanes[0]}: {NO_STOCK_FORM}")
         claimed_lanes = STOCK_LANES
-    # Not the surfaces of the profile's server, which need not run: the suite is the rail.
-    return _claim(base, payer, (_SURFACE,), claimed_lanes)
+    # Not the surfaces of the profile's server, which need not run: the suite is the rail. So the target is not called
+    # by the server's name either.
+    claimed = _claim(base, payer, (_SURFACE,), claimed_lanes)
+    if "name" in base.target.model_fields_set and not base.surfaces:
+        return claimed
+    return claimed.model_copy(update={"target": base.target.model_copy(update={"name": "a payer"}), "surfaces": {}})
 
 
 def _claim(profile: Profile, payer: PayerProgram, surfaces: Sequence[str], lanes: Sequence[str]) -> Profile:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,40 @@ command = {words}
     verdicts = read_verdicts(tmp_path)
     assert verdicts["PAYER-PAY-01"] == verdicts["PAYER-PAY-02"] == "fail"
     assert verdicts["PAYER-OFFER-01"] == "inconclusive"
+
+
+# A payer that asks for the price, and ends with a failure.
+ASKS_ONLY = (
+    sys.executable,
+    "-c",
+    (
+        "import os, urllib.request; open_file = open(os.environ['WELDPROOF_PAYER_BODY_FILE'], 'rb'); "
+        "urllib.request.urlopen(os.environ['WELDPROOF_PAYER_URL'], data=open_file.read())"
+    ),
+)
+
+
+def test_the_printed_replay_of_a_payer_repeats_its_call(tmp_path: Path) -> None:
+    """The line names the payer's command, and the replay starts the payer and a chain as the run did."""
+    result = run_command(tmp_path, "PAYER-PAY-01", "--lane", "base", "--", *ASKS_ONLY)
+    assert result.returncode == 1, result.stdout + result.stderr
+    line = re.search(r"replay +weldproof (replay report#.*)", result.stdout)
+    assert line is not None, result.stdout
+    words = shlex.split(line[1])
+    assert words[-len(ASKS_ONLY) :] == list(ASKS_ONLY)
+    again = prepared.run("conformance", *words, env=os.environ, cwd=tmp_path, timeout=600)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert again.stdout.count(" fail: expected ") == 2
+
+
+def test_a_payer_is_not_called_by_the_name_of_a_server(tmp_path: Path) -> None:
+    """A profile of a server keeps its name for that server."""
+    profile = '[target]\nname = "my agent"\n[surfaces.agent]\nurl = "http://127.0.0.1:9"\n'
+    (tmp_path / "weldproof.toml").write_text(profile, "utf-8")
+    result = run_command(tmp_path, "PAYER-PAY-01", "--lane", "base", "--", *ASKS_ONLY)
+    assert "  a payer, seed " in result.stdout
+    assert "my agent" not in result.stdout
+    assert "--config weldproof.toml -- " in result.stdout
 
 
 def test_the_payer_of_a_whole_reference_has_nodes_of_its_own(tmp_path: Path) -> None:
