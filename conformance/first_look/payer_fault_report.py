@@ -143,7 +143,7 @@ def lines(look: PayerLook) -> Iterator[tuple[str, str]]:
     yield "", ""
     yield f"Cost: {in_usdc(look.spent)} simulated USDC left the payer's accounts in {look.scenes} scenes.", ""
     broken, weak, good = look.count(Verdict.FAIL), look.count(Verdict.WARN), look.count(Verdict.PASS)
-    counts = f"{good} not found, {broken} found, {weak} found and left open by the interface"
+    counts = f"{broken} found, {weak} found and left open by the interface, {good} not found"
     undecided = len(FAULTS) - broken - weak - good
     counts += f", {undecided} not judged" if undecided else ""
     yield f"Of six faults: {counts}.", "fail" if broken else "warn" if weak or undecided else "ok"
@@ -163,7 +163,8 @@ def _describe(name: str, ids: Sequence[str], look: PayerLook) -> Iterator[tuple[
             scene = finding.where.get("scene")
             where = "" if scene is None else f" ({one_line(scene, 200)})"
             yield f"        {row.id}  {row.requirement.sentence}{where}", ""
-            yield f"        found  {one_line(str(finding.found or finding.expected), 600)}", ""
-            yield f"        fix    {one_line(finding.hint or '', 400)}", ""
+            yield f"        expected  {one_line(finding.expected, 400)}", ""
+            yield f"        found     {one_line(str(finding.found or 'nothing'), 600)}", ""
+            yield f"        fix       {one_line(finding.hint or '', 400)}", ""
         elif row.verdict not in {Verdict.PASS, Verdict.FAIL, Verdict.WARN}:
             yield f"        {row.id}  {one_line(row.headline or 'not judged', 400)}", "dim"

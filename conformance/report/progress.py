@@ -126,7 +126,7 @@ class Progress:
             self._state = replace(self._state, estimate=Remaining(event["checks"], int(event["workers"])))
         elif kind in {"check.started", "check.finished"}:
             self._update_check(str(event["check"]), is_start=kind == "check.started")
-        elif kind == "exchange":
+        elif kind in {"exchange", "arrival"}:
             self._state = replace(self._state, exchanges=self._state.exchanges + 1)
         elif kind == "judgement":
             self._show_breach(event)

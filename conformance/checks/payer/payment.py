@@ -48,14 +48,15 @@ async def pays_for_an_honest_call(case: Case) -> None:
         proofs = [one.arrival for one in outcome.presentations]
         asked_first = bool(calls) and calls[0] not in proofs
         where = {"transport": transport}
+        hint = None if outcome.is_served else _quote_errors(outcome)
         case.expect(
             "PAYER-PAY-01",
             asked_first and outcome.is_served and any(one.path == path for one in proofs),
-            "a call without a payment, the same call with its proof, and exit code 0",
-            outcome.story,
+            f"a call of {path} without a payment, the same call with its proof, and exit code 0",
+            outcome.story if calls else f"no call of {path}; {outcome.story}",
             exchange=cite_last_call(outcome),
             where=where,
-            hint=None if outcome.is_served else _quote_errors(outcome),
+            hint=_ORDER_OVER_A2A if transport == "A2A" and not calls else hint,
         )
         paid = [one for one in outcome.presentations if one.tx_id is not None]
         case.expect(
@@ -66,6 +67,12 @@ async def pays_for_an_honest_call(case: Case) -> None:
             exchange=cite_last_call(outcome),
             where=where,
         )
+
+
+_ORDER_OVER_A2A = (
+    "Order at WELDPROOF_PAYER_A2A_URL if that variable is set, or claim no payer.a2a: docs/testing-payers.md, "
+    '"Calls over A2A".'
+)
 
 
 def _quote_errors(outcome: Outcome) -> str:

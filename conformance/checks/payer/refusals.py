@@ -130,7 +130,7 @@ async def refuses_a_lookalike(case: Case) -> None:
         case.expect(
             "PAYER-OFFER-02",
             outcome.has_paid_nothing and outcome.is_refused and now == before,
-            "nothing is paid in any asset, and the exit code is not 0",
+            "nothing is signed or paid in any asset, and the exit code is not 0",
             outcome.story,
             exchange=cite_last_call(outcome),
             where={"scene": scene},

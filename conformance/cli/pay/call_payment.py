@@ -73,6 +73,8 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
     entry = quote.entry(case.lane)
     network, units = read_price(case, entry)
     payee = str(entry.get("payTo"))
+    if task_id is not None:
+        attempt.steps.say("order", f"task {task_id} over A2A")
     attempt.steps.say("challenge", f"{in_usdc(units)} USDC on {with_worth(network)} to {payee}")
     await agree(units, payee, network)
     # After the question to the user, whose answer may have taken longer than the challenge lives.

@@ -176,8 +176,9 @@ class Outcome:
         if isinstance(self.rail, PlayedCheckout):
             # A page is read many times, while a payer waits for Paid.
             calls = list(dict.fromkeys(calls))
-        faults = [one.fault for one in self.presentations if one.fault is not None]
-        money = f"{_in_usdc(self.received)} of {_in_usdc(PRICE)} USDC reached the payee"
+        faults = dict.fromkeys(one.fault for one in self.presentations if one.fault is not None)
+        price = next(iter(self.rail.script.amounts), PRICE)
+        money = f"{_in_usdc(self.received)} of {_in_usdc(price)} USDC reached the payee"
         money = f"{money}, {_in_usdc(self.spent)} left the account"
         return "; ".join([*calls, *faults, money, *(one.words for one in self.endings)])
 

@@ -112,8 +112,8 @@ def test_the_text_says_what_was_found_what_it_cost_and_what_comes_next() -> None
     assert "FAIL  pays again, or loses its proof, after kill -9 (PAYER-ONCE-08, PAYER-ONCE-09)" in text
     assert "WARN  pays again for each new 402 (PAYER-ONCE-06)" in text
     assert "(an answer is lost)" in text
-    assert "fix    Pay once." in text
-    assert "Of six faults: 4 not found, 1 found, 1 found and left open by the interface." in text
+    assert "fix       Pay once." in text
+    assert "Of six faults: 1 found, 1 found and left open by the interface, 4 not found." in text
     assert "0.45 simulated USDC left the payer's accounts in 18 scenes" in text
     assert "Every requirement: weldproof run PAYER --lane base -- node 'pay me.mjs'" in text
 

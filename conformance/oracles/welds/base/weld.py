@@ -90,7 +90,7 @@ def _judge_terms(
     read = Signature.read(signature)
     signer = None if read is None else read.signer(digest)
     payer = authorization["from"].lower()
-    demand(signer == payer, SIGNATURE, "invalid_signature", "the payer's own key has not signed it")
+    demand(signer == payer, SIGNATURE, "invalid_signature", "its signature is not the payer's over this offer")
     return {"payer": payer, "digest": "0x" + digest.hex()}
 
 
