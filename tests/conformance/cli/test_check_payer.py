@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,9 +42,10 @@ def run_check(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return prepared.run("conformance", "check", *words, env=os.environ, cwd=folder, timeout=900)
 
 
-def check_as_json(folder: Path, *command: str) -> dict[str, Any]:
-    """Return the document about a payer."""
-    (folder / "weldproof.toml").write_text(PROFILE, "utf-8")
+def check_as_json(folder: Path, *command: str, options: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the document about a payer that claims options."""
+    profile = PROFILE.replace("[chains.base]", f"options = {list(options)}\n[chains.base]", 1)
+    (folder / "weldproof.toml").write_text(profile, "utf-8")
     result = run_check(folder, "PAYER", "--json", *PATIENT, "--", *command)
     document: dict[str, Any] = json.loads(result.stdout)
     assert document["exit_code"] == result.returncode, result.stderr
@@ -70,6 +72,16 @@ def test_a_payer_that_pays_twice_is_found(tmp_path: Path) -> None:
     (fault,) = (one for one in document["faults"] if one["verdict"] == "fail")
     assert {row["id"] for row in fault["requirements"]} == {"PAYER-ONCE-01", "PAYER-ONCE-02"}
     assert all(row["fix"] for row in fault["requirements"] if row["verdict"] == "fail")
+
+
+def test_a_fault_over_a2a_is_found_if_the_payer_claims_it(tmp_path: Path) -> None:
+    """A payer that reads its limit over HTTP only."""
+    mutant = (sys.executable, "-m", "reference.variants.mutants", "payer-a2a-limit-unread", "reference.variants.payer")
+    document = check_as_json(tmp_path, *mutant, options=["payer.a2a"])
+    assert document["exit_code"] == 1
+    (fault,) = (one for one in document["faults"] if one["verdict"] == "fail")
+    assert [row["id"] for row in fault["requirements"] if row["verdict"] == "fail"] == ["PAYER-OFFER-01"]
+    assert "over A2A" in json.dumps(fault)
 
 
 @pytest.mark.parametrize(
