@@ -38,7 +38,13 @@ _SERVICES = (
 )
 # What each prepared program may fork, beside itself.
 _STACK = ("localnet.prepared", *_SERVICES)
-PROGRAMS = {"localnet": _STACK, "conformance": ("localnet", *_STACK), "pytest": ("conformance",)}
+_RUN = ("localnet", *_STACK)
+PROGRAMS = {
+    "localnet": _STACK,
+    "conformance": _RUN,
+    "pytest": ("conformance",),
+    "tests.outside.judging": ("conformance", *_RUN, "tests.outside.judged_payer"),
+}
 # Modules that the reference imports if a PostgreSQL server is set, and the programs for which one may be set.
 _OF_POSTGRES = ("sqlalchemy.dialects.postgresql.psycopg", "psycopg")
 _STORING_PACKAGES = ("reference", "tests")

@@ -1,4 +1,8 @@
-"""Each payer that the project ships passes every requirement of payers, and claims the specification."""
+"""Each payer that the project ships passes every requirement of payers, and claims the specification.
+
+A payer in Python is forked from a process that has imported its libraries (`judged_payer`). The rows about secrets look
+at its arguments, so that they are judged once more without a fork.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,8 @@ PAYERS = [
 ]
 
 
+JUDGING = "tests.outside.judging"
+FORKED = [sys.executable, "-m", "tests.outside.judged_payer"]
 # What x402 leaves open and these clients do: they keep no payment, and present none again.
 OPEN_ROWS = {"PAYER-ONCE-02", "PAYER-ONCE-04", "PAYER-ONCE-08", "PAYER-ONCE-09", "PAYER-ONCE-10"}
 
@@ -39,10 +45,9 @@ def test_a_stock_client_fails_nothing_that_x402_demands(client: str, tmp_path: P
         (tmp_path / "node_modules").symlink_to(node_modules(WRAPPERS), target_is_directory=True)
         words = [str(node().path), str(tmp_path / "stock_x402.mjs")]
     else:
-        words = [sys.executable, str(WRAPPERS / "stock_x402.py"), client]
-    result = prepared.run(
-        *("conformance", "run", "PAYER", "--stock", "--", *words), env=environment, cwd=tmp_path, timeout=900
-    )
+        words = [*FORKED, str(WRAPPERS / "stock_x402.py"), client]
+    run = (JUDGING, "run", "PAYER", "--stock", "--", *words)
+    result = prepared.run(*run, env=environment, cwd=tmp_path, timeout=900)
     assert result.returncode == 0, result.stdout + result.stderr
     tests = json.loads((tmp_path / "report" / "report.json").read_text("utf-8"))["results"]["tests"]
     verdicts = {test["name"].partition(":")[0]: test["extra"]["verdict"] for test in tests}
@@ -63,7 +68,7 @@ def test_every_npm_package_of_the_payers_is_pinned() -> None:
 @pytest.mark.parametrize(("wrapper", "script", "lane"), PAYERS, ids=lambda one: one or "weldproof")
 def test_a_payer_that_is_shipped_passes(wrapper: str, script: str, lane: str, tmp_path: Path) -> None:
     """`weldproof pay` on each lane, also for links and over A2A, and the five scripts, each with its unmodified SDK."""
-    words = [sys.executable, str(WRAPPERS / wrapper)]
+    words = [str(WRAPPERS / wrapper)]
     environment = dict(os.environ)
     if script:
         # A copy, because Node looks for packages beside the script.
@@ -75,8 +80,8 @@ def test_a_payer_that_is_shipped_passes(wrapper: str, script: str, lane: str, tm
     # The scripts pay for calls over HTTP only.
     options = [] if script else ["payer.checkout", "payer.a2a"]
     claims = f"[claims]\nsurfaces = ['payer']\nlanes = ['{lane}']\noptions = {options}\nspecification = '1'\n"
-    profile = f"{claims}[payer]\ncommand = {words}\n"
-    (tmp_path / "weldproof.toml").write_text(profile, "utf-8")
-    result = prepared.run("conformance", "run", "PAYER", env=environment, cwd=tmp_path, timeout=900)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "requirements pass" in result.stdout
+    for command, row in (([*FORKED, *words], "PAYER"), ([sys.executable, *words], "PAYER-SEC")):
+        (tmp_path / "weldproof.toml").write_text(f"{claims}[payer]\ncommand = {command}\n", "utf-8")
+        result = prepared.run(JUDGING, "run", row, env=environment, cwd=tmp_path, timeout=900)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert "requirements pass" in result.stdout
