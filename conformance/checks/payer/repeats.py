@@ -31,6 +31,7 @@ from conformance.surfaces.payer.scenes import (
     honest_call,
     perform,
     perform_each,
+    require_fast_machine,
     require_honest_call,
 )
 from conformance.webhook_receiver.raw_receiver import Reply
@@ -51,6 +52,8 @@ _NOT_YET: Final = (
 _WAIT_SECONDS: Final = 3
 # Time of a call that cannot be served in time. A payer pays within it also on a busy machine.
 _SHORT_SECONDS: Final = 8.0
+# An honest call must end in this part of the short time, or a run may have had no time to pay.
+_PAYING_PART: Final = 0.5
 _RUNS_AT_ONCE: Final = 2
 # A payer's clock and the suite's may round differently.
 _TOLERANCE_SECONDS: Final = 0.2
@@ -95,8 +98,8 @@ async def keeps_the_proof_of_a_lost_answer(case: Case) -> None:
     """A payer whose answer is lost presents the same proof again, and does not pay a second time.
 
     Closes the connection after the first proof without an answer, and serves the next presentation. Expects one
-    payment, and the same proof again. Over A2A, in a further scene, forgets the task of the payment. Expects that the
-    proof is presented with its order.
+    payment, and the same proof again. Over A2A, in further scenes, forgets the task of the payment, or loses the answer
+    that finishes it. Expects that the proof is presented with its order, or the result of the task read.
     """
     await require_honest_call(case)
     scenes = {"the connection is closed after the proof": Scene(script=Script(steps=(hang_up, serve)))}
@@ -104,24 +107,30 @@ async def keeps_the_proof_of_a_lost_answer(case: Case) -> None:
     for scene, outcome in outcomes.items():
         _judge_once(case, "PAYER-ONCE-01", outcome, scene)
         _judge_same_proof(case, "PAYER-ONCE-02", outcome, scene)
-    await _judge_forgotten_task(case)
+    await _judge_closed_tasks(case)
 
 
-async def _judge_forgotten_task(case: Case) -> None:
-    """Judge a payment whose task the rail does not know any more, which only A2A has (P-RA-12)."""
+async def _judge_closed_tasks(case: Case) -> None:
+    """Judge a payment whose task is unknown or finished when the payer comes again; only A2A has tasks (P-RA-12)."""
     if not claims_a2a(case) or not (await honest_call(case, is_over_a2a=True)).is_served:
         return
-    outcome = await perform(case, Scene(script=Script(forgets_tasks=True), is_over_a2a=True))
-    scene = "the task of the payment is unknown, over A2A"
-    _judge_once(case, "PAYER-ONCE-01", outcome, scene)
-    case.expect(
-        "PAYER-ONCE-02",
-        outcome.is_served,
-        "the proof is presented with its order, and the payer ends with exit code 0",
-        outcome.story,
-        exchange=cite_last_call(outcome),
-        where={"scene": scene},
+    scripts = {
+        "the task of the payment is unknown, over A2A": Script(forgets_tasks=True),
+        "the answer that finishes the task is lost, over A2A": Script(loses_results=True),
+    }
+    outcomes = await asyncio.gather(
+        *(perform(case, Scene(script=script, is_over_a2a=True)) for script in scripts.values())
     )
+    for scene, outcome in zip(scripts, outcomes, strict=True):
+        _judge_once(case, "PAYER-ONCE-01", outcome, scene)
+        case.expect(
+            "PAYER-ONCE-02",
+            outcome.is_served,
+            "the proof is presented with its order, or the task read, and the payer ends with exit code 0",
+            outcome.story,
+            exchange=cite_last_call(outcome),
+            where={"scene": scene},
+        )
 
 
 @check(
@@ -367,12 +376,12 @@ async def survives_a_crash(case: Case) -> None:
 async def ends_when_the_time_is_over(case: Case) -> None:
     """A payer whose proof is not served in time ends with a failure, and its next run presents the same proof.
 
-    Answers the first proof with 503 and a Retry-After beyond the time of the call, and serves the next one. Starts the
-    payer twice. Expects a failure, then the same proof as the first call of the second run, exit code 0, and one
-    payment. In further scenes answers each proof with 425, or none. Expects a failure in time.
+    Answers each proof of the first run with 503 and a Retry-After beyond the time of the call, and serves the next one.
+    Starts the payer twice. Expects a failure, then the same proof as the first call of the second run, exit code 0, and
+    one payment. In further scenes answers each proof with 425, or none. Expects a failure in time.
     """
     await require_honest_call(case)
-    script = Script(steps=(refuse(503, "busy", "3600"), serve))
+    script = Script(steps=(_refuse_until_resumed,))
     busy_script = Script(steps=(refuse(425, "too_early", "1"),))
     lost_script = Script(steps=(hang_up,))
     outcomes, busy, lost = await asyncio.gather(
@@ -382,6 +391,9 @@ async def ends_when_the_time_is_over(case: Case) -> None:
     )
     for scene, outcome in outcomes.items():
         is_continued = outcome.has_resumed_with_its_proof and outcome.is_served and len(outcome.payments) == 1
+        if not is_continued:
+            # The time of the first run may have been too short for a payment on this machine.
+            await require_fast_machine(case, seconds=_SHORT_SECONDS, part=_PAYING_PART)
         case.expect(
             "PAYER-ONCE-10",
             outcome.endings[0].code not in {None, 0} and is_continued,

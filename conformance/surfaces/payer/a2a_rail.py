@@ -24,7 +24,7 @@ from conformance.surfaces.rail.a2a import (
     REQUIRED_KEY,
     STATUS_KEY,
 )
-from conformance.webhook_receiver.raw_receiver import Arrival, Reply
+from conformance.webhook_receiver.raw_receiver import HANG_UP, Arrival, Reply
 
 _URI: Final = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"
 _FIELDS: Final = (("Content-Type", "application/json"), ("Cache-Control", "no-store"))
@@ -32,6 +32,7 @@ _METHOD_UNKNOWN: Final = -32601
 _BAD_PARAMS: Final = -32602
 _TASK_UNKNOWN: Final = -32001
 _UNKNOWN_STATUS: Final = 404
+_FINISHED_STATUS: Final = 409
 # Codes with which a rail says that a payment is not decided yet (P-RA-08).
 _UNDECIDED: Final = frozenset({"tx_not_found", "tx_not_confirmed", "payment_in_progress", "answer_unavailable"})
 # Statuses whose outcome is a task. Every other one is an answer of HTTP, as on every path (P-RA-04).
@@ -116,6 +117,9 @@ class A2aRail(PlayedRail):
         if message.task_id is not None and (message.task_id not in self.orders or is_forgotten):
             self._meanings[arrival.number] = Reply(_UNKNOWN_STATUS)
             return _refuse(call_id, _TASK_UNKNOWN, "task not found")
+        if self.script.loses_results and message.task_id is not None and self._is_finished(message.task_id):
+            self._meanings[arrival.number] = Reply(_FINISHED_STATUS)
+            return _refuse(call_id, _BAD_PARAMS, "the task is finished")
         if order is None or order.get("service_id") != SERVICE_ID:
             return _refuse(call_id, _BAD_PARAMS, f"service_id is {SERVICE_ID}")
         self._ordered[arrival.number] = order
@@ -128,7 +132,13 @@ class A2aRail(PlayedRail):
         task_id = message.task_id or str(uuid.uuid4())
         self.orders[task_id] = order
         self.tasks[task_id] = {"kind": "task", "id": task_id, "contextId": str(uuid.uuid4()), **state}
+        if self.script.loses_results and message.task_id is not None and self._is_finished(task_id):
+            self._meanings[arrival.number] = HANG_UP
+            return HANG_UP
         return _write(call_id, self.tasks[task_id])
+
+    def _is_finished(self, task_id: str) -> bool:
+        return bool(_object(_object(self.tasks.get(task_id)).get("status")).get("state") == "completed")
 
     def _is_quoted_request(self, arrival: Arrival) -> bool:
         order = self._ordered.get(arrival.number)

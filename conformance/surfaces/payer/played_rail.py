@@ -92,6 +92,8 @@ class Script:
         query: Query of the address that the payer calls.
         body_text: The file with the request's body, from its JSON value.
         forgets_tasks: Whether no payment finds its task any more; only over A2A.
+        loses_results: Whether the answer to each payment that is served in its task is lost, and the finished task
+            takes no further message (P-RA-04); only over A2A.
     """
 
     entry: Change = keep
@@ -110,6 +112,7 @@ class Script:
     query: str = ""
     body_text: Callable[[Any], str] = json.dumps
     forgets_tasks: bool = False
+    loses_results: bool = False
 
 
 @dataclass

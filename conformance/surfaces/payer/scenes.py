@@ -328,7 +328,7 @@ async def perform(case: Case, scene: Scene) -> Outcome:
     """
     outcome = await _perform_once(case, scene)
     if outcome.slowest >= case.profile.payer.seconds * _SLOW_PART:
-        await _require_fast_machine(case)
+        await require_fast_machine(case)
     return outcome
 
 
@@ -370,14 +370,19 @@ async def _perform_once(case: Case, scene: Scene) -> Outcome:
         return await play(stage, scene)
 
 
-async def _require_fast_machine(case: Case) -> None:
-    """Make an honest call after a run that took about as long as it may, to see whether the machine is the reason.
+async def require_fast_machine(case: Case, *, seconds: float | None = None, part: float = _FAST_PART) -> None:
+    """Make an honest call after a run that may have lacked time, to see whether the machine is the reason.
+
+    Args:
+        case: The case.
+        seconds: The time of the run; by default that of the profile.
+        part: The part of that time in which an honest call must end.
 
     Raises:
         Inconclusive: An honest call takes long, too.
     """
     probe = await _perform_once(case, Scene())
-    if not probe.is_served or probe.slowest > case.profile.payer.seconds * _FAST_PART:
+    if not probe.is_served or probe.slowest > (seconds or case.profile.payer.seconds) * part:
         raise Inconclusive(
             f"the payer used up its time, and an honest call takes {probe.slowest:.0f} s at the moment, so the machine "
             "is too slow to judge that. Run it alone, or raise [payer] seconds"

@@ -18,6 +18,7 @@ _PAYLOAD, _RECEIPTS = "x402.payment.payload", "x402.payment.receipts"
 # Status of the answer that a task stands for whose payment is refused for good.
 FAILED = 410
 _TASK_UNKNOWN = -32001
+_BAD_PARAMS = -32602
 _INTERNAL_ERROR = -32603
 _OWNER_ONLY = 0o600
 
@@ -36,9 +37,10 @@ def send_call(settings: Settings, proof: Mapping[str, Any] | None) -> Answer:
     task = _read_task(settings)
     if task:
         answer = _send(settings, {"taskId": task, "parts": [{"kind": "text", "text": "paid"}], "metadata": paid})
-        if _error_code(answer) != _TASK_UNKNOWN:
+        if _error_code(answer) not in {_TASK_UNKNOWN, _BAD_PARAMS}:
             return _read_outcome(answer)
-    # A rail may forget a task and never a payment: the proof is good with its order (P-RA-12).
+    # A rail may forget a task, and a finished task takes no message (P-RA-04). The proof is good with its order, too
+    # (P-RA-12).
     return _read_outcome(_send(settings, {"parts": [_order(settings)], "metadata": paid}))
 
 

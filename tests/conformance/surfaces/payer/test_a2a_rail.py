@@ -130,6 +130,19 @@ async def test_a_forgotten_task_is_paid_with_its_order() -> None:
     assert describe(await caller.pay(ORDER)) == ("completed", "payment-completed")
 
 
+async def test_a_finished_task_whose_answer_is_lost_takes_no_message() -> None:
+    """The proof is good with its order, and the result of the task can be read."""
+    caller = Caller(loses_results=True)
+    with pytest.raises(json.JSONDecodeError):
+        await caller.pay()
+    assert caller.arrivals[-1].reply is HANG_UP
+    (task_id,) = caller.rail.tasks
+    assert (await caller.send(taskId=task_id, metadata={"x402.payment.payload": {}}))["error"]["code"] == -32602
+    read_task = json.loads((await caller.call("tasks/get", {"id": task_id})).body)
+    assert describe(read_task) == ("completed", "payment-completed")
+    assert describe(await caller.pay(ORDER)) == ("completed", "payment-completed")
+
+
 async def test_a_payment_of_another_request_pays_nothing() -> None:
     """The order of the message is what is paid for."""
     caller = Caller()
