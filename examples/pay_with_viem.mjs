@@ -49,6 +49,7 @@ const requestHash = () =>
 // Stops before any money is promised, unless the challenge is for this request, affordable and fresh.
 function check(entry) {
   if (entry.extra.request_hash !== requestHash()) throw new Error("the challenge is for another request");
+  if (!entry.extra.payment_reference) throw new Error("the challenge has no token");
   const [issued] = entry.extra.payment_reference.split(":");
   const begins = /^\d+$/.test(issued) ? Number(issued) : Date.now() / 1000; // without a time: as old as its arrival
   const lapses = begins + entry.maxTimeoutSeconds;

@@ -70,6 +70,8 @@ def check(entry: dict[str, Any]) -> None:
     """Stop before any money is promised, unless the challenge is for this request, affordable and fresh."""
     if entry["extra"]["request_hash"] != request_hash():
         raise SystemExit("the challenge is for another request")
+    if not entry["extra"]["payment_reference"]:
+        raise SystemExit("the challenge has no token")
     issued = entry["extra"]["payment_reference"].split(":")[0]
     begins = int(issued) if issued.isdecimal() else time.time()  # a token without a time is as old as its arrival
     if begins + entry["maxTimeoutSeconds"] - time.time() <= LEFT_AT_LEAST:

@@ -15,7 +15,8 @@ from typing import NoReturn
 from conformance import lanes
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
-_EXECUTE = os.execvp
+# `os.execvp` calls `os.execv`, which is replaced below.
+_EXECUTE = os.execv
 
 
 def _import_libraries() -> None:
