@@ -164,7 +164,9 @@ async def open_rail_with_lanes(
         paid_endpoint = _build_paid_endpoint(settings, challenges, redeemer, deps.clock, deps.issuing_permission, share)
         conversation = Conversation(paid_endpoint, challenges.values(), uri=settings.a2a_x402_uri)
         a2a = A2aEndpoint(paid_endpoint, conversation, tasks, deps.clock, uri=settings.a2a_x402_uri)
-        app = build_app(paid_endpoint, a2a, _build_documents(deps, challenges, lane_health))
+        documents = _build_documents(deps, challenges, lane_health)
+        documents.listed_since = await _agree_on_listing(documents, SharedFacts(deps.database, facts))
+        app = build_app(paid_endpoint, a2a, documents)
         settlements = Settlements(deps.database)
         # The fast path is inside the envelope: limits of size, request ids and CORS hold for every call (P-CV-10,
         # P-CH-09).
@@ -325,10 +327,19 @@ def _build_documents(deps: _Dependencies, challenges: Mapping[str, Challenges], 
         list(challenges.values()),
         deps.keys.key_file,
         deps.alive,
-        started_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         faults=deps.keys.faults,
         unavailable_lanes=lambda: lane_health.unavailable_lanes,
     )
+
+
+async def _agree_on_listing(documents: Documents, shared_facts: SharedFacts) -> str:
+    """Return since when the listing of services is as it is.
+
+    All workers with the same listing return the same time, also after a restart. Otherwise a client that asks two
+    workers would see a change each time.
+    """
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return await shared_facts.agree(f"listing {documents.hash_listing()}", now)
 
 
 def locate_ledger(settings: RailSettings) -> str:

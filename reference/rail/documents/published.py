@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,6 +23,7 @@ from reference.web.errors import Refused, Unprocessable
 from reference.web.http.cached_document import Document
 from reference.web.keyring import Keyring
 
+_DIGEST_LETTERS = 32
 _MAX_PAGE = 100
 
 
@@ -54,7 +56,11 @@ def read_page(query: Mapping[str, str]) -> Page:
 
 
 class Documents:
-    """The rail's documents, which are free and need no credential."""
+    """The rail's documents, which are free and need no credential.
+
+    Attributes:
+        listed_since: Since when the listing of services is as it is, in ISO 8601.
+    """
 
     def __init__(
         self,
@@ -64,7 +70,6 @@ class Documents:
         key_ring: Callable[[], Keyring],
         alive: Callable[[], Awaitable[object]],
         *,
-        started_at: str,
         faults: Callable[[], Sequence[str]] = tuple,
         unavailable_lanes: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
@@ -73,7 +78,7 @@ class Documents:
         self._challenges = tuple(challenges)
         self._key_ring = key_ring
         self._alive = alive
-        self._started_at = started_at
+        self.listed_since = ""
         self._faults = faults
         self._unavailable_lanes = unavailable_lanes
         card = _json_document(build_agent_card(settings, self._lanes()))
@@ -136,6 +141,11 @@ class Documents:
         pagination = {"limit": page.limit, "offset": page.offset, "total": len(items)}
         return _json_document({"x402Version": 2, "items": page_items, "pagination": pagination})
 
+    def hash_listing(self) -> str:
+        """Return a digest of what /discovery/resources lists without the time of its last change, in lower-case hex."""
+        listing = [{**self._build_resource(challenges), "lastUpdated": ""} for challenges in self._challenges]
+        return hashlib.sha256(orjson.dumps(listing)).hexdigest()[:_DIGEST_LETTERS]
+
     def _url(self, path: str) -> str:
         return self._settings.public_url + path
 
@@ -158,7 +168,7 @@ class Documents:
             "type": "http",
             "x402Version": 2,
             "accepts": self._build_entries(challenges),
-            "lastUpdated": self._started_at,
+            "lastUpdated": self.listed_since,
             "metadata": {"service_id": challenges.service.id, "description": challenges.service.description},
         }
 

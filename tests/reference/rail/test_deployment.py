@@ -159,6 +159,8 @@ def test_a_call_is_paid_through_the_published_files(
         assert len({answer.content for answer in answers}) == 1
         assert [http.get(path).status_code for path in ("/health/ready", "/health/live", "/metrics")] == [404] * 3
         assert http.get("/health").status_code == 200
+        refusal = http.post(COMPLIANCE, json=COMPLIANCE_BODY, headers={"X-PAYMENT": "e" * 9_000})
+        assert (refusal.status_code, refusal.json()["error"]) == (402, "invalid_payment_header")
 
 
 @pytest.mark.parametrize("service", SERVICES)
