@@ -16,7 +16,7 @@ _CONFIGURATION = """
 daemon off; master_process off; pid {folder}/pid; error_log {folder}/log; {user}
 events {{ worker_connections 1024; }}
 http {{
-  access_log off; client_max_body_size 0;
+  access_log off; client_max_body_size 0; large_client_header_buffers 4 16k;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
   proxy_http_version 1.1; proxy_set_header Connection "";
