@@ -55,11 +55,40 @@ async def pass_time(case: Case, seconds: int) -> None:
     elif seconds <= case.profile.budgets.wait_for_expiry:
         await asyncio.sleep(seconds)
     else:
-        raise Inconclusive(
-            f"needs {seconds} s to pass: give [clock] offset_file, a file whose seconds the target adds to its clock, "
-            "and its chains as well (those of `weldproof up` follow the clock_file that it prints: share that one), or "
-            "[budgets] wait_for_expiry of at least that"
-        )
+        raise Inconclusive(_explain_missing_clock(seconds))
+
+
+def _explain_missing_clock(seconds: int) -> str:
+    return (
+        f"needs {seconds} s to pass: give [clock] offset_file, a file whose seconds the target adds to its clock, "
+        "and its chains as well (those of `weldproof up` follow the clock_file that it prints: share that one), or "
+        "[budgets] wait_for_expiry of at least that"
+    )
+
+
+async def reach(case: Case, moment: float) -> None:
+    """Let the target's clock reach a moment, by its clock file, else by waiting within the budget.
+
+    The chains may stay behind. If the moment is in the past, nothing happens.
+
+    Args:
+        case: The check's case.
+        moment: The target's time in unix seconds.
+
+    Raises:
+        Inconclusive: The target has no clock file and the budget does not allow the wait.
+    """
+    offset_file, seconds = case.profile.clock.offset_file, moment - time.time() - read_offset(case)
+    if seconds <= 0:
+        return
+    if offset_file is not None:
+        async with case.session.clock_barrier.wait_until(read_offset(case) + seconds):
+            # Real time passed while the other checks were busy, and no more than the rest is missing.
+            advance_to(offset_file, moment - time.time())
+    elif seconds > case.profile.budgets.wait_for_expiry:
+        raise Inconclusive(_explain_missing_clock(round(seconds)))
+    else:
+        await asyncio.sleep(seconds)
 
 
 async def stays_behind(session: Session, lane: str) -> bool:

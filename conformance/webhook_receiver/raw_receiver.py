@@ -15,6 +15,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Literal, Self, TypeAlias
@@ -49,6 +50,7 @@ class Reply:
         headers: Header fields of the answer, in order.
         body: Its body.
         delay: Seconds until it is given.
+        filler_bytes: Number of further bytes of the body, which are sent until the sender closes the connection.
         ending: `answer`; `silence` keeps the connection open and never answers; `hang_up` closes it without an answer.
     """
 
@@ -56,13 +58,15 @@ class Reply:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     delay: float = 0.0
+    filler_bytes: int = 0
     ending: Ending = "answer"
 
     @property
     def description(self) -> str:
         """The reaction in words."""
         late = f" after {self.delay:g} s" if self.delay else ""
-        return {"answer": f"{self.status}{late}", "silence": "no answer", "hang_up": f"connection closed{late}"}[
+        long = f" with {self.filler_bytes} bytes more" if self.filler_bytes else ""
+        return {"answer": f"{self.status}{long}{late}", "silence": "no answer", "hang_up": f"connection closed{late}"}[
             self.ending
         ]
 
@@ -93,6 +97,7 @@ class Arrival:
         reply: The reply, once it is decided.
         answered_at: Monotonic time at which the answer was handed to the connection; None before that.
         left_at: Monotonic time at which the sender closed the connection before the answer; None if it did not.
+        filler_sent: Number of bytes of the reply's filler that were handed to the connection.
     """
 
     number: int
@@ -107,6 +112,7 @@ class Arrival:
     reply: Reply | None = None
     answered_at: float | None = None
     left_at: float | None = None
+    filler_sent: int = 0
 
     @property
     def path(self) -> str:
@@ -285,9 +291,24 @@ class Receiver:
             request.transport.abort()
         else:
             arrival.answered_at = time.monotonic()
+        if reply.filler_bytes and reply.ending == "answer":
+            return await self._send_long_answer(request, arrival, reply)
         response = web.Response(status=reply.status, body=reply.body)
         for name, value in reply.headers:
             response.headers.add(name, value)
+        return response
+
+    async def _send_long_answer(self, request: web.BaseRequest, arrival: Arrival, reply: Reply) -> web.StreamResponse:
+        response = web.StreamResponse(status=reply.status, headers=[*reply.headers, ("Connection", "close")])
+        response.content_length = len(reply.body) + reply.filler_bytes
+        # A sender that has read enough closes the connection.
+        with suppress(ConnectionError):
+            await response.prepare(request)
+            await response.write(reply.body)
+            while arrival.filler_sent < reply.filler_bytes and not self._close_event.is_set():
+                chunk = bytes(min(_CHUNK, reply.filler_bytes - arrival.filler_sent))
+                await response.write(chunk)
+                arrival.filler_sent += len(chunk)
         return response
 
     async def _wait(self, seconds: float) -> None:

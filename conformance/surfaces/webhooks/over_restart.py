@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
+from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import OPEN_PATH
 from conformance.surfaces.gateway.orders import OpenedLink, on_first_lane, open_link
 from conformance.surfaces.restarts import ready_for_restart, restart_command, start_again
@@ -20,6 +23,7 @@ from conformance.surfaces.webhooks.paid_links import (
     wait_for_events,
     with_named_randomness,
 )
+from conformance.surfaces.webhooks.scheduled_failures import has_schedule, scheduled_failures
 from conformance.webhook_receiver.inbox import Place
 from conformance.webhook_receiver.raw_receiver import SILENCE, Reply
 
@@ -82,7 +86,18 @@ async def _restart_gateway(case: Case, words: Sequence[str]) -> RestartedGateway
     # cuts off other requests.
     await ready_for_restart(case)
     await start_again(case, words, case.session.gateway + OPEN_PATH)
-    return RestartedGateway(last, sale, under_way, first, unpaid_link, deletion, await fail_deliveries(lane_case))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_begin_schedule(lane_case))
+        failures = await fail_deliveries(lane_case)
+    return RestartedGateway(last, sale, under_way, first, unpaid_link, deletion, failures)
+
+
+async def _begin_schedule(case: Case) -> None:
+    """Let the first attempts of the schedule fail now, so that its check need not wait for their end."""
+    # Paid after the restart, which cuts off attempts. Without these links, that check pays its own.
+    with suppress(Inconclusive):
+        if has_schedule(case):
+            await scheduled_failures(case)
 
 
 async def _sell_and_hear(case: Case, link: OpenedLink) -> PaidLink:
