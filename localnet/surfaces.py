@@ -254,6 +254,8 @@ class Surfaces:
         clock_file.write_text("0\n", "ascii")
         # No link is paid here, and links end when the chains are searched.
         own = {"WP_CLOCK_OFFSET_FILE": str(clock_file), "WP_CHAIN_POLL_SECONDS": "1"}
+        # Its destinations follow the rules outside tests: https and public addresses only.
+        own["WP_WEBHOOK_ALLOW_LOOPBACK"] = "off"
         environment = {**self._place("limited", url), **own}
         await self._start_service("limited", "gateway", environment, url)
         seeding = Seeding(self.session, url, folder)

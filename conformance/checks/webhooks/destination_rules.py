@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from ipaddress import ip_network
 from typing import Any, Final
 
 from conformance.engine.check import Case, check
@@ -28,6 +29,7 @@ from conformance.surfaces.gateway.orders import (
     payer,
     wait_for_paid,
 )
+from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway
 from conformance.surfaces.webhooks.own_tenant_destinations import (
     HOST,
     address_of,
@@ -40,30 +42,63 @@ from conformance.webhook_receiver.raw_receiver import Receiver, bind_sockets
 
 _MOST_DESTINATIONS: Final = 9
 _REFUSED_STATUS: Final = 422
+_IPV6: Final = 6
 _SETTLE_SECONDS: Final = 1.0
 _CONFIRMED, _CANCELLED = "payment.confirmed", "payment.cancelled"
-# Hosts that no event may be sent to, also in test mode (P-WH-10). A translator or a tunnel forwards the IPv6 forms to
-# the private IPv4 address in them.
-REFUSED_HOSTS: Final[Mapping[str, str]] = {
-    "private, 10/8": "10.0.0.1",
-    "private, 172.16/12": "172.31.255.254",
-    "private, 192.168/16": "192.168.1.1",
-    "link-local, with cloud metadata": "169.254.169.254",
-    "CGNAT": "100.127.255.254",
-    "multicast": "224.0.0.1",
+# Networks whose addresses are not public (P-WH-10; for those that it does not name, the registries of IANA). Each is
+# tried at both ends, as a mask that is too long leaves out one of them. A translator or a tunnel forwards the IPv6
+# forms to the private IPv4 address in them.
+_REFUSED_NETWORKS: Final[Mapping[str, str]] = {
+    "unspecified": "0.0.0.0/8",
+    "private, 10/8": "10.0.0.0/8",
+    "CGNAT": "100.64.0.0/10",
+    "link-local": "169.254.0.0/16",
+    "private, 172.16/12": "172.16.0.0/12",
+    "private, 192.168/16": "192.168.0.0/16",
+    "documentation": "203.0.113.0/24",
+    "benchmarks": "198.18.0.0/15",
+    "multicast": "224.0.0.0/4",
+    "reserved": "240.0.0.0/4",
+    "IPv6 private": "fc00::/7",
+    "IPv6 link-local": "fe80::/10",
+    "IPv6 multicast": "ff00::/8",
+    "IPv6 documentation": "2001:db8::/32",
+    "IPv4-mapped": "::ffff:0:0/96",
+    "IPv4-compatible": "::/96",
+    "NAT64": "64:ff9b::/96",
+    "NAT64, local use": "64:ff9b:1::/48",
+    "6to4": "2002::/16",
+    "Teredo": "2001::/32",
+}
+# One address in each way that a private one is written or embedded.
+_REFUSED_HOSTS: Final[Mapping[str, str]] = {
+    "cloud metadata": "169.254.169.254",
+    "cloud metadata as a decimal": "2852039166",
+    "cloud metadata in hexadecimal": "0xa9fea9fe",
+    "cloud metadata in octal": "0251.0376.0251.0376",
+    "two parts": "10.1",
     "unspecified": "0.0.0.0",  # noqa: S104 - an address that is refused
-    "IPv6 private": "[fd00::1]",
-    "IPv6 link-local": "[fe80::1]",
-    "IPv6 multicast": "[ff02::1]",
     "IPv6 unspecified": "[::]",
     "IPv4-mapped": "[::ffff:10.0.0.1]",
     "IPv4-mapped loopback": "[::ffff:7f00:1]",
     "IPv4-compatible": "[::10.0.0.1]",
     "NAT64": "[64:ff9b::a00:1]",
-    "NAT64, local use": "[64:ff9b:1::a00:1]",
     "6to4": "[2002:a00:1::1]",
-    "Teredo": "[2001:0:4136:e378:8000:63bf:f5ff:fffe]",
 }
+# Public addresses next to refused networks: a mask that is too short refuses them.
+_PUBLIC_HOSTS: Final = ("9.255.255.254", "11.0.0.1", "100.63.255.254", "100.128.0.1", "172.32.0.1", "192.169.0.1")
+_LOOPBACK_HOSTS: Final = ("127.0.0.1:9", "127.255.255.254:9", "[::1]:9")
+
+
+def list_refused_hosts() -> Mapping[str, str]:
+    """Return hosts that no event may be sent to, also in test mode, by what they are."""
+    hosts = dict(_REFUSED_HOSTS)
+    for name, text in _REFUSED_NETWORKS.items():
+        network = ip_network(text)
+        for end, address in (("first", network[1]), ("last", network[-2])):
+            hosts[f"{name}, {end}"] = f"[{address}]" if network.version == _IPV6 else str(address)
+    # IPv6 loopback, which test mode allows.
+    return {name: host for name, host in hosts.items() if host != "[::1]"}
 
 
 @check(
@@ -75,17 +110,23 @@ REFUSED_HOSTS: Final[Mapping[str, str]] = {
 async def forbidden_destinations_are_refused(case: Case) -> None:
     """A destination whose address is not public is refused with 422, and so is a tenth destination of a tenant.
 
-    Makes a tenant, and requests destinations at private, link-local, multicast and unspecified addresses, at those of a
-    carrier's network, and at IPv6 addresses that contain a private IPv4 address. Expects 422 for each. Then makes
-    destinations on this machine until one is refused. Expects nine, and 422 for the tenth.
+    Makes a tenant, and requests destinations at both ends of private, link-local, multicast, unspecified and reserved
+    networks, at those of a carrier's network, at other spellings of them, and at IPv6 addresses that contain a private
+    IPv4 address. Expects 422 for each, and a success at public addresses next to these networks. At each gateway of the
+    profile that refuses a loopback address, requests destinations with http. Expects 422 for each, as only test mode
+    permits both. Then makes destinations on this machine until one is refused. Expects nine, and 422 for the tenth.
     """
     admin = administrator(case)
+    await _judge_public_addresses(case, admin)
+    for one in (admin, LimitedGateway(case, case.client).find_administrator()):
+        if one is not None:
+            await _judge_plain_http(case, one)
     async with AsyncExitStack() as exits:
         tenant = await admin.create_tenant("Weldproof refused destinations", {})
         ids = list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
         path = new_path(case)
-        for name, host in REFUSED_HOSTS.items():
+        for name, host in list_refused_hosts().items():
             answer = await _request_destination(admin, tenant, f"https://{host}{path}", ids)
             is_refused = answer.status == _REFUSED_STATUS
             case.expect("WH-DELIV-15", is_refused, "422", brief(answer), exchange=answer, where={"address": name})
@@ -105,6 +146,37 @@ async def forbidden_destinations_are_refused(case: Case) -> None:
             is_right = answer.status == _REFUSED_STATUS if is_beyond else 200 <= answer.status < 300
             expectation, where = "422" if is_beyond else "a success", {"destination": f"number {number} of the tenant"}
             case.expect("WH-DELIV-15", is_right, expectation, brief(answer), exchange=answer, where=where)
+
+
+async def _judge_public_addresses(case: Case, admin: Administrator) -> None:
+    """Judge that destinations at public addresses are made. Nothing is sent there, since the tenant has no links."""
+    async with AsyncExitStack() as exits:
+        tenant, ids = await admin.create_tenant("Weldproof public destinations", {}), list[str]()
+        exits.push_async_callback(delete_quietly, admin, tenant, ids)
+        for host in _PUBLIC_HOSTS:
+            answer = await _request_destination(admin, tenant, f"https://{host}{new_path(case)}", ids)
+            is_made, where = 200 <= answer.status < 300, {"public address": host}
+            case.expect("WH-DELIV-15", is_made, "a success", brief(answer), exchange=answer, where=where)
+
+
+async def _judge_plain_http(case: Case, admin: Administrator) -> None:
+    """Judge destinations with http and on this machine at a gateway outside test mode; elsewhere both are allowed."""
+    async with AsyncExitStack() as exits:
+        tenant, ids = await admin.create_tenant("Weldproof plain destinations", {}), list[str]()
+        exits.push_async_callback(delete_quietly, admin, tenant, ids)
+        path = new_path(case)
+        control = await _request_destination(admin, tenant, f"https://{_LOOPBACK_HOSTS[0]}{path}", ids)
+        if control.status != _REFUSED_STATUS:
+            case.note(
+                f"{admin.gateway or case.session.gateway} permits loopback addresses, so http is not judged there"
+            )
+            return
+        urls = [f"https://{host}{path}" for host in _LOOPBACK_HOSTS[1:]]
+        urls += [f"http://{host}{path}" for host in (_LOOPBACK_HOSTS[0], *_PUBLIC_HOSTS[:2])]
+        for url in urls:
+            answer = await _request_destination(admin, tenant, url, ids)
+            is_refused, where = answer.status == _REFUSED_STATUS, {"address": url.removesuffix(path)}
+            case.expect("WH-DELIV-15", is_refused, "422", brief(answer), exchange=answer, where=where)
 
 
 async def _request_destination(admin: Administrator, tenant: Credentials, url: str, ids: list[str]) -> Answer:

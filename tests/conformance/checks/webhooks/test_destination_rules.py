@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,14 +37,18 @@ class Ruled(Administered):
 
     Attributes:
         allowed: An address that it allows although it is not public.
+        refused: A public address that it refuses.
         loopback: Whether it allows destinations on this machine.
+        plain: Whether it allows http also where it refuses destinations on this machine.
         usual: The types of a destination that names none.
         heeds: Whether the types matter.
         changed: Members of the cancelled event that it replaces.
     """
 
     allowed: str = ""
+    refused: str = ""
     loopback: bool = True
+    plain: bool = False
     usual: Sequence[str] = (CONFIRMED,)
     heeds: bool = True
     changed: Mapping[str, Any] = field(default_factory=dict)
@@ -58,11 +64,21 @@ class Ruled(Administered):
             return self._answer(200, {"status": "cancelled"})
         if path.startswith("/internal/tenants") and path.endswith("/webhooks"):
             host = urlsplit(members["url"]).netloc
-            is_allowed = self.loopback if host.startswith("127.0.0.1:") else host == self.allowed
+            is_allowed = self._allows(urlsplit(members["url"]).scheme, host)
             if not is_allowed:
                 return self._answer(422, {"error": "validation_error", "message": "Not a public address."})
             self.types[members["url"]] = members.get("events", self.usual)
         return await super().send(method, url, headers, body)
+
+    def _allows(self, scheme: str, host: str) -> bool:
+        if host.startswith(("127.", "[::1]")):
+            return self.loopback
+        if scheme == "http" and not (self.loopback or self.plain):
+            return False
+        with contextlib.suppress(ValueError):
+            address = IPv4Address(host)
+            return host == self.allowed or (address.is_global and not address.is_multicast and host != self.refused)
+        return host == self.allowed
 
     def _create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**super()._create(body), "cancel_secret": "s" * 43}
@@ -104,7 +120,7 @@ async def test_the_rules_of_the_specification_pass(name: str, tmp_path: Path) ->
     assert shop.deleted == {place.name for place in shop.made}
 
 
-@pytest.mark.parametrize("address", ["169.254.169.254", "[2002:a00:1::1]", "[::ffff:10.0.0.1]"])
+@pytest.mark.parametrize("address", ["169.254.169.254", "[2002:a00:1::1]", "100.64.0.1", "0xa9fea9fe"])
 async def test_an_allowed_address_that_is_not_public_fails(address: str, tmp_path: Path) -> None:
     """Each address counts alone."""
     assert await judge(REFUSAL_CHECK, Ruled(allowed=address), tmp_path) is Verdict.FAIL
@@ -135,3 +151,13 @@ async def test_a_gateway_that_refuses_this_machine_passes(tmp_path: Path) -> Non
 async def test_another_choice_of_events_fails(shop: Ruled, tmp_path: Path) -> None:
     """A missing event, an unwanted event and wrong members each break the row."""
     assert await judge(TYPE_CHECK, shop, tmp_path) is Verdict.FAIL
+
+
+async def test_a_public_address_that_is_refused_fails(tmp_path: Path) -> None:
+    """A network with a mask that is too short takes in a neighbour."""
+    assert await judge(REFUSAL_CHECK, Ruled(refused="11.0.0.1"), tmp_path) is Verdict.FAIL
+
+
+async def test_http_outside_test_mode_fails(tmp_path: Path) -> None:
+    """Where this machine is refused, http is refused, too (P-WH-10)."""
+    assert await judge(REFUSAL_CHECK, Ruled(loopback=False, plain=True), tmp_path) is Verdict.FAIL
