@@ -38,6 +38,7 @@ from conformance.surfaces.gateway.calls import (
     resource_body,
     target_of,
 )
+from conformance.vocabulary.profile_claims import SPECIFICATION
 
 _FIX = (
     "Store the answer of a creating call under (tenant, path, Idempotency-Key) in the statement that creates the link "
@@ -49,6 +50,9 @@ _LARGER_AMOUNTS = (250.5, 5000.5, 75000.5)
 # More calls than a usual pool has connections, so that some wait and some run at the same moment.
 _AT_ONCE = 20
 _ROUNDS = 3
+_CONFLICT_STATUS = 409
+# Half of the ten seconds for which a call waits for the first one of its key (P-ID-05).
+_LEAST_WAIT_SECONDS = 5.0
 _NEXT_SECOND = 1.05
 # One more than usual column widths (36, 64, 128, 200), and the longest valid key: a service may cut a key off there.
 _LONG_KEYS = (37, 65, 129, 201, 255)
@@ -302,7 +306,9 @@ async def concurrent_calls_create_one(case: Case) -> None:
     """Concurrent requests with the same key create at most one resource.
 
     Sends the same creation 20 times concurrently on separate connections, three times on each endpoint, and once more
-    afterwards. Expects the same object in all answers that succeed. The others may be refused or deferred.
+    afterwards. Expects the same object in all answers that succeed. The others may be refused or deferred. A target
+    that claims the specification lets them wait for the first answer for ten seconds (P-ID-05), so none of them may be
+    refused with 409 in less than half of that.
     """
     tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
@@ -322,6 +328,12 @@ async def concurrent_calls_create_one(case: Case) -> None:
             case.expect(
                 "GW-IDEM-07", len(identities) == 1, "one", finding, exchange=successes[-1], where={"path": path}
             )
+            if case.profile.claims.includes(SPECIFICATION):
+                hasty = [one for one in answers if one.status == _CONFLICT_STATUS and one.seconds < _LEAST_WAIT_SECONDS]
+                finding = f"{len(hasty)} of {len(answers)} were refused with 409 at once"
+                sample, where = (hasty or successes)[0], {"path": path, "clause": "P-ID-05"}
+                expectation = "calls that wait for the first one"
+                case.expect("GW-IDEM-07", not hasty, expectation, finding, exchange=sample, where=where)
 
 
 @check("GW-IDEM-08", surface="gateway", fix=_FIX)

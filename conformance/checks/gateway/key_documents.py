@@ -1,4 +1,4 @@
-"""GW-KEY-01: the gateway's key documents, and the form of its receipts, if it claims the specification (2.1, 2.2)."""
+"""GW-KEY-01: health, key documents and the form of receipts of a gateway that claims the specification (2.1, 2.2)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from conformance.oracles.key_documents import find_did_faults, find_key_set_faul
 from conformance.oracles.keys import Ed25519Key, keys_of_jwks
 from conformance.oracles.receipt_forms import find_form_faults
 from conformance.receipts.verifier import receipt_in, screen_person
-from conformance.surfaces.gateway.calls import target_of
+from conformance.surfaces.gateway.calls import short, target_of
 from conformance.surfaces.gateway.key_documents import DID, JWKS
 from conformance.surfaces.rail.keys import document as rail_document
 
 ROW: Final = "GW-KEY-01"
+HEALTH: Final = "/health"
 
 
 @check(
@@ -29,8 +30,13 @@ async def key_documents_of_the_gateway(case: Case) -> None:
     Fetches both documents. Expects kids that are computed from the keys, five members in each key, every key in the DID
     document, and only the first one, the active key, with leave to sign. Screens a person. Expects a receipt that is
     signed with the active key, with header and payload in JCS. If the target is a rail as well, expects other keys and
-    another DID there.
+    another DID there. Fetches /health, too. Expects `{"status":"ok"}`.
     """
+    health = await target_of(case)("GET", HEALTH)
+    members = health.read_object()
+    # A gateway may list what would prevent its next start; then it is not well in every respect.
+    is_well = health.status == 200 and (members == {"status": "ok"} or bool(members.get("faults")))
+    _expect(case, health, [] if is_well else [f"{health.status}: {short(health)}"], HEALTH)
     answers = {path: await target_of(case)("GET", path) for path in (JWKS, DID)}
     jwks, identity = (answers[path].read_object() for path in (JWKS, DID))
     keys, did = keys_of_jwks(jwks), str(identity.get("id"))

@@ -12,21 +12,30 @@ from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.oracles.conventional_answers import find_rate_faults
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, link_body, token_of
+from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN, link_body, token_of
 from conformance.surfaces.gateway.key_documents import JWKS
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
 ROW: Final = "GW-RATE-08"
+ORDER_ROW: Final = "GW-ERR-07"
 _AT_ONCE: Final = 20
 _UNKNOWN_TOKEN: Final = "A" * 22
 _REFILL_SECONDS: Final = 10
 _PROBES: Final = 40
+
+# Calls before each faulty one, so that a limit is surely exhausted, and faulty calls.
+_TOP_UP, _FAULTY = 12, 8
+_THROTTLED: Final = 429
+_LARGE_BODY: Final = b'{"a":"' + b"x" * 70_000 + b'"}'
+_JSON: Final = {"content-type": "application/json"}
+_TEXT: Final = {"content-type": "text/plain"}
 
 Send = Callable[[], Awaitable[Answer]]
 
 
 @check(
     ROW,
+    ORDER_ROW,
     surface="gateway",
     exclusive=Exclusive.LIMITS,
     fix="Count open calls by address, tenants by tenant, checkouts by token and verifications separately, each in a "
@@ -40,6 +49,10 @@ async def limits_have_their_depth_and_their_callers(case: Case) -> None:
     120 verifications at once, and calls of a checkout. Expects that none is refused, and that some calls with an
     unknown token and with another X-Forwarded-For are. Empties the bucket of the checkout and of a tenant in the same
     way. Expects of every 429 a whole number of seconds to wait, and of each answer the three fields of its limit.
+
+    While calls of an address are refused, and then those of a tenant, sends calls with a further fault. Expects the
+    refusal of the check that comes first in 3.1: of route and method before both limits, of size and credential between
+    them, and of the media type and the JSON after both.
     """
     async with limited_gateway(case) as service:
         tenant = service.tenant("first")
@@ -61,6 +74,13 @@ async def limits_have_their_depth_and_their_callers(case: Case) -> None:
         await service.advance(61)
         resource = get(f"{RESOURCES}/no-such-resource", tenant.headers)
         await _judge_bucket(case, service, resource, "calls of a tenant", depth=60, per_second=5)
+        await service.advance(61)
+        own = dict(tenant.headers)
+        await _send(get(JWKS), 60)
+        await _judge_order(case, service, get(JWKS), "address", _list_faults_beyond_address())
+        await service.advance(61)
+        await _send(resource, 100)
+        await _judge_order(case, service, resource, "tenant", _list_faults_beyond_tenant(own))
 
 
 async def _send(send: Send, count: int) -> list[Answer]:
@@ -138,3 +158,45 @@ async def _judge_others(case: Case, service: LimitedGateway, status_path: str) -
         is_shared = len(answers) - len(refusals) <= seconds * 2 + 5
         requirement = "429 for all but what the bucket refilled"
         case.expect(ROW, is_shared, requirement, finding, exchange=answers[-1], where=where)
+
+
+# A faulty call and the status that is due for it: 429 if the limit comes before the check of the fault.
+Fault = tuple[str, str, bytes | None, Mapping[str, str], int]
+
+
+def _list_faults_beyond_address() -> Mapping[str, Fault]:
+    return {
+        "route": ("GET", "/v1/no-such-thing", None, {}, 404),
+        "method": ("DELETE", JWKS, None, {}, 405),
+        "size": ("POST", LINKS, _LARGE_BODY, _JSON, _THROTTLED),
+        "credential": ("POST", LINKS, b"{}", _JSON, _THROTTLED),
+        "media type": ("POST", SCREEN, b"{}", _TEXT, _THROTTLED),
+    }
+
+
+def _list_faults_beyond_tenant(own: Mapping[str, str]) -> Mapping[str, Fault]:
+    return {
+        "method": ("PUT", LINKS, b"{}", {**own, **_JSON}, 405),
+        "size": ("POST", LINKS, _LARGE_BODY, {**own, **_JSON}, 413),
+        "key": ("POST", LINKS, b"{}", {**own, **_JSON, "Authorization": "Bearer " + "A" * 48}, 401),
+        "media type": ("POST", LINKS, b"{}", {**own, **_TEXT}, _THROTTLED),
+        "JSON": ("POST", LINKS, b"{", {**own, **_JSON}, _THROTTLED),
+    }
+
+
+async def _judge_order(
+    case: Case, service: LimitedGateway, send: Send, owner: str, faults: Mapping[str, Fault]
+) -> None:
+    """Judge calls with a fault of another check beyond the limit of an owner, which is exhausted."""
+    for name, (method, path, body, headers, status) in faults.items():
+        start_time, drained = service.now, select_throttled(await _send(send, _TOP_UP))
+        answers = await _send(lambda: service.call(method, path, body=body, headers=headers), _FAULTY)  # noqa: B023 - it is sent in this round
+        where = {"faults": f"rate of the {owner}, {name}"}
+        statuses = sorted({answer.status for answer in answers})
+        is_beyond = bool(drained) and service.now - start_time <= 1.0
+        if status == _THROTTLED and _THROTTLED not in statuses and not is_beyond:
+            # What refilled meanwhile lets calls through, whose other fault is answered then.
+            case.note(f"{where['faults']}: too slow from here to be beyond the limit")
+            continue
+        is_right = status in statuses if status == _THROTTLED else statuses == [status]
+        case.expect(ORDER_ROW, is_right, str(status), statuses, exchange=answers[0], where=where)

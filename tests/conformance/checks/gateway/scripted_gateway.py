@@ -124,7 +124,7 @@ class Gateway:
     ) -> tuple[int, Any]:
         posts = {"/v1/payment-links", "/v1/resources", "/v1/receipt/verify", "/compliance/screen"}
         if host == EDGE and "the edge creates" not in self.flaws:
-            raise Refusal(404, "not_found")
+            self._refuse_at_edge(method, path)
         if method == "GET" and (read := self._read(path)) is not None:
             return 200, read
         if path not in posts or (path == "/v1/resources" and "no resources" in self.flaws):
@@ -147,8 +147,19 @@ class Gateway:
         body_text = body.decode() if _BY_BYTES & self.flaws else json.dumps(document, default=float, sort_keys=True)
         return await self._create(path, tenant, headers, document, body_text)
 
+    def _refuse_at_edge(self, method: str, path: str) -> None:
+        is_read = method == "GET" and path.startswith(("/checkout/", "/.well-known/", "/health"))
+        served = {
+            "the edge verifies": (method, path) == ("POST", "/v1/receipt/verify"),
+            "the edge serves documents": path == "/openapi.json",
+        }
+        is_hidden = "the edge hides checkouts" in self.flaws and path.startswith("/checkout/")
+        if is_hidden or not (is_read or any(hit and flaw in self.flaws for flaw, hit in served.items())):
+            raise Refusal(404, "not_found")
+
     def _read(self, path: str) -> Any:
         documents: dict[str, Any] = {"/.well-known/jwks.json": {"keys": []}, "/openapi.json": {"openapi": "3.1.0"}}
+        documents |= {"/health": {"status": "ok"}, "/.well-known/did.json": {}}
         kinds = {"/checkout/": b"<p>Pay</p>", "/v1/resources/": {"is_active": True}}
         found = (document for beginning, document in kinds.items() if path.startswith(beginning))
         return documents.get(path, next(found, None))
@@ -286,6 +297,8 @@ class Gateway:
             place = tuple(part.lower() for part in place)
         if "keys race" in self.flaws:
             return await self._once(place, path, tenant, body, body_text)
+        if "a busy key is refused" in self.flaws and self._running[place].locked():
+            raise Refusal(409, "idempotency_in_progress")
         async with self._running[place]:
             return await self._once(place, path, tenant, body, body_text)
 

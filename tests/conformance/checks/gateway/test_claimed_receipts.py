@@ -67,6 +67,8 @@ class Gateway:
             return 200, jwks(KEYS)
         if path == "/.well-known/did.json":
             return 200, did_document(DID, KEYS, [])
+        if path == "/health":
+            return 200, {"status": "ok"}
         if path == "/compliance/screen":
             return 200, {"compliance_receipt_jws": self.signed}
         request: Mapping[str, Any] = json.loads(body)

@@ -144,6 +144,25 @@ async def test_a_flaw_breaks_its_row_and_no_other(flaw: str, name: str, rows: se
     assert rows == breached(await run_check(name, tmp_path, flaw))
 
 
+@pytest.mark.parametrize(
+    ("flaw", "name", "rows"),
+    [
+        ("none", "the_edge_host_creates_nothing", set()),
+        ("the edge verifies", "the_edge_host_creates_nothing", {"GW-DOC-02"}),
+        ("the edge serves documents", "the_edge_host_creates_nothing", {"GW-DOC-02"}),
+        ("the edge hides checkouts", "the_edge_host_creates_nothing", {"GW-DOC-02"}),
+        ("none", "concurrent_calls_create_one", set()),
+        ("a busy key is refused", "concurrent_calls_create_one", {"GW-IDEM-07"}),
+    ],
+)
+async def test_the_claim_of_the_specification_decides(flaw: str, name: str, rows: set[str], tmp_path: Path) -> None:
+    """What only the specification says is judged at a target that claims it, and at no other."""
+    text = profile_text(tmp_path)
+    claimed = text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\nspecification = "1"')
+    assert set() == breached(await run_check(name, tmp_path, flaw, profile=text))
+    assert rows == breached(await run_check(name, tmp_path, flaw, profile=claimed))
+
+
 _OPTIONS = 'options = ["gateway.records", "gateway.checkout"]\n'
 LOOKS = ("403 for every credential", "a changed body gets the original", "waits are dates", "faults go before limits")
 

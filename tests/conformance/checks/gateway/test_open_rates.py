@@ -40,8 +40,11 @@ LIMITS = {"open": (30, 2.0), "token": (60, 1.0), "tenant": (60, 5.0), "receipts"
 class Gateway:
     """Counts calls in buckets on the clock of a file."""
 
-    def __init__(self, clock: Path, limits: dict[str, tuple[int, float]], *, retry_after: str = "1") -> None:
+    def __init__(
+        self, clock: Path, limits: dict[str, tuple[int, float]], *, retry_after: str = "1", first: str = ""
+    ) -> None:
         self._clock = clock
+        self._first = first
         self._limits = limits
         self._retry_after = retry_after
         self._levels: dict[str, tuple[float, float]] = {}
@@ -49,10 +52,21 @@ class Gateway:
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
-        """Answer one request."""
-        del body
-        path = urlsplit(url).path
-        has_key = any(name.lower() == "authorization" for name, _ in headers)
+        """Answer one request; the check named `first` is wrongly made before the limits."""
+        path, fields = urlsplit(url).path, {name.lower(): value for name, value in headers}
+        has_key = "authorization" in fields
+        faults = {
+            "route": (path == "/v1/no-such-thing", 404),
+            "method": (method in {"DELETE", "PUT"}, 405),
+            "size": (len(body or b"") > 60_000, 413),
+            "key": (fields.get("authorization", "").endswith("A" * 48), 401),
+            "media type": (fields.get("content-type") == "text/plain", 415),
+            "JSON": (body == b"{", 400),
+        }
+        before = {"route", "method", "key", *(("size",) if has_key else ()), self._first}
+        for name, (is_met, refusal) in faults.items():
+            if is_met and name in before:
+                return refusal, CIMultiDictProxy(CIMultiDict()), b"{}"
         if path.startswith("/health/"):
             return 200, CIMultiDictProxy(CIMultiDict()), b"{}"
         kind = "receipts" if path.endswith("/verify") else "tenant" if has_key else "open"
@@ -63,11 +77,11 @@ class Gateway:
         level = min(depth, level + (now - last) * per_second)
         is_allowed = level >= 1
         self._levels[kind] = level - is_allowed, now
-        fields = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1796025165"}
+        own = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1796025165"}
         if not is_allowed:
-            fields["Retry-After"] = self._retry_after
+            own["Retry-After"] = self._retry_after
         status = (201 if method == "POST" and has_key else 200) if is_allowed else 429
-        return status, CIMultiDictProxy(CIMultiDict(fields)), json.dumps({"token": "live"}).encode()
+        return status, CIMultiDictProxy(CIMultiDict(own)), json.dumps({"token": "live"}).encode()
 
 
 async def judge(
@@ -76,14 +90,16 @@ async def judge(
     *,
     retry_after: str = "1",
     limits: Mapping[str, tuple[int, float]] | None = None,
+    first: str = "",
+    row: str = "GW-RATE-08",
 ) -> Verdict:
     """Return the verdict of the check of a gateway with some limits changed."""
     monkeypatch.setenv("RATES_TEST_KEY", "key")
     clock = tmp_path / "clock"
     clock.write_text("0\n", "ascii")
-    gateway = Gateway(clock, {**LIMITS, **(limits or {})}, retry_after=retry_after)
+    gateway = Gateway(clock, {**LIMITS, **(limits or {})}, retry_after=retry_after, first=first)
     verdicts = await tried("limits_have_their_depth_and_their_callers", gateway, PROFILE.format(clock=clock))
-    return verdicts["GW-RATE-08"]
+    return verdicts[row]
 
 
 async def test_buckets_of_the_specification_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,3 +121,14 @@ async def test_another_bucket_fails(
 async def test_a_wait_of_no_seconds_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry-After is a whole number of at least 1."""
     assert await judge(tmp_path, monkeypatch, retry_after="0") is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("first", "verdict"),
+    [("", Verdict.PASS), ("size", Verdict.FAIL), ("media type", Verdict.FAIL), ("JSON", Verdict.FAIL)],
+)
+async def test_the_limits_have_their_place_in_the_order(
+    first: str, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of a check that comes after a limit is not answered while the limit refuses calls."""
+    assert await judge(tmp_path, monkeypatch, first=first, row="GW-ERR-07") is verdict
