@@ -170,6 +170,8 @@ async def _play(case: Case, scene: ScheduledFailures, patience: Patience) -> Seq
         Inconclusive: No event arrived, or time cannot pass.
     """
     all_series = [_Series(plan) for plan in scene.deliveries]
+    # A late first attempt is judged, so it is awaited longer than events are elsewhere.
+    await _await_attempts(case, all_series, PATIENT.due)
     findings = [*_judge_first_attempts(case), *await _await_time_outs(case, all_series)]
     for series in all_series:
         attempts = series.attempts(case)
