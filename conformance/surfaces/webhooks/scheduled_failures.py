@@ -122,5 +122,7 @@ def _draw_answers(rng: random.Random, number: int, place_count: int, count: int)
     drawn = list(itertools.islice(itertools.cycle(own_names), count))
     rng.shuffle(drawn)
     before = min(_FAILURES_BEFORE_SUCCESS, count)
-    taken = [*itertools.islice(itertools.cycle(reversed(drawn)), before), list(DELIVERIES)[number % len(DELIVERIES)]]
+    # With a short schedule, kinds are left over for the event that is taken in the end.
+    kinds = itertools.cycle([*own_names[count:], *reversed(drawn)])
+    taken = [*itertools.islice(kinds, before), list(DELIVERIES)[number % len(DELIVERIES)]]
     return [SILENT, *drawn], taken
