@@ -135,8 +135,8 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
 @click.option(
     "--companions/--no-companions",
     default=True,
-    help="Whether what only some rows of the suite need comes along: a gateway with the limits that users meet and a "
-    "clock of its own, an edge host, and an agent without a network.",
+    help="Whether what only some rows of the suite need comes along: a gateway, a rail and an agent with the limits "
+    "that users meet and clocks of their own, and an edge host.",
 )
 @click.option("--addons/--no-addons", default=True, help="Whether the control plane's addons come along.")
 @click.option("--setting", "settings", type=SettingType(), multiple=True, help="NAME=VALUE for the surfaces.")

@@ -45,8 +45,8 @@ class Plan:
         settings: Further settings of the surfaces, by environment name.
         kinds: What each lane's chain is, `sim` or `localnet`.
         surfaces: Surfaces to start.
-        companions: Whether further services come along: a gateway and a rail with the limits that users meet, an edge
-            host, and an agent that can reach no network.
+        companions: Whether further services come along: a gateway, a rail and an agent with the limits that users
+            meet, and an edge host. The agent can reach no network if this machine allows it.
         chameleon: Seed of the look that the surfaces take, or None.
         addons: Addons that come along with the control plane.
         block_mode: When simulators that know modes make blocks: `steady`, `dev` or `rounds`.

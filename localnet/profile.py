@@ -23,7 +23,7 @@ _SURFACES = ("rail", "gateway", "agent", "control_plane")
 # usual 15 s for a paid page were too short on a busy machine. A wait ends when what it waits for is there.
 REAL_NODE_SECONDS = 60.0
 # The place in a stack of each service for rows about limits.
-_LIMITED_PLACES = {"gateway": "limited", "rail": "limited_rail"}
+_LIMITED_PLACES = {"gateway": "limited", "rail": "limited_rail", "agent": "offline"}
 # Those that a stack starts again when it is asked.
 RESTARTED_SERVICES = ("rail", "gateway")
 MARK = "# Written by `weldproof up` for the stack it runs.\n"
@@ -53,9 +53,9 @@ class StackFacts:
     """What a running stack is: addresses and the files that go with it.
 
     `reach` says how the nodes of all lanes are reached, `payto` holds the rail's payee by lane, `payees` each tenant's
-    account by chain. `sells`, `limited_gateway`, `limited_rail` and `edge` are known once those services run, `offline`
-    once an agent runs that can reach no network, `hub` once the control plane runs. `workers` has the addresses of the
-    workers of each service that has several without nginx in front of them.
+    account by chain. `sells`, `limited_gateway`, `limited_rail`, `limited_agent` and `edge` are known once those
+    services run, `offline` once an agent runs that can reach no network, `hub` once the control plane runs. `workers`
+    has the addresses of the workers of each service that has several without nginx in front of them.
     """
 
     rail: str
@@ -76,6 +76,7 @@ class StackFacts:
     sells: GatewayFacts | None = None
     limited_gateway: LimitedFacts | None = None
     limited_rail: LimitedFacts | None = None
+    limited_agent: LimitedFacts | None = None
     edge: str | None = None
     offline: str | None = None
     hub: HubFacts | None = None
@@ -193,7 +194,7 @@ def profile_text(facts: StackFacts) -> str:
         admin = {"admin_key": {"file": str(facts.sells.admin_key_file)}}
         document["gateway"] = {**edge, **limits, **admin, "chains": chains}
         document["webhook"] = {"destinations": _destinations(facts.sells.destinations)}
-    limited = {"gateway": facts.limited_gateway, "rail": facts.limited_rail}
+    limited = {"gateway": facts.limited_gateway, "rail": facts.limited_rail, "agent": facts.limited_agent}
     if any(limited.values()):
         document["limited"] = {
             name: _limited_members(facts, _LIMITED_PLACES[name], service)

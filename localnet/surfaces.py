@@ -33,7 +33,7 @@ TITLES = {
     "limited": "the limited gateway",
     "limited_rail": "the limited rail",
     "edge": "the edge host",
-    "offline": "the agent without a network",
+    "offline": "the limited agent",
     "control_plane": "the control plane",
     "federation_validator": "the federation validator",
     "zkp_receipt": "the ZK receipt addon",
@@ -86,8 +86,8 @@ class Surfaces:
                 starts.append(self._start_limited_rail())
         if "agent" in self.plan.surfaces:
             starts.append(self._agent())
-            if self.plan.companions and (apart := await network_namespace.command_prefix()):
-                starts.append(self._offline(apart))
+            if self.plan.companions:
+                starts.append(self._start_limited_agent(await network_namespace.command_prefix()))
         if "gateway" in self.plan.surfaces:
             starts.append(self._gateway())
             if self.plan.companions:
@@ -200,12 +200,18 @@ class Surfaces:
         environment |= self._join_environment(self.facts.agent)
         await self._start_service("agent", "agent", environment, self.facts.agent)
 
-    async def _offline(self, apart: Sequence[str]) -> None:
-        """A second agent without a network: it answers on the socket it was given, made outside of its namespace."""
+    async def _start_limited_agent(self, apart: Sequence[str]) -> None:
+        """A second agent with the limits that users meet and its own clock, without a network if this machine can.
+
+        It answers on the socket that it was given, which was made outside of its namespace.
+        """
         url = f"http://localhost:{self.sockets['offline'].getsockname()[1]}"
-        environment = {"WP_AGENT_PUBLIC_URL": url, "WP_AGENT_RATE": _RAISED_LIMIT}
+        clock_file = self.plan.data_dir / "clock_offset_limited_agent"
+        clock_file.write_text("0\n", "ascii")
+        environment = {"WP_AGENT_PUBLIC_URL": url, "WP_CLOCK_OFFSET_FILE": str(clock_file)}
         child = await self._start_service("offline", "agent", environment, url, apart=apart)
-        if network_namespace.is_apart(child.pid):
+        self.facts.limited_agent = LimitedFacts(url, clock_file)
+        if apart and network_namespace.is_apart(child.pid):
             self.facts.offline = url
 
     async def _gateway(self) -> None:

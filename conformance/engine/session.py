@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
@@ -32,7 +33,7 @@ class Session:
         tenants: Credentials of the target's tenants.
         catalog: The paid operations of the rail.
         payers: Funded payers, one for each lane and node.
-        limits_lock: Held by the one check that exhausts limits.
+        limits_locks: By surface, held by the one check that exhausts its limits.
         clock_barrier: Barrier of the checks that let time pass together.
         restart_barrier: Barrier of the checks that restart a service together.
         restarts: Restarts under way, by an address of the service; the result is the fault, or None.
@@ -65,7 +66,7 @@ class Session:
         self.catalog = OperationCatalog(profile, client)
         # Questions that a run asks once, by name, such as which body an operation accepts.
         self._answers: dict[str, asyncio.Future[Any]] = {}
-        self.limits_lock = asyncio.Lock()
+        self.limits_locks: Mapping[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.clock_barrier = ClockBarrier()
         self.restart_barrier = ClockBarrier()
         self.restarts: dict[str, asyncio.Future[str | None]] = {}

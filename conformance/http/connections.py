@@ -50,8 +50,14 @@ class _Origin:
 class Connections:
     """One pool of connections for each origin."""
 
-    def __init__(self, *, seconds: float, at_most: int, tls: ssl.SSLContext | None = None) -> None:
-        """Take the time of an answer, how many connections an origin gets, and what decides on certificates."""
+    def __init__(
+        self, *, seconds: float, at_most: int, tls: ssl.SSLContext | None = None, from_address: str | None = None
+    ) -> None:
+        """Take the time of an answer, how many connections an origin gets, and what decides on certificates.
+
+        Requests come from `from_address` if it is given.
+        """
+        self._from_address = from_address
         self._tls = tls
         self._seconds = seconds
         self._at_most = at_most
@@ -99,6 +105,7 @@ class Connections:
             connector=aiohttp.TCPConnector(
                 limit=self._at_most,
                 ssl=self._tls or True,
+                local_addr=None if self._from_address is None else (self._from_address, 0),
                 **({"keepalive_timeout": keepalive} if keepalive > 0 else {"force_close": True}),
             ),
             timeout=aiohttp.ClientTimeout(total=self._seconds),

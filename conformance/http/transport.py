@@ -47,6 +47,7 @@ class HttpTransport:
         connections: int,
         limits: Mapping[str, float] | None = None,
         tls: ssl.SSLContext | None = None,
+        from_address: str | None = None,
     ) -> None:
         """Take the time that an answer may take, the pace of all calls, and limits of single operations.
 
@@ -56,11 +57,12 @@ class HttpTransport:
             connections: At most so many at a time.
             limits: Calls a minute by `METHOD /path`, in addition to what 429 answers show.
             tls: Verification of certificates, instead of the usual one.
+            from_address: IP address of this machine from which requests come; None for the usual one.
         """
         self.pacer = Pacer(limits)
         self._seconds = seconds
         self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
-        self._connections = Connections(seconds=seconds, at_most=connections, tls=tls)
+        self._connections = Connections(seconds=seconds, at_most=connections, tls=tls, from_address=from_address)
         self._open = False
         self._next = 0.0
         self._answered: set[URL] = set()

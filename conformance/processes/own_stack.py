@@ -20,8 +20,8 @@ from conformance.target import Profile
 # The surfaces of the stack; rows of other surfaces are not applicable on it.
 SURFACES = frozenset({"rail", "gateway", "agent", "control_plane"})
 _PAYER = "payer"
-# This row needs an agent that can reach no network.
-_OFFLINE_ROW = "AGENT-VERIFY-20"
+# These rows need an agent that can reach no network, and an agent whose limit they may exhaust.
+_SECOND_AGENT_ROWS = frozenset({"AGENT-VERIFY-20", "AGENT-RATE-01"})
 # These rows exhaust a rail's limits, and take its nodes away for longer than other rows could bear.
 _LIMITED_RAIL_ROWS = frozenset({"RAIL-RATE-01", "RAIL-LANE-06", "RAIL-402-25"})
 # Surfaces that a row checks if they are claimed, in addition to those that it needs.
@@ -55,7 +55,7 @@ def list_surface_options(rows: Iterable[Requirement], *, companions: bool = True
     if row_surfaces == {_PAYER}:
         return ["--chains-only"]
     surfaces = row_surfaces & SURFACES or SURFACES
-    needs_companions = "gateway" in surfaces or any(row.id in {_OFFLINE_ROW, *_LIMITED_RAIL_ROWS} for row in rows)
+    needs_companions = "gateway" in surfaces or any(row.id in _SECOND_AGENT_ROWS | _LIMITED_RAIL_ROWS for row in rows)
     words = [word for surface in sorted(surfaces) for word in ("--surface", surface)]
     return [*words, "--companions"] if needs_companions and companions else words
 

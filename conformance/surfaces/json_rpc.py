@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from conformance.engine.check import Case
 from conformance.http.client import Answer, JsonFault
@@ -23,6 +23,17 @@ _OPTIONAL: Mapping[str, Mapping[str, Any]] = {
     "message/send": {},
 }
 _NO_JSON = b'{"jsonrpc": "2.0", "id": 1, "method": '
+# Ids that are neither a string nor an integer (P-RA-04).
+WRONG_IDS: Final[Mapping[str, object]] = {
+    "null": None,
+    "a fraction": 1.5,
+    "true": True,
+    "false": False,
+    "an object": {},
+    "an array": [1],
+}
+# The methods of A2A 0.3 for push notifications of a task.
+PUSH_METHODS: Final = tuple(f"tasks/pushNotificationConfig/{verb}" for verb in ("set", "get", "list", "delete"))
 
 
 def request(method: str, params: Mapping[str, Any], call_id: object) -> dict[str, Any]:
@@ -126,11 +137,19 @@ def result(answer: Answer) -> dict[str, Any]:
     return members
 
 
-def find_error_faults(answer: Answer, code: int) -> list[str]:
-    """Return what of an answer is not 200 with an error of this code, in words."""
+def find_error_faults(answer: Answer, code: int, call_id: object = 1) -> list[str]:
+    """Return what of an answer is not 200 with an error of this code, in words.
+
+    Args:
+        answer: The answer.
+        code: The code of the error.
+        call_id: The id that it echoes: that of the call, or None if the call has no readable id (P-RA-04).
+    """
     faults = [] if answer.status == 200 else [f"status {answer.status}"]
-    found_code = error_code(answer)
-    return faults if found_code == code else [*faults, f"error {found_code}, not {code}"]
+    found_code, answered_id = error_code(answer), answer.read_object().get("id", "missing")
+    faults += [] if found_code == code else [f"error {found_code}, not {code}"]
+    is_echoed = answered_id == call_id and type(answered_id) is type(call_id)
+    return faults if is_echoed else [*faults, f"id {answered_id!r}, not {call_id!r}"]
 
 
 def error_code(answer: Answer) -> int | None:

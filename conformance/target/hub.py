@@ -61,6 +61,7 @@ class HubBindings(Table):
         reach_host: The same as the target reaches it.
         command: How a control plane is started, word by word, from the folder that the run is called from.
         environment: Further environment variables, in addition to `S2CP_DATA_DIR` and `S2CP_DB`, which the suite sets.
+            A target that claims the specification keeps its usual rate limit here, which CP-RATE-01 judges.
             Without `{port}` here or in the command the suite expects it at port 8094.
         audit_key_file: File of its data directory that holds the chain key.
         openapi_path: Path of the control plane's OpenAPI document.

@@ -12,12 +12,14 @@ from reference.rail.a2a.endpoint import A2aEndpoint
 from reference.rail.documents.published import Documents, read_page
 from reference.rail.faults import fault_reply, json_reply
 from reference.rail.paid_endpoint import PaidEndpoint
-from reference.web.http.asgi_envelope import REQUEST_ID, Scope
+from reference.web.http.asgi_envelope import ANSWER_HEADERS, REQUEST_ID, Scope
 from reference.web.http.exchange import read_request
 from reference.web.http.quart_calls import read_current_body, to_document_response, to_response
 from reference.web.http.single_task_connection import SingleTaskConnection
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+# P-RL-05 counts calls "under /pay/v1/ and at /a2a".
+_COUNTED_PREFIX = "/pay/v1/"
 
 
 def build_app(paid_endpoint: PaidEndpoint, a2a: A2aEndpoint, documents: Documents) -> Quart:
@@ -50,6 +52,7 @@ def build_app(paid_endpoint: PaidEndpoint, a2a: A2aEndpoint, documents: Document
     async def serve_health() -> Response:
         return Response(await documents.build_health(), 200, {"Content-Type": "application/json"})
 
+    _count_other_calls(app, paid_endpoint)
     for path in paid_endpoint.paths:
         app.add_url_rule(path, path, serve_paid, methods=_METHODS, provide_automatic_options=False)
     for path in documents.paths:
@@ -70,6 +73,24 @@ def build_app(paid_endpoint: PaidEndpoint, a2a: A2aEndpoint, documents: Document
     app.register_error_handler(HTTPException, handle_not_routed)
     app.register_error_handler(Exception, _handle_fault)
     return app
+
+
+def _count_other_calls(app: Quart, paid_endpoint: PaidEndpoint) -> None:
+    """Count calls of the limited paths that are neither paid calls nor messages (P-RL-05)."""
+
+    async def count_call() -> None:
+        # Paid operations and messages are counted where they are answered: an operation that is switched off is not.
+        is_message = request.path == ENDPOINT and request.method == "POST"
+        if request.path in paid_endpoint.paths or is_message:
+            return
+        if request.path.startswith(_COUNTED_PREFIX) or request.path == ENDPOINT:
+            scope = cast("Scope", request.scope)
+            call = read_request(scope, request.path, b"")
+            allowance = await paid_endpoint.admit(call, has_proof="x-payment" in call.headers)
+            if allowance is not None:
+                scope[ANSWER_HEADERS] = allowance.headers()
+
+    app.before_request(count_call)
 
 
 def _build_not_routed(fault: HTTPException) -> Response:

@@ -183,7 +183,7 @@ def _list_responses(case: Case, agent: Agent) -> dict[str, tuple[str, bool | Non
 
 def _list_required_components(case: Case, agent: Agent) -> dict[str, tuple[str, bool | None]]:
     """Return messages that cover a field by a parameter, with required components of other parameters (6.2)."""
-    fields = (("X-Parts", "a=1, b=2"),)
+    fields = (("X-Parts", "a=1, b=2"), ("X-Part", "c=3"))
     by_key = Component("x-parts", (("key", "a"),))
 
     def sign(component: Component) -> dict[str, Any]:
@@ -197,6 +197,13 @@ def _list_required_components(case: Case, agent: Agent) -> dict[str, tuple[str, 
         "a required component with a parameter, covered whole": (whole, ['"x-parts";key="a"'], False),
         "two required components": (whole, ["@method", "x-parts"], True),
         "two required components, one of them covered": (whole, ["@method", "@path"], False),
+        "a required field that is in the message and not covered": (whole, ["x-part"], False),
+        "a required field that the message lacks": (whole, ["x-absent"], False),
+        "a required field that the message lacks, beside a covered one": (whole, ["x-parts", "x-absent"], False),
+        "a required field whose name begins as that of the covered one": (whole, ["x-parts-2"], False),
+        "a required component of a response": (whole, ["@status"], False),
+        "no required component": (whole, [], True),
+        "a required component twice": (whole, ["x-parts", "x-parts"], True),
     }
     return {
         name: (_dump({**body, "required_components": required}), valid)

@@ -248,12 +248,11 @@ async def _judge_ids(case: Case, agent: Agent) -> None:
     for trial, call_id in (
         ("beyond 2^53 - 1", 2**53),
         ("below -(2^53 - 1)", -(2**53)),
-        ("a fraction", 1.5),
-        ("true", True),
+        *json_rpc.WRONG_IDS.items(),
     ):
         wrong = {"jsonrpc": "2.0", "id": call_id, "method": "tasks/get", "params": {"id": _UNKNOWN_TASK}}
         answer = await case.client.call("POST", agent.url + A2A, json_body=wrong)
-        _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_REQUEST), f"an id that is {trial}")
+        _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_REQUEST, None), f"an id that is {trial}")
 
 
 async def _judge_errors(case: Case, agent: Agent) -> None:
@@ -263,7 +262,7 @@ async def _judge_errors(case: Case, agent: Agent) -> None:
     calls: list[tuple[str, Any, int]] = [
         ("message/stream", message, _UNSUPPORTED),
         ("tasks/resubscribe", {"id": _UNKNOWN_TASK}, _UNSUPPORTED),
-        *((f"tasks/pushNotificationConfig/{verb}", {"id": _UNKNOWN_TASK}, _NO_PUSH) for verb in ("set", "get", "list")),
+        *((method, {"id": _UNKNOWN_TASK}, _NO_PUSH) for method in json_rpc.PUSH_METHODS),
         ("agent/getAuthenticatedExtendedCard", {}, _NO_CARD),
         ("message/send", {**message, **push}, _NO_PUSH),
         ("tasks/get", {"id": _UNKNOWN_TASK}, _NO_TASK),
@@ -280,16 +279,16 @@ async def _judge_errors(case: Case, agent: Agent) -> None:
         answer = await _call(case, agent, method, params)
         _expect(case, answer, json_rpc.find_error_faults(answer, code), f"{method} with {json.dumps(params)[:60]}")
     good = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": _UNKNOWN_TASK}}
-    envelopes: dict[str, Any] = {
-        "a batch": [good],
-        "no version": {name: value for name, value in good.items() if name != "jsonrpc"},
-        "version 1.0": {**good, "jsonrpc": "1.0"},
-        "no id": {name: value for name, value in good.items() if name != "id"},
-        "a method that is a number": {**good, "method": 1},
-        "a text": "hello",
+    envelopes: dict[str, tuple[Any, object]] = {
+        "a batch": ([good], None),
+        "no version": ({name: value for name, value in good.items() if name != "jsonrpc"}, 1),
+        "version 1.0": ({**good, "jsonrpc": "1.0"}, 1),
+        "no id": ({name: value for name, value in good.items() if name != "id"}, None),
+        "a method that is a number": ({**good, "method": 1}, 1),
+        "a text": ("hello", None),
     }
-    for trial, envelope in envelopes.items():
+    for trial, (envelope, call_id) in envelopes.items():
         answer = await case.client.call("POST", agent.url + A2A, json_body=envelope)
-        _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_REQUEST), trial)
+        _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_REQUEST, call_id), trial)
     answer = await case.client.call("POST", agent.url + A2A, body=b"{", headers={"content-type": "application/json"})
-    _expect(case, answer, json_rpc.find_error_faults(answer, _NO_JSON), "no JSON")
+    _expect(case, answer, json_rpc.find_error_faults(answer, _NO_JSON, None), "no JSON")

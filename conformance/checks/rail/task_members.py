@@ -194,8 +194,10 @@ async def _call(case: Case, method: str, params: Any) -> Answer:
     return await case.client.call("POST", case.session.rail + a2a.A2A, json_body=body)
 
 
-def _expect_error(case: Case, answer: Answer, code: int, trial: str, text: str | None = None) -> None:
-    faults = json_rpc.find_error_faults(answer, code)
+def _expect_error(
+    case: Case, answer: Answer, code: int, trial: str, text: str | None = None, *, call_id: object = 1
+) -> None:
+    faults = json_rpc.find_error_faults(answer, code, call_id)
     if answer.headers.get("Content-Type", "").partition(";")[0] != "application/json":
         faults.append(f"Content-Type {answer.headers.get('Content-Type')}")
     error = answer.read_object().get("error")
@@ -218,10 +220,7 @@ async def _judge_errors(case: Case, operation: Operation) -> None:
     calls: list[tuple[str, str, Any, int]] = [
         ("message/stream", "message/stream", make_message(order), _UNSUPPORTED),
         ("tasks/resubscribe", "tasks/resubscribe", {"id": _UNKNOWN_TASK}, _UNSUPPORTED),
-        *(
-            (f"pushNotificationConfig/{verb}", f"tasks/pushNotificationConfig/{verb}", {"id": _UNKNOWN_TASK}, _NO_PUSH)
-            for verb in ("set", "get", "list", "delete")
-        ),
+        *((method, method, {"id": _UNKNOWN_TASK}, _NO_PUSH) for method in json_rpc.PUSH_METHODS),
         ("the extended card", "agent/getAuthenticatedExtendedCard", {}, _NO_CARD),
         ("a message with a push configuration", "message/send", {**make_message(order), **push}, _NO_PUSH),
         ("tasks/get of an unknown task", "tasks/get", {"id": _UNKNOWN_TASK}, _NO_TASK),
@@ -243,19 +242,18 @@ async def _judge_errors(case: Case, operation: Operation) -> None:
         answer = await a2a.send(case, [text_part], taskId=task.id, metadata={a2a.STATUS_KEY: status})
         _expect_error(case, answer, _BAD_PARAMS, f"a client that reports {status!r}")
     good = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": _UNKNOWN_TASK}}
-    envelopes: dict[str, tuple[Any, int]] = {
-        "a batch": ([good], _BAD_REQUEST),
-        "no version": ({name: value for name, value in good.items() if name != "jsonrpc"}, _BAD_REQUEST),
-        "version 1.0": ({**good, "jsonrpc": "1.0"}, _BAD_REQUEST),
-        "no id": ({name: value for name, value in good.items() if name != "id"}, _BAD_REQUEST),
-        "an id that is a fraction": ({**good, "id": 1.5}, _BAD_REQUEST),
-        "an id that is true": ({**good, "id": True}, _BAD_REQUEST),
-        "an id that is an object": ({**good, "id": {}}, _BAD_REQUEST),
-        "a method that is a number": ({**good, "method": 1}, _BAD_REQUEST),
-        "a text": ("hello", _BAD_REQUEST),
+    envelopes: dict[str, tuple[Any, object]] = {
+        "a batch": ([good], None),
+        "no version": ({name: value for name, value in good.items() if name != "jsonrpc"}, 1),
+        "version 1.0": ({**good, "jsonrpc": "1.0"}, 1),
+        "no id": ({name: value for name, value in good.items() if name != "id"}, None),
+        **{f"an id that is {name}": ({**good, "id": value}, None) for name, value in json_rpc.WRONG_IDS.items()},
+        "a method that is a number": ({**good, "method": 1}, 1),
+        "a text": ("hello", None),
     }
     address = case.session.rail + a2a.A2A
-    for trial, (envelope, code) in envelopes.items():
-        _expect_error(case, await case.client.call("POST", address, json_body=envelope), code, trial)
+    for trial, (envelope, call_id) in envelopes.items():
+        answer = await case.client.call("POST", address, json_body=envelope)
+        _expect_error(case, answer, _BAD_REQUEST, trial, call_id=call_id)
     answer = await case.client.call("POST", address, body=b"{", headers={"content-type": "application/json"})
-    _expect_error(case, answer, _NO_JSON, "no JSON")
+    _expect_error(case, answer, _NO_JSON, "no JSON", call_id=None)

@@ -168,7 +168,7 @@ async def _judge_call_without_id(case: Case, operation: Operation) -> None:
     params = json_rpc.message(parts, a2a.name_message(case), taskId=task.id, metadata=metadata)
     call = {"jsonrpc": "2.0", "method": "message/send", "params": params}
     answer = await case.client.call("POST", case.session.rail + a2a.A2A, json_body=call)
-    _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_REQUEST), "a payment in a call without an id")
+    _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_REQUEST, None), "a payment in a call without an id")
     served = await redeem(case, operation, dict(proof), body=operation.body)
     faults = [] if served.status == 200 else [f"status {served.status}"]
     faults += ["a stored answer"] if "Idempotent-Replayed" in served.headers else []

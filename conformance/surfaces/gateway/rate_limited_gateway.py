@@ -129,7 +129,7 @@ async def limited_gateway(case: Case) -> AsyncIterator[LimitedGateway]:
         raise Inconclusive("the target's rate limits are raised: give [limited.gateway], a service with the usual ones")
     async with AsyncExitStack() as exits:
         # Two checks that use up the same limit would each see the other's calls.
-        await exits.enter_async_context(case.session.limits_lock)
+        await exits.enter_async_context(case.session.limits_locks["gateway"])
         client = case.client
         if case.profile.pace.requests_per_second > 0:
             # A limit is met by bursts, which the pace of all other checks would not make.

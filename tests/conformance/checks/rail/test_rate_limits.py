@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -23,13 +23,16 @@ HEADERS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": 
 class Buckets:
     """Buckets of 60 calls that are refilled with two a second, by what `name` makes of a call."""
 
-    def __init__(self, offset_file: Path, name: Callable[[Call], str], wait: str, code: str = "rate_limited") -> None:
+    def __init__(
+        self, offset_file: Path, name: Callable[[Call], str], wait: str, code: str, free_paths: Collection[str]
+    ) -> None:
         self._offset_file, self._name, self._wait, self._code = offset_file, name, wait, code
+        self._free_paths = free_paths
         self._levels: dict[str, tuple[float, float]] = defaultdict(lambda: (60.0, 0.0))
 
     def change(self, call: Call, honest: Reply) -> Reply:
         """Return 429 for a call too many."""
-        if not call.path.startswith("/pay/v1/") or call.path.endswith("/index"):
+        if not call.path.startswith("/pay/v1/") or call.path in self._free_paths:
             return honest
         now = time.time() + clock_file.offset_of(self._offset_file)
         level, at = self._levels[self._name(call)]
@@ -48,13 +51,17 @@ def by_kind(call: Call) -> str:
 
 
 async def judge(
-    folder: Path, name: Callable[[Call], str] = by_kind, wait: str = "1", code: str = "rate_limited"
+    folder: Path,
+    name: Callable[[Call], str] = by_kind,
+    wait: str = "1",
+    code: str = "rate_limited",
+    free_paths: Collection[str] = (),
 ) -> Verdict:
     """Return the verdict on such buckets."""
     offset_file = folder / "offset"
     offset_file.write_text("0", "ascii")
     profile = f'{PROFILE}\n[limited.rail]\nurl = "http://rail.test"\noffset_file = "{offset_file}"\n'
-    return (await tried(CHECK, Rail(Buckets(offset_file, name, wait, code).change), profile))[ROW]
+    return (await tried(CHECK, Rail(Buckets(offset_file, name, wait, code, free_paths).change), profile))[ROW]
 
 
 async def test_two_buckets_for_each_address_pass(tmp_path: Path) -> None:
@@ -78,6 +85,12 @@ async def test_two_buckets_for_each_address_pass(tmp_path: Path) -> None:
 async def test_buckets_that_are_wrong_fail(tmp_path: Path, name: Callable[[Call], str], wait: str, code: str) -> None:
     """What a client chooses must not count, and the refusal is that of P-ER-04."""
     assert await judge(tmp_path, name, wait, code) is Verdict.FAIL
+
+
+@pytest.mark.parametrize("path", ["/pay/v1/index", "/pay/v1/no-such-operation"])
+async def test_a_path_that_is_not_counted_fails(tmp_path: Path, path: str) -> None:
+    """P-RL-05 counts every call under /pay/v1/."""
+    assert await judge(tmp_path, free_paths={path}) is Verdict.FAIL
 
 
 async def test_without_a_separate_rail_it_is_documented() -> None:
