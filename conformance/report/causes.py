@@ -120,7 +120,10 @@ def _key(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
         return f"accepted: {tried}: {_without_variable_parts(finding.expected)}: {found}"
     if len(finding.found or "") > _SHORTEST_FINDING:
         return f"found: {found}"
-    return f"{_without_variable_parts(finding.expected)}: {found}"
+    expectation = _without_variable_parts(finding.expected)
+    # "415" and "1005000" are two expectations. A number that is the whole expectation is no variable part of it.
+    has_words = any(letter.isalpha() for letter in expectation)
+    return f"{expectation if has_words else finding.expected}: {found}"
 
 
 def _words(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:

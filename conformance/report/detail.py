@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.outcome import Verdict
 from conformance.report.replay_line import READ_LATER, Replays
-from conformance.report.row_result import Finding
+from conformance.report.row_result import NOTHING, Finding
 from conformance.report.summary import Summary
 from conformance.text.untrusted import one_line, show_shortened
 
@@ -29,7 +29,7 @@ def finding_text(finding: Finding, summary: Summary, replays: Replays = READ_LAT
     label = "reason   " if finding.verdict in {Verdict.ERROR, Verdict.INCONCLUSIVE} else "expected "
     lines.append(f"{label} {show_shortened(finding.expected, BODY_LIMIT)}")
     if finding.found is not None:
-        lines.append(f"found     {show_shortened(finding.found, BODY_LIMIT)}")
+        lines.append(f"found     {show_shortened(finding.found or NOTHING, BODY_LIMIT)}")
     if finding.hint is not None:
         lines.append(f"fix       {show_shortened(finding.hint, BODY_LIMIT)}")
     exchange = summary.exchanges.get(finding.exchange) if finding.exchange is not None else None

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Final
 
 from conformance.http.curl_and_templates import write_curl_line
 from conformance.log.events import Event
 from conformance.report.curl_reproducibility import ByHand
-from conformance.text.untrusted import one_line, show_shortened
+from conformance.text.untrusted import one_line, shorten, show_shortened
+
+# Characters of a header field in reports. A check sends fields of 20,000 characters, which would fill the screen.
+_LONGEST_FIELD: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,5 +116,6 @@ def _status_line(status: int) -> str:
 
 
 def _message(first: str, headers: tuple[tuple[str, str], ...], body: str, limit: int) -> str:
-    head = [one_line(first), *(f"{one_line(name)}: {one_line(value, 2000)}" for name, value in headers)]
+    fields = ((one_line(name), one_line(shorten(value, _LONGEST_FIELD), 2 * _LONGEST_FIELD)) for name, value in headers)
+    head = [one_line(first), *(f"{name}: {value}" for name, value in fields)]
     return "\n".join([*head, "", show_shortened(body, limit)] if body else head)

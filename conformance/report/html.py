@@ -34,7 +34,7 @@ from conformance.report.conclusion import (
 from conformance.report.detail import place
 from conformance.report.exchange import Exchange
 from conformance.report.replay_line import READ_LATER
-from conformance.report.row_result import Finding, RowResult
+from conformance.report.row_result import NOTHING, Finding, RowResult
 from conformance.report.side_by_side import GRADES
 from conformance.report.summary import Summary, summarise
 from conformance.text.untrusted import one_line, show_shortened
@@ -162,6 +162,7 @@ def template(name: str) -> Template:
     environment.globals |= {
         "WORDS": WORDS,
         "BODY_LIMIT": BODY_LIMIT,
+        "NOTHING": NOTHING,
         "replay_command": READ_LATER.command,
         "SHOWN_PASSES": SHOWN_PASSES,
         "SHOWN_OF_CAUSE": SHOWN_OF_CAUSE,

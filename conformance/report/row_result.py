@@ -11,6 +11,8 @@ from conformance.outcome import Verdict
 
 BAD: Final = frozenset({Verdict.FAIL, Verdict.ERROR})
 
+# Replaces an empty observation, such as the text of an empty body.
+NOTHING: Final = "nothing: it is empty"
 
 # Entries of the list of expected failures that are out of date. Each fails the run, so that the list cannot rot.
 UNEXPECTED_OUTCOMES: Final = frozenset({"unexpected_pass", "expired", "unmatched"})
@@ -41,7 +43,9 @@ class Finding:
     @property
     def contrast(self) -> str:
         """Expectation and observation: `expected not served; found 200`."""
-        return f"expected {self.expected}" if self.found is None else f"expected {self.expected}; found {self.found}"
+        if self.found is None:
+            return f"expected {self.expected}"
+        return f"expected {self.expected}; found {self.found or NOTHING}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,19 @@ def test_what_differs_from_row_to_row_is_no_cause_of_its_own() -> None:
     assert ids(summarise(run.finish(verdicts))) == [[UNPAID, SHAPE], [LANES], [KEYS]]
 
 
+def test_expectations_that_are_numbers_are_compared() -> None:
+    """A wrong amount and a wrong count are two faults, and so is a wrong status."""
+    run = RunBuilder((UNPAID, SHAPE, LANES))
+    for row, expected, found in ((UNPAID, "415", "201"), (SHAPE, "1005000", "1004999"), (LANES, "3", "2")):
+        number = run.exchange("calls", status=201)
+        run.judge(row, Verdict.FAIL, check="calls", expected_text=expected, found_text=found, exchange=number)
+    assert ids(summarise(run.finish(dict.fromkeys((UNPAID, SHAPE, LANES), Verdict.FAIL)))) == [
+        [UNPAID],
+        [SHAPE],
+        [LANES],
+    ]
+
+
 def test_reasons_that_name_each_other_end() -> None:
     """Two rows that are open because of each other stand together."""
     run = RunBuilder((UNPAID, SHAPE))

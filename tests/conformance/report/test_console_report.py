@@ -53,6 +53,19 @@ def test_a_row_is_shown_by_one_case() -> None:
     assert shown_lines == [[0], [0, 1, 2]]
 
 
+def test_a_long_field_and_an_empty_finding_are_readable() -> None:
+    """A field of 20,000 characters does not fill the screen, and an empty finding is not an empty line."""
+    run = RunBuilder(["RAIL-402-01"])
+    number = run.exchange("calls", status=431, answer="", headers=[["X-Long", "x" * 20_000]])
+    run.judge("RAIL-402-01", Verdict.FAIL, found_text="", exchange=number)
+    summary = summarise(run.finish({"RAIL-402-01": Verdict.FAIL}))
+    out = io.StringIO()
+    show(summary, console=Terminal(out, width=200))
+    assert "found     nothing: it is empty\n" in out.getvalue()
+    assert f"X-Long: {'x' * 500}… (19500 more characters)\n" in out.getvalue()
+    assert summary.rows[0].headline == "expected an answer of 402; found nothing: it is empty"
+
+
 def test_rows_that_do_not_apply_are_counted_in_one_line() -> None:
     """A group of which no row applies has no line; `verbose` shows it and the reason."""
     run = RunBuilder(["RAIL-402-01", "CP-AUTH-01", "CP-AUTH-02"])
