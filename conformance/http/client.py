@@ -79,7 +79,13 @@ PATIENCE: Final = 8
 
 
 class Unreachable(Exception):
-    """The target gave no HTTP answer; the text says what happened."""
+    """The target gave no HTTP answer; the text says what happened.
+
+    Attributes:
+        n: Number of the exchange in the event log; 0 if nothing was recorded.
+    """
+
+    n: int = 0
 
 
 class Throttled(Inconclusive):
@@ -361,7 +367,7 @@ class Client:
         try:
             status, headers, content = await self._transfer(outgoing if worker is None else outgoing.to_worker(worker))
         except Unreachable as fault:
-            error = str(fault)
+            error, fault.n = str(fault), n
             raise
         finally:
             milliseconds = (time.perf_counter() - start) * 1000

@@ -9,6 +9,8 @@ import ssl
 
 import aiohttp
 
+from conformance.vocabulary.unanswered_calls import NO_CONNECTION, UNSENT
+
 # A TLS alert record, which a TLS server sends in answer to plain HTTP.
 _ALERT = "\\x15\\x03"
 # An HTTP/2 settings frame, as Python prints bytes: an HTTP/2 server sends it first on each connection.
@@ -43,6 +45,8 @@ def explain_failure(fault: Exception, url: str, *, has_answered: bool = False) -
         return f"the connection was closed before it was asked: there is no HTTP answer{_suggest_scheme(url)}"
     if was_reset(fault):
         return f"the connection was reset before an answer came{_suggest_next(url, has_answered=has_answered)}"
+    if isinstance(fault, aiohttp.ClientOSError):
+        return f"{UNSENT}{_suggest_next(url, has_answered=has_answered)}"
     return f"{type(fault).__name__}: {_in_one_line(fault)}"
 
 
@@ -56,7 +60,7 @@ def explain_no_connection(fault: OSError, place: str) -> str:
     """Return why there is no connection to `host:port`."""
     if isinstance(fault, ssl.SSLCertVerificationError):
         return explain_certificate(fault, place)
-    text = f"cannot connect to {place}: {_name_reason(fault)}"
+    text = f"{NO_CONNECTION} {place}: {_name_reason(fault)}"
     if isinstance(fault, ssl.SSLError) and fault.reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"}:
         return f"{text}; what is there does not speak TLS: is its address http://{place}?"
     return text

@@ -13,6 +13,7 @@ from conformance.outcome import ON_WORD, STAND_IN, Exit, Verdict
 from conformance.report.row_result import UNEXPECTED_OUTCOMES, RowResult
 from conformance.report.summary import Summary
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.unanswered_calls import NO_ANSWER_IN_TIME, NO_CONNECTION
 
 # The words for people. Programs read the values of the enumeration, which never change.
 WORDS: Final[Mapping[Verdict, str]] = {
@@ -40,9 +41,6 @@ _EXPECTATIONS: Final[Mapping[str, str]] = {
     "unmatched": "on the expected-failure list, but it does not apply to this target: remove the entry",
     "expired": "on the expected-failure list, but the entry has expired",
 }
-# Parts of the client's error texts, by which the fitting advice is chosen.
-_NO_CONNECTION: Final = "cannot connect to"
-_NO_ANSWER_IN_TIME: Final = "answer within"
 QUICK_LOOK: Final = "Quick look"
 # Added to every result of a target whose identity was not checked.
 UNCHECKED: Final = (
@@ -110,6 +108,7 @@ def sentence(summary: Summary) -> str:
         remarks += f" This is part {one_line(str(summary.options['shard']), 20)} of a run: `weldproof report merge`."
     if summary.unanswered:
         remarks += _explain_no_answer(summary)
+    remarks += "".join(f" {text}" for text in summary.stopped_servers)
     remarks += _also_seen(summary)
     if summary.not_yours is not None:
         remarks += f" {nothing_of_yours(summary.not_yours)}"
@@ -127,9 +126,9 @@ def _explain_no_answer(summary: Summary) -> str:
     addresses = one_line(" or ".join(dict.fromkeys(summary.surfaces.values())), 400)
     reasons = one_line("; ".join(summary.unanswered_because), 600)
     remarks = f" Nothing at {addresses} gave an answer: {reasons}."
-    if _NO_CONNECTION in reasons:
+    if NO_CONNECTION in reasons:
         remarks += " Is the server running, and is this its address?"
-    if _NO_ANSWER_IN_TIME in reasons:
+    if NO_ANSWER_IN_TIME in reasons:
         remarks += " If the server is slow, give a longer --timeout."
     return remarks
 

@@ -15,6 +15,7 @@ from conformance.report.curl_reproducibility import ByHand
 from conformance.report.exchange import Exchange
 from conformance.report.row_result import BAD, UNEXPECTED_OUTCOMES, Finding, RowResult
 from conformance.report.side_by_side import SideBySide, side_by_side
+from conformance.report.stopped_servers import describe_stopped_servers
 from conformance.text.untrusted import one_line
 
 # Number of slow checks in reports.
@@ -86,6 +87,7 @@ class Summary:
         comparisons: Receipts compared with another target's, by call and lane.
         unanswered: Whether the run made exchanges, and none was answered.
         unanswered_because: The first reasons for that, in the client's words.
+        stopped_servers: A sentence for each server that answered first and accepted no connection at the end.
         quick: Whether it was a quick look, which gives no verdict.
         shortened: Checks that were tried in part.
         also_seen: Unselected rows that a check of a selected row saw broken, to their verdict.
@@ -112,6 +114,7 @@ class Summary:
     comparisons: tuple[SideBySide, ...] = ()
     unanswered: bool = False
     unanswered_because: tuple[str, ...] = ()
+    stopped_servers: tuple[str, ...] = ()
     quick: bool = False
     shortened: tuple[Shortened, ...] = ()
     also_seen: Mapping[str, Verdict] = field(default_factory=dict)
@@ -279,12 +282,13 @@ class _Reader:
             event["n"]: Exchange.of(event, by_hand) for event in recorded_exchanges if event["n"] in cited_numbers
         }
         rows = with_causes(rows, exchanges, self._judgement_places())
+        surfaces = {str(name): str(url) for name, url in start_event["target"]["surfaces"].items()}
         return Summary(
             run_id=str(start_event["run_id"]),
             suite_version=str(start_event["suite_version"]),
             seed=int(start_event["seed"]),
             target=str(start_event["target"]["name"]),
-            surfaces={str(name): str(url) for name, url in start_event["target"]["surfaces"].items()},
+            surfaces=surfaces,
             claims={str(name): _names(value) for name, value in start_event["claims"].items() if value is not None},
             non_defaults=tuple((str(one["key"]), _plain(one["value"])) for one in start_event["non_defaults"]),
             options=dict(start_event["options"]),
@@ -298,6 +302,10 @@ class _Reader:
             exchange_count=len(self._kinds["exchange"]),
             unanswered=bool(no_answer_reasons := self._reasons_without_answer()),
             unanswered_because=no_answer_reasons,
+            # The end of an interrupted run, and of one that has not ended yet, shows nothing about the server.
+            stopped_servers=()
+            if not end or end.get("interrupted")
+            else describe_stopped_servers(surfaces, self._kinds["exchange"]),
             exchanges=dict(sorted(exchanges.items())),
             comparisons=self._comparisons(),
             quick=bool(start_event.get("quick")),

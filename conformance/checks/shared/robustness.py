@@ -6,7 +6,7 @@ Over JSON-RPC a crash is an error object with the code of an internal error, wha
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +25,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces import json_rpc
 from conformance.surfaces.endpoints import Endpoint, list_endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT
+from conformance.vocabulary.unanswered_calls import NO_ANSWER_IN_TIME, NO_CONNECTION, UNSENT
 
 T = TypeVar("T")
 _ROWS = ("X-ROB-01", "X-JSON-02")
@@ -52,7 +53,11 @@ _QUICK = sample("hostile inputs, some of a kind at each operation")
 
 @dataclass(slots=True)
 class Barrage:
-    """Hostile requests to one surface, with counts of their answers and faults."""
+    """Hostile requests to one surface, with counts of their answers and faults.
+
+    `broken_calls` holds the last ones whose connection was closed without an answer: one of them may have ended the
+    service.
+    """
 
     case: Case
     surface: str
@@ -60,6 +65,7 @@ class Barrage:
     unanswered_count: int = 0
     crashes: Counter[str] = field(default_factory=Counter)
     json_faults: Counter[str] = field(default_factory=Counter)
+    broken_calls: deque[tuple[str, Unreachable]] = field(default_factory=lambda: deque(maxlen=_AT_ONCE))
 
     def choose(self, inputs: Iterable[T], endpoint: Endpoint) -> list[T]:
         """Return the inputs to send: all, or a sample if the pace is bounded or only a document names the endpoint."""
@@ -97,8 +103,10 @@ class Barrage:
             answer = await (client or self.case.client).call(
                 method or endpoint.method, url, body=body, headers=headers, patient=False
             )
-        except Unreachable:
+        except Unreachable as fault:
             self.unanswered_count += 1
+            if not any(part in str(fault) for part in (NO_CONNECTION, NO_ANSWER_IN_TIME, UNSENT)):
+                self.broken_calls.append((f"{input_name} ({endpoint.label})", fault))
             return
         if answer.status == _TOO_MANY_REQUESTS:
             # The limiter refused before any parser read the request, so the answer shows nothing about it.
@@ -154,7 +162,16 @@ class Barrage:
             if not self.answer_count and not self.case.client.has_answered(plain_operation.url):
                 raise Inconclusive(f"no request was answered, not even a plain call: {fault}") from fault
             finding = f"after {self.answer_count} hostile requests: {fault}"
-            self.case.expect("X-ROB-01", False, "the service still answers", finding, where={"surface": self.surface})
+            if self.broken_calls:
+                finding += f"; the last broken connections: {', '.join(name for name, _ in self.broken_calls)}"
+            self.case.expect(
+                "X-ROB-01",
+                False,
+                "the service still answers",
+                finding,
+                exchange=self.broken_calls[-1][1] if self.broken_calls else None,
+                where={"surface": self.surface},
+            )
             return
         if not self.answer_count:
             raise Inconclusive("no hostile request was answered")

@@ -30,6 +30,7 @@ from conformance.surfaces.rail.purchase import lane_of
 from conformance.target import Profile, ProfileError, Surface
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.lanes.registry import FACTS
+from conformance.vocabulary.unanswered_calls import NO_ANSWER_IN_TIME, NO_CONNECTION
 
 STYLES: Mapping[str, Mapping[str, Any]] = {
     "title": {"bold": True},
@@ -41,9 +42,6 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
 }
 _TIMEOUT = 5.0
 _SECONDS = 10.0
-# Parts of the client's error texts, by which the fitting advice is chosen.
-_NO_CONNECTION = "cannot connect to"
-_NO_ANSWER_IN_TIME = "answer within"
 _PAYERS = {name: lane.payer for name, lane in FACTS.items()}
 
 
@@ -96,9 +94,9 @@ def _require_server(url: str, words: Sequence[str], lane: str | None, *, stock: 
 
 
 def _remedy(reason: str) -> str:
-    if _NO_CONNECTION in reason:
+    if NO_CONNECTION in reason:
         return ". Is the server running, and is this its address?"
-    return ". If the server is slow, give a longer --timeout." if _NO_ANSWER_IN_TIME in reason else ""
+    return ". If the server is slow, give a longer --timeout." if NO_ANSWER_IN_TIME in reason else ""
 
 
 def _show(first_look: Look, *, as_json: bool) -> None:

@@ -146,6 +146,35 @@ async def test_who_never_answered_did_not_break(is_answered: bool, verdict: Verd
     assert outcome.verdicts.get("X-ROB-01") is verdict, outcome.findings
 
 
+class Ended(Gateway):
+    """A gateway that ends during a request with a body of `null`, as a process does that meets it unprepared."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lives = True
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Close the connection of that request, and refuse every connection afterwards."""
+        if not self._lives:
+            raise Unreachable("cannot connect to localhost:1: Connection refused")
+        if body == b"null":
+            self._lives = False
+            raise Unreachable("the connection was closed without an answer")
+        return await super().send(method, url, headers, body)
+
+
+async def test_the_input_that_ended_the_service_is_named(tmp_path: Path) -> None:
+    """The finding names it, and cites its exchange."""
+    outcome = await judge_check(BODIES, Ended(), profile(tmp_path))
+    judgement = next(one for one in outcome.log.of("judgement") if one["row"] == "X-ROB-01")
+    cited = next(one for one in outcome.log.of("exchange") if one["n"] == judgement["exchange"])
+    assert outcome.verdicts.get("X-ROB-01") is WARN
+    assert cited["request"]["body"] == "null"
+    assert "; the last broken connections: the whole body: null (POST" in judgement["found"]
+
+
 async def test_503_that_says_when_is_no_crash(tmp_path: Path) -> None:
     """A gateway whose chain is away may say so; without a time it may not."""
 

@@ -64,6 +64,12 @@ def test_who_says_nothing_was_reset() -> None:
     assert reason.startswith("the connection was reset before an answer came")
 
 
+def test_a_connection_that_is_lost_while_sending_has_a_reason() -> None:
+    """The client's fault has neither number nor cause; a reader needs to know that the request was not whole."""
+    reason = explain_failure(aiohttp.ClientOSError(None, "Can not write request body for http://127.0.0.1:1/"), "x")
+    assert reason.startswith("the connection was lost while the request was sent")
+
+
 def test_who_answers_others_is_not_asked_for_another_scheme() -> None:
     """A server that trips over one request closes its connection; what it answered before was no TLS."""
     for fault in (aiohttp.ServerDisconnectedError(), ConnectionResetError(errno.ECONNRESET, "reset")):
