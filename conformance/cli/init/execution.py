@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from conformance.cli.connection import apply_connection_options
+from conformance.cli.init.clock_probe import follows_clock
 from conformance.cli.init.node_networks import with_networks
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
@@ -23,7 +24,7 @@ from conformance.http.transport import HttpTransport
 from conformance.http.trust import make_context
 from conformance.lanes.main_network_guard import is_local
 from conformance.log.events import EventLog
-from conformance.outcome import Exit
+from conformance.outcome import Exit, Inconclusive
 from conformance.surfaces.agent.paths import VERIFY
 from conformance.surfaces.agent.probing import DiscoveredAgent, probe_agent
 from conformance.surfaces.control_plane.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
@@ -85,7 +86,7 @@ def initialise(
     addresses = [url.rstrip("/") for url in urls]
     probe_profile = Profile(surfaces={str(number): Surface(url=url) for number, url in enumerate(addresses)})
     probe_profile = apply_connection_options(probe_profile, cacert=cacert, insecure=insecure, timeout=timeout)
-    surfaces, limits, trouble = asyncio.run(_probe(addresses, _credentials(tenant_table), probe_profile))
+    surfaces, limits, trouble = asyncio.run(_probe(addresses, _credentials(tenant_table), probe_profile, clock))
     for line in trouble:
         click.echo(f"  {one_line(line, 600)}", err=True)
     if not surfaces:
@@ -101,7 +102,13 @@ def initialise(
     pace_table = Pace(
         requests_per_second=pace, workers=workers, limits={name: float(one) for name, one in limits.items()}
     )
-    offset_file = None if clock is None else str(clock.resolve())
+    is_ahead = "gateway" in surfaces and surfaces["gateway"].follows_clock is False
+    if is_ahead:
+        click.echo(
+            f"  {surfaces['gateway'].url} does not add the seconds in {clock} to its clock, so [clock] was left out: "
+            "rows about lifetimes wait for real time, or stay undecided"
+        )
+    offset_file = None if clock is None or is_ahead else str(clock.resolve())
     text = render(surfaces, tenant_table, tables, pace_table, budgets, probe_profile.tls, offset_file)
     # The draft contains texts of the target. It is parsed before it is written, so that no file is
     # left that `weldproof run` rejects.
@@ -228,7 +235,7 @@ def _print_claims(surfaces: Mapping[str, Any], output: Path, chain: Mapping[str,
 
 
 async def _probe(
-    urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]], profile: Profile
+    urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]], profile: Profile, clock: Path | None
 ) -> tuple[dict[str, Any], dict[str, int], list[str]]:
     """Return the detected surfaces, the measured rate limits, and the problems."""
     surfaces: dict[str, Any] = {}
@@ -254,6 +261,8 @@ async def _probe(
                 )
             if gateway is not None:
                 surfaces["gateway"] = gateway
+                if clock is not None:
+                    gateway.follows_clock = await _follows_clock(client, gateway, tenants, clock)
             if rail is not None:
                 surfaces["rail"] = rail
             if agent is not None:
@@ -264,6 +273,18 @@ async def _probe(
                 trouble += await _describe_unknown_server(client, url, has_tenants=bool(tenants))
         limits = transport.pacer.list_limits()
     return surfaces, limits, trouble
+
+
+async def _follows_clock(
+    client: Client, gateway: DiscoveredGateway, tenants: Mapping[str, Mapping[str, str]], clock: Path
+) -> bool | None:
+    """Return whether a gateway follows the clock file; None if its answers do not show it."""
+    try:
+        return await follows_clock(client, gateway, tenants, clock)
+    except (Unreachable, Throttled, JsonFault):
+        return None
+    except Inconclusive as fault:
+        raise UsageFault(f"--clock: {fault}") from fault
 
 
 async def _describe_unknown_server(client: Client, url: str, *, has_tenants: bool) -> list[str]:

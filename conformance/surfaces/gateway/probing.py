@@ -44,7 +44,7 @@ _RECEIPT_MEMBERS = (
 )
 _CREATED_STATUSES = range(200, 300)
 # Amount of a probe's link, and currencies that are tried if a refusal names the currency.
-_PROBE_AMOUNT = 1.25
+PROBE_AMOUNT = 1.25
 _USUAL_CURRENCIES = ("USD", "EUR", "GBP")
 _PRICE_NOTE = "the gateway sells"
 _OF_A_LINK = frozenset({"amount", "currency", "label", "preferred_network"})
@@ -60,6 +60,7 @@ class DiscoveredGateway:
         networks: Network keys on which links are created, by the tenant's name.
         notes: What the operator has to add, in words.
         receipts_only: Whether it has no other operation of a gateway than the verification of receipts.
+        follows_clock: Whether it adds the seconds of the clock file to its clock; None if that is unknown.
     """
 
     url: str
@@ -67,6 +68,7 @@ class DiscoveredGateway:
     networks: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     receipts_only: bool = False
+    follows_clock: bool | None = None
 
 
 async def probe_gateway(
@@ -195,7 +197,7 @@ async def _create_probe_links(
             # A gateway that says that the currency is what it refuses may sell in a usual one of which it says nothing.
             if further in usual and not names_currency:
                 continue
-            asked = {"amount": _PROBE_AMOUNT, "label": "Weldproof probe", **further, "preferred_network": network}
+            asked = {"amount": PROBE_AMOUNT, "label": "Weldproof probe", **further, "preferred_network": network}
             answer = await client.call("POST", gateway.url + LINKS, json_body=asked, headers=credentials)
             token = answer.read_object().get("token")
             if answer.status in _CREATED_STATUSES and isinstance(token, str):
@@ -219,11 +221,11 @@ async def _learn_from_link(
     currency = further.get("currency")
     price = answer.read_object().get("amount_microunits")
     # The price tells whether a unit of the currency is one USDC. Only then may the suite compute amounts in it.
-    if currency != "USDC" and price == round(_PROBE_AMOUNT * 1_000_000):
+    if currency != "USDC" and price == round(PROBE_AMOUNT * 1_000_000):
         gateway.bindings["currency"] = currency
     elif currency != "USDC" and not any(note.startswith(_PRICE_NOTE) for note in gateway.notes):
         price_note = (
-            f"{_PRICE_NOTE} {_PROBE_AMOUNT} {currency} for {price!r:.40} micro-units, so currency was not bound: "
+            f"{_PRICE_NOTE} {PROBE_AMOUNT} {currency} for {price!r:.40} micro-units, so currency was not bound: "
         )
         gateway.notes.append(price_note + "[gateway] currency is the code that prices a link in USDC, unit for unit")
     if more := {member: value for member, value in further.items() if member != "currency"}:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import threading
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -226,6 +228,27 @@ def test_a_gateways_clock_is_written_once(tmp_path: Path) -> None:
             assert len(profile.get("clock", {})) == times
             assert (tmp_path / "w.toml").read_text("utf-8").count("\n# [clock]") == 1 - times
             (tmp_path / "w.toml").unlink()
+
+
+@pytest.mark.parametrize("is_followed", [True, False])
+def test_a_clock_that_the_gateway_does_not_follow_is_left_out(tmp_path: Path, is_followed: bool) -> None:
+    """A run would move the file by days, and then find that links expire in the past."""
+    clock, plain = tmp_path / "offset", links(is_documented=True)
+
+    def answer(method: str, target: str, headers: Any, body: bytes) -> tuple[int, Any]:
+        status, document = plain(method, target, headers, body)
+        if status == 201:
+            offset = float(clock.read_text("ascii")) if is_followed and clock.exists() else 0.0
+            expiry = dt.datetime.fromtimestamp(time.time() + 3600 + offset, dt.UTC)
+            document["expires_at"] = expiry.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return status, document
+
+    tenant = ("--tenant", f"{ID}=THEIR_KEY", "--clock", str(clock))
+    with serve(answer) as server:
+        code, output, profile = run_init(tmp_path, server.url, *tenant, THEIR_KEY="k")
+    assert code == 0, output
+    assert ("clock" in profile) is is_followed
+    assert (f"{server.url} does not add the seconds in {clock} to its clock" in output) is not is_followed
 
 
 def test_what_is_answered_where_nothing_is_is_asked_once(tmp_path: Path) -> None:
