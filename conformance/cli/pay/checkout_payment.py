@@ -7,13 +7,18 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from conformance.cli.pay.attempt import Attempt, PaymentOpen
+from conformance.cli.pay.attempt import Attempt, PaymentOpen, PaymentStopped
 from conformance.cli.pay.payment_file import Channel, State
 from conformance.engine.session import Session
 from conformance.http.client import Client
 from conformance.lanes.signed_payment import Fate, SignsBills
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.checkout_demand import PaymentRefused, read_demand, wait_for_paid
+from conformance.surfaces.gateway.checkout_demand import (
+    PaymentRefused,
+    names_another_payment,
+    read_demand,
+    wait_for_paid,
+)
 
 Agree = Callable[[int, str, str], Awaitable[None]]
 
@@ -65,7 +70,7 @@ async def finish_link(session: Session, client: Client, attempt: Attempt) -> dic
     """Complete a signed payment of a link from the state that an earlier process left.
 
     Raises:
-        PaymentOpen: The page does not show Paid yet.
+        PaymentOpen: The page does not show Paid yet. `PaymentStopped` if another transaction paid the link.
         PaymentRefused: The chain shows that nothing was paid.
         Inconclusive: The node refused the transaction at its first sending; nothing was paid.
     """
@@ -85,6 +90,15 @@ async def finish_link(session: Session, client: Client, attempt: Attempt) -> dic
         )
     if attempt.payment.record.state is State.SIGNED:
         await _refuse_foreign(attempt)
+    # Another payer may have paid the link first. The money of this payment is then at the shop, and pays nothing.
+    other_payment = None if tx_id is None else await names_another_payment(client, url, tx_id)
+    if other_payment is not None:
+        attempt.payment.save(last_answer="paid by another transaction")
+        await attempt.give_back()
+        raise PaymentStopped(
+            f"{tx_id} moved the money, but another transaction, {other_payment}, paid the link. The shop has this "
+            "payment in its list of those that counted for no link: ask for it back, by the transaction id"
+        )
     attempt.steps.say("Paid", f"the page shows it after {seconds:.1f} s")
     attempt.payment.save(state=State.SERVED, last_answer="Paid")
     await attempt.give_back()

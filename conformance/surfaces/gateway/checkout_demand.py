@@ -7,6 +7,7 @@ import contextlib
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from conformance import extras
@@ -104,13 +105,31 @@ async def _refuse_ended_status(client: Client, url: str) -> None:
     Raises:
         PaymentRefused: The status says that the link has ended.
     """
+    status = (await _read_status(client, url)).get("status")
+    if status in _ENDED:
+        raise PaymentRefused(f"the page can be paid, but its status is {status!r}. Nothing was paid")
+
+
+async def names_another_payment(client: Client, url: str, tx_id: str) -> str | None:
+    """Return the transaction that paid a link by its status (P-CK-05), if it is another one than `tx_id`; else None.
+
+    The interface leaves the status open. A text that has not the length of a transaction's id is not taken for one.
+    """
+    paid_by = (await _read_status(client, url)).get("tx_id")
+    if not isinstance(paid_by, str):
+        return None
+    own_text, other_text = (text.lower().removeprefix("0x") for text in (tx_id, paid_by))
+    return paid_by if len(own_text) == len(other_text) and own_text != other_text else None
+
+
+async def _read_status(client: Client, url: str) -> dict[str, Any]:
+    """Return the status of a link; empty if the gateway has none."""
     parts = urlsplit(url)
     address = parts._replace(path=f"{parts.path.rstrip('/')}/status", query="", fragment="").geturl()
     with contextlib.suppress(Unreachable, JsonFault):
         answer = await client.call("GET", address)
-        status = answer.read_object().get("status") if answer.status == _OK else None
-        if status in _ENDED:
-            raise PaymentRefused(f"the page can be paid, but its status is {status!r}. Nothing was paid")
+        return answer.read_object() if answer.status == _OK else {}
+    return {}
 
 
 def _lanes(view: View) -> tuple[str, ...]:
