@@ -39,6 +39,8 @@ _USUAL_HASH_MEMBER = "expected_payment_hash"
 _KEY_PATHS = ("/.well-known/jwks.json", "/jwks.json", "/.well-known/jwks", "/v1/jwks", "/v1/jwks.json", "/v1/keys")
 # Slightly below the stated limit of 120 calls per minute, because rows about limits also need calls.
 _SPACING_SECONDS = 0.55
+# The answers to a path, or to a method of it, that is not served.
+_UNKNOWN_STATUSES = frozenset({404, 405})
 _DISCOVERY_KEY = "receipt verifier"
 
 
@@ -148,11 +150,16 @@ async def _member(case: Case, material: Material) -> str:
     trials = [Vector("probe", "", material.by(signer), keys(signer), valid=True)]
     if material.platform is not None:
         trials.insert(0, Vector("probe", "", material.platform, valid=True))
+    statuses: set[int] = set()
     for vector in trials:
         for name in MEMBERS:
             await asyncio.sleep(_SPACING_SECONDS if case.profile.pace.requests_per_second else 0)
-            if (await present(case, name, vector)).status == 200:
+            answer = await present(case, name, vector)
+            statuses.add(answer.status)
+            if answer.status == 200:
                 return name
+    if statuses <= _UNKNOWN_STATUSES:
+        raise Inconclusive(f"POST {RECEIPT_VERIFY} was answered {min(statuses)}, so no receipt can be verified there")
     raise Inconclusive("unbound: no usual member carries the receipt; bind [gateway] receipt_member")
 
 

@@ -302,6 +302,7 @@ async def a_key_opens_its_own_tenant_only(case: Case) -> None:
         judge_rejected(case, "GW-AUTH-05", LINKS, {**first.headers, "X-Tenant-Id": value}, first, how)
         for how, value in list_wrong_ids(first.id)
     )
+    _leave_envelope_row(case)
 
 
 @check("GW-AUTH-06", "GW-AUTH-07", surface="gateway", fix=_FIX)

@@ -52,6 +52,8 @@ USUAL_MEDIA_TYPES = (
     "application/xml",
 )
 JSON_WITH_CHARSET = ("application/json; charset=utf-8", "application/json;charset=UTF-8")
+# The answers to a path, or to a method of it, that is not served. Advice about media types would not help there.
+_UNKNOWN_STATUSES = frozenset({404, 405})
 _MANY = 12
 _FIX = "Answer 415 to every request content type but application/json, before the body is parsed."
 _EVERY = "Set X-Request-Id in one place for every answer, including framework errors and the checkout page."
@@ -67,7 +69,8 @@ async def _judge_media_types(case: Case, row: str, path: str, body: Mapping[str,
             "POST", path, body=text, headers={"content-type": media_type, **headers, **key_header}
         )
         where = {"Content-Type": media_type}
-        case.expect(row, answer.status == 415, "415", answer.status, exchange=answer, where=where)
+        hint = f"Serve POST {path}: it was answered {answer.status}." if answer.status in _UNKNOWN_STATUSES else None
+        case.expect(row, answer.status == 415, "415", answer.status, exchange=answer, where=where, hint=hint)
 
     await run_concurrently(map(send, OTHER_MEDIA_TYPES))
 
@@ -171,8 +174,12 @@ async def successes_have_a_request_id(case: Case) -> None:
         has_id = bool(answer.headers.get(REQUEST_ID, "").strip())
         case.expect(row, has_id, "X-Request-Id", "one" if has_id else "none", exchange=answer, where={"path": name})
     if not any(name == CHECKOUT for name, _ in successes):
-        case.mark_inconclusive("GW-HTTP-09", "no checkout page could be opened: give [tenants.first] with payout")
-    _judge_request_ids(case, [answer for _, answer in successes])
+        page_status = next((answer.status for name, answer in answers if name == CHECKOUT), None)
+        no_page = "no link was created: give [tenants.first]"
+        if page_status is not None:
+            no_page = f"the checkout page was answered {page_status}, so there is nothing to read"
+        case.mark_inconclusive("GW-HTTP-09", no_page)
+    _judge_request_ids(case, [answer for _, answer in successes], "GW-HTTP-07")
 
 
 async def _collect_successes(case: Case) -> list[tuple[str, Answer]]:
@@ -210,11 +217,11 @@ async def _read_claimed(
     return answers
 
 
-def _judge_request_ids(case: Case, answers: list[Answer]) -> None:
+def _judge_request_ids(case: Case, answers: list[Answer], presence_row: str) -> None:
     ids = [value for answer in answers if (value := answer.headers.get(REQUEST_ID, "").strip())]
     # One id cannot repeat, so the row about different ids needs two answers.
     if len(ids) < 2:
-        case.mark_inconclusive("GW-HTTP-10", "fewer than two request ids were seen")
+        case.mark_inconclusive("GW-HTTP-10", f"fewer than two answers had a request id, which {presence_row} judges")
         return
     finding = f"{len(set(ids))} different ones in {len(ids)} answers"
     case.expect("GW-HTTP-10", len(set(ids)) == len(ids), "a different request id for each answer", finding)
@@ -234,4 +241,4 @@ async def errors_have_a_request_id(case: Case) -> None:
         has_id = bool(answer.headers.get(REQUEST_ID, "").strip())
         where, finding = {"fault": fault_name, "status": str(answer.status)}, "one" if has_id else "none"
         case.expect("GW-HTTP-08", has_id, "X-Request-Id", finding, exchange=answer, where=where, beyond=beyond)
-    _judge_request_ids(case, [answer for _, answer in answers])
+    _judge_request_ids(case, [answer for _, answer in answers], "GW-HTTP-08")

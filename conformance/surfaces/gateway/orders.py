@@ -24,6 +24,8 @@ from conformance.vocabulary.lanes.registry import FACTS
 _LEAST, _MOST = 10_001, 19_999
 _LOOK_SECONDS, _SPARING_SECONDS = 0.2, 1.0
 _LONGEST_PAUSE = 2.0
+# Status codes from here on are refusals.
+_REFUSED = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +257,12 @@ def read_opened_link(case: Case, link: Order, view: View, answer: Answer) -> Ope
     """Return a link with the values of its page for a payer.
 
     Raises:
-        Inconclusive: The page shows no memo.
+        Inconclusive: There is no page, or it shows no memo.
     """
     memo = view.memo(link.token)
     if memo is None:
+        if answer.status >= _REFUSED:
+            raise Inconclusive(f"the checkout page was answered {answer.status}, so there is nothing to read")
         bind = "; bind [gateway.checkout_selectors] memo" if "memo" not in view.selectors else ""
         why = "" if view.unseen_parts is None else f": {view.unseen_parts}"
         raise Inconclusive(f"the checkout page shows no memo{why}{bind} (GW-CHK-05 judges it)")

@@ -40,6 +40,7 @@ _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 _MOST = 16_384
 # Flaws of a gateway that recognises a body by its bytes.
 _BY_BYTES = frozenset({"bodies by their bytes", "a body in other bytes creates"})
+_NOTHING = "nothing at "
 _NO_ID = "no request id at "
 # The code of a refusal that bears no envelope.
 _BARE = "bare"
@@ -123,6 +124,8 @@ class Gateway:
         self, method: str, path: str, headers: CIMultiDict[str], body: bytes, host: str
     ) -> tuple[int, Any]:
         posts = {"/v1/payment-links", "/v1/resources", "/v1/receipt/verify", "/compliance/screen"}
+        if any(flaw.startswith(_NOTHING) and path.startswith(flaw.removeprefix(_NOTHING)) for flaw in self.flaws):
+            raise Refusal(404, "not_found")
         if host == EDGE and "the edge creates" not in self.flaws:
             self._refuse_at_edge(method, path)
         if method == "GET" and (read := self._read(path)) is not None:
@@ -238,6 +241,8 @@ class Gateway:
         if "no tenant id" in self.flaws and not tenant_id:
             return KEYS[key]
         if "an empty tenant id" in self.flaws and tenant_id == "":
+            return KEYS[key]
+        if "tenant ids are not read" in self.flaws:
             return KEYS[key]
         if "any tenant id" in self.flaws and tenant_id in KEYS.values():
             return str(tenant_id)

@@ -375,6 +375,25 @@ async def test_a_credential_that_is_not_looked_at_leaves_the_envelope_decided(tm
     """Where a call without a tenant id is carried out, refusals of keys show whether they bear the envelope."""
     verdicts = await run_check("a_call_without_a_tenant_id_is_rejected", tmp_path, "no tenant id")
     assert verdicts == {"GW-AUTH-02": Verdict.FAIL, "GW-AUTH-08": Verdict.NOT_APPLICABLE}
+    verdicts = await run_check("a_key_opens_its_own_tenant_only", tmp_path, "tenant ids are not read")
+    assert verdicts == {"GW-AUTH-05": Verdict.FAIL, "GW-AUTH-08": Verdict.NOT_APPLICABLE}
+
+
+async def test_what_is_not_built_yet_is_named(tmp_path: Path) -> None:
+    """The advice is to serve it, and no reason asks for a key of the profile."""
+    media_log, page_log, id_log = EventLog(), EventLog(), EventLog()
+    text = profile_text(tmp_path)
+    unserved = Gateway("nothing at /v1/receipt/verify")
+    await tried("receipt_verification_wants_json", unserved, text, log=media_log)
+    hints = {event["hint"] for event in media_log.of("judgement")}
+    assert hints == {"Serve POST /v1/receipt/verify: it was answered 404."}
+    await tried("successes_have_a_request_id", Gateway("nothing at /checkout/"), text, log=page_log)
+    reasons = [event["expected"] for event in page_log.of("judgement") if event["row"] == "GW-HTTP-09"]
+    assert reasons == ["the checkout page was answered 404, so there is nothing to read"]
+    flaws = [f"no request id on {status}" for status in (400, 401, 403, 404, 405, 413, 415, 422, 431)]
+    await tried("errors_have_a_request_id", Gateway(*flaws), text, log=id_log)
+    reasons = [event["expected"] for event in id_log.of("judgement") if event["row"] == "GW-HTTP-10"]
+    assert reasons == ["fewer than two answers had a request id, which GW-HTTP-08 judges"]
 
 
 async def test_verifications_without_a_limit_leave_the_rows_of_429_decided(tmp_path: Path) -> None:
