@@ -41,6 +41,8 @@ _EXPECTATIONS: Final[Mapping[str, str]] = {
     "unmatched": "on the expected-failure list, but it does not apply to this target: remove the entry",
     "expired": "on the expected-failure list, but the entry has expired",
 }
+# Number of reasons why rows do not apply in the sentence of a run; -v lists all.
+_MOST_REASONS: Final = 3
 QUICK_LOOK: Final = "Quick look"
 # Added to every result of a target whose identity was not checked.
 UNCHECKED: Final = (
@@ -109,10 +111,19 @@ def sentence(summary: Summary) -> str:
     if summary.unanswered:
         remarks += _explain_no_answer(summary)
     remarks += "".join(f" {text}" for text in summary.stopped_servers)
+    remarks += _explain_absence(summary)
     remarks += _also_seen(summary)
     if summary.not_yours is not None:
         remarks += f" {nothing_of_yours(summary.not_yours)}"
     return f"{_quick_result(summary)}{', '.join(parts)}.{remarks}"
+
+
+def _explain_absence(summary: Summary) -> str:
+    """Return why no selected requirement applies, if none does, and where that is decided."""
+    if not summary.rows or summary.counts[Verdict.NOT_APPLICABLE] < len(summary.rows):
+        return ""
+    reasons = one_line("; ".join([*summary.absent][:_MOST_REASONS]), 600)
+    return f" None of them applies: {reasons}. [claims] of the profile lists what is judged."
 
 
 def _also_seen(summary: Summary) -> str:

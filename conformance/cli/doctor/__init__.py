@@ -74,7 +74,7 @@ def examine() -> Iterator[Finding]:
     yield check_program(
         "Chromium",
         chromium.find_installed(),
-        disables="checks that open a payment page in a browser; no check of the rail",
+        disables="checks that open a checkout page in a browser",
         remedy=f"{chromium.REMEDY}; the tests download it automatically",
     )
     yield check_program(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -189,7 +190,8 @@ def _explanation_lines(explained_row: Explanation) -> Iterator[str]:
 def _check_lines(check: CheckDescription) -> Iterator[str]:
     yield f"\n  check {click.style(check.id, bold=True)}{describe_company(check)}"
     yield f"    at {place(check.file, check.id)}"
-    yield "\n".join(_wrap(part, "    ") for part in check.sentence.split("\n\n"))
+    # A list stays a list: each of its items begins a line.
+    yield "\n".join(_wrap(part, "    ") for part in re.split(r"\n\n|\n(?=\* )", check.sentence))
     yield _wrap(f"Fix: {check.fix}", "    ")
     yield _wrap(f"With --quick: {describe_quick_run(check)}.", "    ")
 

@@ -29,6 +29,14 @@ def test_a_row_shows_its_clauses_with_sentence_and_place() -> None:
     assert f"clause P-CV-04, docs/spec/1-conventions.md#p-cv-04 {sentence}" in text
 
 
+def test_the_items_of_a_list_begin_lines() -> None:
+    """What a check expects in several points is read as points."""
+    lines = explain("GW-IDEM-03").splitlines()
+    points = [line for line in lines if line.startswith("    * ")]
+    assert "    * the originals, and for the other body a refusal or the original," in points
+    assert len(points) >= 5
+
+
 def test_json_has_the_same_clauses() -> None:
     """Each with id, title of a section, sentence, basis and place."""
     (row,) = orjson.loads(explain("--json", "GW-RCPT-20"))

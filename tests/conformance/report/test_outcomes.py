@@ -14,7 +14,7 @@ from conformance.ledger import load
 from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
 from conformance.report import console, formats
-from conformance.report.conclusion import headline
+from conformance.report.conclusion import headline, sentence
 from conformance.report.summary import summarise
 from conformance.text.terminal import Terminal
 from tests.conformance.report.run_builder import RunBuilder
@@ -122,3 +122,15 @@ def test_a_must_that_only_warns_is_not_green() -> None:
     events = make_run({IMPLIED_ROW: Verdict.WARN})
     assert looks_green(texts(events)) == set()
     assert headline(summarise(events)) == "Passed with 1 warning"
+
+
+def test_a_selection_that_does_not_apply_says_why() -> None:
+    """The last line of a run without a judgement names the missing claim; one judged row is enough to leave it out."""
+    builder = RunBuilder(ROWS)
+    absent = dict.fromkeys(ROWS, Verdict.NOT_APPLICABLE)
+    for row in ROWS:
+        builder.judge(row, Verdict.NOT_APPLICABLE, expected_text="the profile does not claim the surface webhooks")
+    text = sentence(summarise(builder.finish(absent)))
+    reason = "the profile does not claim the surface webhooks"
+    assert text.endswith(f"None of them applies: {reason}. [claims] of the profile lists what is judged.")
+    assert "None of them applies" not in sentence(summarise(make_run({SHOULD: Verdict.NOT_APPLICABLE})))
