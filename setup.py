@@ -33,7 +33,7 @@ def _derive(folder: Path) -> None:
     """Write the data that a checkout makes at its first use; the modules that make them need no other package."""
     sys.path.insert(0, str(_ROOT))
     from conformance.engine.catalogue import CATALOGUE  # noqa: PLC0415 - found once the path has the project
-    from conformance.ledger.rule_functions import RULES  # noqa: PLC0415 - as above
+    from conformance.ledger.deciding_function_lines import RULES  # noqa: PLC0415 - as above
     from conformance.ledger.sentence_ledger import SENTENCES  # noqa: PLC0415 - as above
     from conformance.ledger.specification import CLAUSES  # noqa: PLC0415 - as above
 

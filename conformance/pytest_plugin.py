@@ -163,7 +163,7 @@ class Plugin:
         if self._summary is None:
             return
         from conformance.report.conclusion import headline, sentence  # noqa: PLC0415 - as above
-        from conformance.text.untrusted import visible  # noqa: PLC0415 - as above
+        from conformance.text.target_text_escaping import visible  # noqa: PLC0415 - as above
 
         terminalreporter.section("weldproof")
         terminalreporter.line(visible(f"{headline(self._summary)}: {sentence(self._summary)}"))
@@ -226,7 +226,7 @@ class RequirementItem(pytest.Item):
         """
         from conformance.outcome import Verdict  # noqa: PLC0415 - as above
         from conformance.report.conclusion import expectation  # noqa: PLC0415 - as above
-        from conformance.text.untrusted import visible  # noqa: PLC0415 - as above
+        from conformance.text.target_text_escaping import visible  # noqa: PLC0415 - as above
 
         row_result, summary = self.plugin.run_result(self)
         reason = visible(row_result.headline or row_result.verdict.value)
@@ -266,7 +266,7 @@ def _describe_breach(summary: Summary, row: RowResult, reason: str, report: str)
     from conformance.report.conclusion import describe_standing  # noqa: PLC0415 - as above
     from conformance.report.detail import finding_text  # noqa: PLC0415 - as above
     from conformance.report.replay_line import Replays  # noqa: PLC0415 - as above
-    from conformance.text.untrusted import visible  # noqa: PLC0415 - as above
+    from conformance.text.target_text_escaping import visible  # noqa: PLC0415 - as above
 
     parts = [f"{row.id}: {row.requirement.sentence}\n{describe_standing(row)}\n{reason}"]
     parts += [finding_text(one, summary, Replays(report, own_run=True)) for one in row.against[:_SHOWN_FINDINGS]]

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import click
 
-from localnet import chains as chain_kinds
-from localnet import service_settings
-from localnet.chains import LANES
+from localnet import chain_selection as chain_kinds
+from localnet import setting_names
+from localnet.chain_selection import LANES
 from localnet.surface_names import SURFACES
 
 # Commands that stand elsewhere: the module of each, and what the overview says of it.
@@ -82,8 +82,8 @@ class SettingType(click.ParamType[tuple[str, str]]):
         name, equals, text = str(value).partition("=")
         if not name or not equals:
             self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
-        if not service_settings.is_known(name):
-            self.fail(f"no service takes a setting {name}; nearest is {service_settings.nearest(name)}", param, ctx)
+        if not setting_names.is_known(name):
+            self.fail(f"no service takes a setting {name}; nearest is {setting_names.nearest(name)}", param, ctx)
         return name, text
 
 

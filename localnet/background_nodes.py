@@ -15,10 +15,9 @@ import aiohttp
 import click
 import orjson
 
-from localnet import nodes as real_nodes
-from localnet import state
+from localnet import real_nodes, state
 from localnet.background import EXIT_FAULT, EXIT_MISSING, IN_FOLDER, ask_nodes
-from localnet.chains import LANES
+from localnet.chain_selection import LANES
 from localnet.node_processes import NodeProcesses
 from localnet.plan import PORTS
 from localnet.processes import ChildFault, first_end

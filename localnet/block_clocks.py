@@ -7,8 +7,8 @@ from typing import Final
 
 import click
 
+from localnet.control_verbs import MayTrail
 from localnet.rpc import NodeFault
-from localnet.verbs import MayTrail
 
 LOOK_SECONDS: Final = 5.0
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from localnet import accounts
+from localnet import stack_secrets
 from localnet.processes import ChildFault
 from localnet.tenants import Seeding, Tenant
 
@@ -76,7 +76,7 @@ async def destinations(gateway_admin: Seeding, folder: Path, tenants: Mapping[st
             port = port or free_port()
             old = {"url": f"http://{HOST}:{port}/webhooks/{name}"}
             answer = await gateway_admin.add_destination(tenants[tenant].id, old["url"], events)
-            accounts.write_secret(secret_file, str(answer["secret"]))
+            stack_secrets.write_secret(secret_file, str(answer["secret"]))
             old["id"] = str(answer["destination_id"])
         destinations_by_name[name] = Destination(old["url"], secret_file, tenant, events)
         ids[name] = old

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import aiohttp
 
-from localnet.local_network import LocalNetwork
 from localnet.processes import Child, ChildFault, listening_socket
 from localnet.rpc import NodeFault, Rpc
-from localnet.sidecar_target import SidecarTarget
+from localnet.sidecar_node import SidecarTarget
+from localnet.unlisted_network import LocalNetwork
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from localnet.chains import LANES
+from localnet.chain_selection import LANES
 from localnet.hub import ADDONS
 from localnet.lanes import registry
 from localnet.lanes.lane import Port

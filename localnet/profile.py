@@ -9,7 +9,7 @@ from typing import Any
 
 import tomlkit
 
-from localnet.chains import describe_mixture
+from localnet.chain_selection import describe_mixture
 from localnet.destinations import Destination
 from localnet.hub import ADDONS, HubFacts
 from localnet.lanes.lane import Reach

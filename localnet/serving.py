@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import click
 import orjson
 
-from localnet import chains as chain_kinds
-from localnet import service_settings
+from localnet import chain_selection as chain_kinds
+from localnet import setting_names
 from localnet.hub import ADDONS
 from localnet.lanes.registry import LANES
 from localnet.plan import Plan
@@ -70,7 +70,7 @@ def up(
     )
     if mutant is not None and chameleon is not None:
         raise click.UsageError("a mutant and a chameleon do not go together")
-    for name in service_settings.left_out(os.environ, plan.settings):
+    for name in setting_names.left_out(os.environ, plan.settings):
         click.echo(f"weldproof up: {name} of the environment does not count here; give --setting {name}=…", err=True)
     try:
         sys.exit(asyncio.run(_serve(plan, working_profile=working_profile, as_json=as_json)))

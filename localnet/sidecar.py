@@ -21,12 +21,12 @@ import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from localnet import verbs
+from localnet import control_verbs
 from localnet.block_clocks import keep_current
+from localnet.control_verbs import MayTrail, Verbs
 from localnet.lanes.registry import LANES
 from localnet.rpc import NodeFault
-from localnet.sidecar_target import SidecarTarget
-from localnet.verbs import MayTrail, Verbs
+from localnet.sidecar_node import SidecarTarget
 
 EXIT_FAULT = 4
 _KINDS = {lane.kind: lane for lane in LANES.values()}
@@ -47,14 +47,14 @@ def new_control_app(node: Verbs) -> web.Application:
         return _json(403, {"ok": False, "error": "control verbs are for callers on this machine only"})
 
     async def tell(_: web.Request) -> web.Response:
-        return _json(200, verbs.describe(node))
+        return _json(200, control_verbs.describe(node))
 
     async def steer(request: web.Request) -> web.Response:
         try:
             verb = orjson.loads(await request.read())
         except orjson.JSONDecodeError:
             verb = None
-        return _json(*await verbs.carry_out(node, verb))
+        return _json(*await control_verbs.carry_out(node, verb))
 
     app = web.Application(client_max_size=_LONGEST_BODY, middlewares=[keep_at_home])
     app.router.add_get("/control", tell)

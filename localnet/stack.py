@@ -14,7 +14,7 @@ from typing import Any
 
 import aiohttp
 
-from localnet import nodes as real_nodes
+from localnet import real_nodes
 from localnet.balancer import start_balancer
 from localnet.block_clocks import keep_current
 from localnet.lanes.lane import Ask, Lane, Reach, Simulator

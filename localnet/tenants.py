@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from localnet import accounts
+from localnet import stack_secrets
 from localnet.processes import ChildFault
 
 NAMES = ("first", "second")
@@ -97,10 +97,10 @@ class Seeding:
         answer = await self._ask("POST", "/internal/tenants", {"name": name})
         tenant_id = str(answer["tenant_id"])
         if name == "second":
-            accounts.write_secret(_test_key_file(key_file), str(answer["api_key"]))
+            stack_secrets.write_secret(_test_key_file(key_file), str(answer["api_key"]))
             await self._ask("POST", f"/internal/tenants/{tenant_id}/kyc", {"status": "approved"})
             answer = await self._ask("POST", f"/internal/tenants/{tenant_id}/api-keys", {"mode": "live"})
-        accounts.write_secret(key_file, str(answer["api_key"]))
+        stack_secrets.write_secret(key_file, str(answer["api_key"]))
         return tenant_id
 
     def _read_saved(self) -> Mapping[str, str]:

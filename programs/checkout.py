@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from programs import installing, python_packages
-from programs.installing import Say, to_stderr
+from programs import installer_progress, python_packages
+from programs.installer_progress import Say, to_stderr
 from programs.missing import Missing
 from programs.uv import uv
 
@@ -43,7 +43,9 @@ def main() -> int:
         return 1
     for part_name in ("run", part):
         ready(folder, part_name).touch()
-    to_stderr(f"ready after {time.monotonic() - start_time:.0f} s: {installing.megabytes(folder)} MB in {folder}")
+    to_stderr(
+        f"ready after {time.monotonic() - start_time:.0f} s: {installer_progress.megabytes(folder)} MB in {folder}"
+    )
     return 0
 
 
@@ -61,7 +63,7 @@ def _install(part: str, folder: Path, say: Say) -> None:
         say(f"no uv: {missing.what}\n  pip takes its place: slower, and with the versions that pyproject.toml allows")
         python_packages.make_environment(folder, say)
         words = (folder / "bin" / "python", "-m", "pip", "install", "--editable", f".{extra}")
-        installing.run_installer(f"installing {description}", words, say=say, remedy=_REMEDY, cwd=ROOT)
+        installer_progress.run_installer(f"installing {description}", words, say=say, remedy=_REMEDY, cwd=ROOT)
         return
     say(f"uv {tool.description}")
     words = (
@@ -70,7 +72,7 @@ def _install(part: str, folder: Path, say: Say) -> None:
     )
     environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
     environment.pop("VIRTUAL_ENV", None)
-    installing.run_installer(
+    installer_progress.run_installer(
         f"installing {description}", words, say=say, remedy=_REMEDY, cwd=ROOT, environment=environment
     )
 
@@ -82,7 +84,7 @@ def compile_ours(python: Path, root: Path, say: Say) -> None:
         Missing: One cannot be compiled.
     """
     words: tuple[str | Path, ...] = (python, "-m", "compileall", "-q", "-j", "0", *(root / name for name in _OURS))
-    installing.run_installer("compiling what runs", words, say=say, remedy="see what it said of which file")
+    installer_progress.run_installer("compiling what runs", words, say=say, remedy="see what it said of which file")
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ from functools import cache as once
 from pathlib import Path
 from typing import Any, Final
 
-from programs import cache, installing, node, npm_packages
+from programs import cache, installer_progress, node, npm_packages
 from programs.found import Program, machine_counts, version_of
-from programs.installing import Say, to_stderr
+from programs.installer_progress import Say, to_stderr
 from programs.missing import Missing
 
 # The shell first: the whole browser keeps renderers of its own interface ready for each page that is opened.
@@ -95,7 +95,7 @@ def _make(say: Say) -> None:
     runtime = node.node(say)
     for name in ("chromium", *(f"{archive}.tar" for archive in _ARCHIVES)):
         words = (runtime.path, "-e", _UNPACK, archives / f"{name}.br", place / name)
-        installing.run_installer(f"unpacking {name} into {place}", words, say=say, remedy=remedy)
+        installer_progress.run_installer(f"unpacking {name} into {place}", words, say=say, remedy=remedy)
     for archive in _ARCHIVES:
         with tarfile.open(place / f"{archive}.tar") as packed_files:
             # Python 3.11.2, Debian's, has no filter yet; what is unpacked is pinned by digest.
@@ -104,7 +104,7 @@ def _make(say: Say) -> None:
         (place / f"{archive}.tar").unlink()
     (place / "fonts.conf").write_text(_FONTS, "ascii")
     (place / "chromium").chmod(0o755)
-    say(f"  Chromium: {installing.megabytes(place)} MB in {place}")
+    say(f"  Chromium: {installer_progress.megabytes(place)} MB in {place}")
 
 
 @once

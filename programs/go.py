@@ -11,7 +11,7 @@ from typing import Final
 
 from programs import python_packages
 from programs.found import Program, machine_counts
-from programs.installing import Say, to_stderr
+from programs.installer_progress import Say, to_stderr
 
 OLDEST: Final = (1, 22)
 REMEDY: Final = "install Go 1.22 or newer, for example: apt install golang-go"

@@ -10,7 +10,7 @@ from typing import Final
 
 from programs import python_packages
 from programs.found import Program, machine_counts, version_of
-from programs.installing import Say, to_stderr
+from programs.installer_progress import Say, to_stderr
 
 OLDEST: Final = (20, 19)
 REMEDY: Final = "install Node.js 20.19 or newer with npm, for example: apt install nodejs npm"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from programs import cache, installing, node
-from programs.installing import Say
+from programs import cache, installer_progress, node
+from programs.installer_progress import Say
 from programs.missing import Missing
 
 _KIND = "npm"
 
 
-def node_modules(package: Path, *, say: Say = installing.to_stderr) -> Path:
+def node_modules(package: Path, *, say: Say = installer_progress.to_stderr) -> Path:
     """Return a folder `node_modules` that holds exactly what a folder's package-lock.json names.
 
     It is installed with `npm ci` at first use and kept under the lock file's digest; two processes that want the same
@@ -33,7 +33,7 @@ def node_modules(package: Path, *, say: Say = installing.to_stderr) -> Path:
         for name in ("package.json", "package-lock.json"):
             shutil.copyfile(package / name, place / name)
         try:
-            installing.run_installer(
+            installer_progress.run_installer(
                 f"npm packages of {package.name}",
                 (*node.npm(runtime), "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
                 say=say,

@@ -9,7 +9,7 @@ from typing import Final
 
 from programs import python_packages
 from programs.found import Program, machine_counts, version_of
-from programs.installing import Say, to_stderr
+from programs.installer_progress import Say, to_stderr
 
 PROGRAMS: Final = ("initdb", "postgres", "pg_ctl")
 REMEDY: Final = "install PostgreSQL, for example: apt install postgresql"

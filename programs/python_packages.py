@@ -11,16 +11,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from programs import cache, installing
+from programs import cache, installer_progress
 from programs.found import Program
-from programs.installing import Say
+from programs.installer_progress import Say
 from programs.missing import Missing
 
 UV_PINS: Final = Path(__file__).parent / "pins" / "uv.txt"
 WITHOUT_VENV: Final = "install python3-venv (Debian: apt install python3-venv), or uv"
 
 
-def environment(kind: str, pins: Path, *, description: str, say: Say = installing.to_stderr) -> Path:
+def environment(kind: str, pins: Path, *, description: str, say: Say = installer_progress.to_stderr) -> Path:
     """Return the folder of an environment with exactly what a file pins, making it at first use.
 
     Its interpreter is `bin/python` in there. Digests are checked where the file has them.
@@ -39,7 +39,7 @@ def environment(kind: str, pins: Path, *, description: str, say: Say = installin
     def make() -> None:
         say(f"getting {description} from PyPI into {place}")
         _install(place / "venv", pins, description, say)
-        say(f"  {description}: {installing.megabytes(place)} MB there")
+        say(f"  {description}: {installer_progress.megabytes(place)} MB there")
 
     return cache.make_once(place, make) / "venv"
 
@@ -103,7 +103,7 @@ def _install(folder: Path, pins: Path, description: str, say: Say) -> None:
             sys.executable,
             folder,
         )
-        installing.run_installer(description, create_command, say=say, remedy=remedy)
+        installer_progress.run_installer(description, create_command, say=say, remedy=remedy)
         words = (uv, "pip", *options, "--python", python)
     elif find_spec("pip") is not None:
         make_environment(folder, say, pip=False)
@@ -111,7 +111,7 @@ def _install(folder: Path, pins: Path, description: str, say: Say) -> None:
     else:
         make_environment(folder, say)
         words = (python, "-m", "pip", *options)
-    installing.run_installer(description, words, say=say, remedy=remedy, environment=_environment())
+    installer_progress.run_installer(description, words, say=say, remedy=remedy, environment=_environment())
 
 
 def make_environment(folder: Path, say: Say, *, pip: bool = True) -> None:
@@ -123,7 +123,7 @@ def make_environment(folder: Path, say: Say, *, pip: bool = True) -> None:
     if find_spec("venv") is None or (pip and find_spec("ensurepip") is None):
         raise Missing("this Python makes no environments: it lacks venv or ensurepip", WITHOUT_VENV)
     words = (sys.executable, "-m", "venv", "--clear", *(() if pip else ("--without-pip",)), folder)
-    installing.run_installer("environment", words, say=say, remedy=WITHOUT_VENV)
+    installer_progress.run_installer("environment", words, say=say, remedy=WITHOUT_VENV)
 
 
 def found_uv() -> Path | None:

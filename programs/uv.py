@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from programs import cache, python_packages
 from programs.found import Program, version_of
-from programs.installing import Say, to_stderr
+from programs.installer_progress import Say, to_stderr
 
 
 def uv(say: Say = to_stderr) -> Program:

@@ -11,7 +11,7 @@ from typing import Final
 
 from programs import python_packages
 from programs.found import Program, machine_counts
-from programs.installing import Say, to_stderr
+from programs.installer_progress import Say, to_stderr
 
 REMEDY: Final = "install Valkey, for example: apt install valkey-server (before Debian 13: redis-server)"
 _PINS = Path(__file__).parent / "pins" / "valkey.txt"

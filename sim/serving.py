@@ -17,7 +17,7 @@ from sim import http_server
 from sim.faulty import AsgiApp
 
 _BACKLOG = 512
-# Python's own thresholds, which `sim.starting` lifts.
+# Python's own thresholds, which `sim.deferred_gc` lifts.
 GC_THRESHOLDS = (700, 10, 10)
 
 

@@ -282,7 +282,7 @@ def _prepare(module: str) -> None:
         importlib.import_module(f"{service}.__main__")
     importlib.import_module("tests.prepared_children").prepare(module)
     if module in _BROKEN:
-        importlib.import_module("localnet.prepared.forgetting").forget_services()
+        importlib.import_module("localnet.prepared.module_reloading").forget_services()
     threads = [*Path("/proc/self/task").iterdir()]
     assert len(threads) == 1, f"{module} starts threads when it is imported: it cannot be forked"
     del sys.path[0]

@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from programs.installing import to_stderr
+from programs.installer_progress import to_stderr
 from programs.uv import uv
 
 ROOT = Path(__file__).parent.parent

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.outcome import Inconclusive

@@ -9,7 +9,7 @@ from conformance.engine.check import Case
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import Hub
 from conformance.surfaces.control_plane.log_reading import refuse_full_page
 from conformance.target import ProfileError
@@ -50,7 +50,7 @@ async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
         return
     # Unbound: any two members that link every entry are accepted, because the interface names none.
     if audit_chain.find_links(log) or audit_chain.find_links(
-        inner := [documents.flatten_entry(entry) for entry in log]
+        inner := [document_reader.flatten_entry(entry) for entry in log]
     ):
         case.expect("CP-AUDIT-04", True, "every entry linked to the one before it", "all are")
         return

@@ -6,7 +6,7 @@ from conformance.engine.check import Case
 from conformance.oracles.webhook_signature import is_stale
 from conformance.surfaces import binding_hints
 from conformance.surfaces.webhooks.paid_links import PaidLink
-from conformance.surfaces.webhooks.signatures import header_of, usable_header
+from conformance.surfaces.webhooks.signature_verification import header_of, usable_header
 from conformance.webhook_receiver.inbox import Received
 
 _CLOCK_STEP_SECONDS = 1

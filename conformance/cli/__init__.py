@@ -15,8 +15,8 @@ from conformance import extras
 from conformance.cli.closed_stdout import SIGPIPE_CODE, discard_output
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.outcome import Exit, PaidExit
-from conformance.text.disarmed import CommandFreeStream
-from conformance.text.untrusted import visible
+from conformance.text.target_text_escaping import visible
+from conformance.text.workflow_command_escaping import CommandFreeStream
 
 _COMMANDS = {
     "demo": "Show how the suite finds a fault in a reference server with one broken rule.",

@@ -23,7 +23,7 @@ from conformance.oracles import audit_chain
 from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.outcome import Exit
 from conformance.text.files import TooLarge, read_file, read_text
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 _PATH = "/v1/audit"
 _PAGE_SIZE = 1000

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import orjson
 
-from conformance.text.disarmed import escape_commands_in_json
+from conformance.text.workflow_command_escaping import escape_commands_in_json
 
 
 def print_json(value: Any, *, indent: bool = True) -> None:

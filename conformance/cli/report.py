@@ -28,7 +28,7 @@ from conformance.report.merging import MergeFault, merge_parts
 from conformance.report.summary import LogFault, Summary, summarise
 from conformance.text.files import LARGEST_REPORT, read_file, refuse_link
 from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 # Characters of a request template that are shown.
 _TEMPLATE_CHARACTERS: Final = 300

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.cli.connection import apply_connection_options
-from conformance.cli.mutants import check_mutant
+from conformance.cli.mutant_option import check_mutant
 from conformance.cli.usage import UsageFault
 from conformance.target import Profile
 

@@ -16,10 +16,10 @@ from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
 from conformance.text.files import read_text
-from conformance.text.untrusted import one_line, show_shortened
+from conformance.text.target_text_escaping import one_line, show_shortened
 
 if TYPE_CHECKING:
-    from conformance.surfaces.gateway.tenant_api_client import GatewayAdministrator
+    from conformance.surfaces.gateway.admin_api_client import GatewayAdministrator
 
 KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
 _DEFAULT_URL = "http://localhost:8090"
@@ -66,7 +66,7 @@ def _administrator_command(function: Command) -> Command:
     @functools.wraps(function)
     def run(*, url: str | None, admin_key_file: Path | None, as_json: bool, **arguments: Any) -> None:
         # Imported here, so that `--help` does not wait for an HTTP client.
-        from conformance.surfaces.gateway.tenant_api_client import (  # noqa: PLC0415
+        from conformance.surfaces.gateway.admin_api_client import (  # noqa: PLC0415
             GatewayAdministrator,
             GatewayRefused,
             GatewayUnreachable,

@@ -8,7 +8,7 @@ import sys
 import click
 
 from conformance import extras
-from conformance.cli.mutants import check_mutant, find_mutant_option
+from conformance.cli.mutant_option import check_mutant, find_mutant_option
 from conformance.processes import orphan_watchdog
 from conformance.processes.process_cleanup import ProcessWatch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from conformance.outcome import Exit
-from conformance.text.untrusted import visible
+from conformance.text.target_text_escaping import visible
 
 
 class UsageFault(click.ClickException):

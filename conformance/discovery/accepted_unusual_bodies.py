@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.discovery.body_probe import probe_body
+from conformance.discovery.encoder_sensitive_bodies import MILDEST, repeated_bodies
 from conformance.discovery.rail import Operation
-from conformance.discovery.unusual_bodies import MILDEST, repeated_bodies
 from conformance.http.client import Client
 
 

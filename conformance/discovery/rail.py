@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from conformance.discovery.body_variations import vary_body
+from conformance.discovery.encoder_sensitive_bodies import UnusualPlace, unusual_places
+from conformance.discovery.member_variations import vary_body
 from conformance.discovery.openapi_bodies import build_required_body, examples, takes_no_body
 from conformance.discovery.openapi_paths import apply_server_paths
-from conformance.discovery.unusual_bodies import UnusualPlace, unusual_places
 from conformance.http.client import Client
 from conformance.target import Profile
 from conformance.vocabulary.networks import EXAMPLE

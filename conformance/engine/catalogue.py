@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Final
 
-from conformance.engine.check_declarations import CHECKS, read_declarations
+from conformance.engine.check_declaration_reading import CHECKS, read_declarations
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import Quick
 from conformance.ledger.derived_files import Derived
@@ -18,7 +18,7 @@ CATALOGUE: Final = Derived(
     "conformance/engine/catalogue.json",
     (
         f"{CHECKS}/*.py",
-        "conformance/engine/check_declarations.py",
+        "conformance/engine/check_declaration_reading.py",
         "conformance/engine/exclusive.py",
         "conformance/engine/quick_policy.py",
     ),

@@ -31,10 +31,10 @@ from conformance.http.workers import Workers
 from conformance.lanes.spending import Wallet
 from conformance.ledger import Requirement
 from conformance.log.events import WHOLE_RUN, Event, EventLog
-from conformance.log.owner import OwnRandom
+from conformance.log.thread_ownership import OwnRandom
 from conformance.outcome import Exit, Inconclusive, NodeCannotShow, Verdict, exit_code, worst
 from conformance.processes.other_runs import claim_addresses, wait_alone
-from conformance.target import ExpectedFailure, Profile, receipts_only, stock_payers
+from conformance.target import ExpectedFailure, Profile, receipts_only_exclusions, stock_payer_exclusions
 from conformance.vocabulary.lanes.row_applicability import decided_on
 
 # How long an interrupted run waits for the clean-up of its checks, and again for that of its session: the operator gets
@@ -114,7 +114,7 @@ def explain_absence(row: Requirement, profile: Profile, lanes: Sequence[str] = (
             return f"the row needs the surface {surface}, which the profile does not claim"
     if row.option is not None and not profile.claims.includes(row.option):
         return f"the profile does not claim the option {row.option}"
-    for left_out in (receipts_only.left_out, stock_payers.left_out):
+    for left_out in (receipts_only_exclusions.left_out, stock_payer_exclusions.left_out):
         if (reason := left_out(row, profile)) is not None:
             return reason
     if row.lane is None:

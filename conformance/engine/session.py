@@ -10,11 +10,11 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from conformance.engine.clock_barrier import ClockBarrier
-from conformance.engine.operation_catalog import OperationCatalog
+from conformance.engine.paid_operations import OperationCatalog
 from conformance.engine.payers import Payers
 from conformance.engine.stale_chains import StaleChains
-from conformance.engine.stray_payments import StrayPayments
 from conformance.engine.tenant_credentials import Tenants
+from conformance.engine.unlinked_payments import StrayPayments
 from conformance.http.client import Client, Counter, Names
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from conformance.engine.quick_selection import select_quick_checks
 from conformance.first_look.read_only_policy import ReadOnlyPolicy, is_tried
-from conformance.first_look.recognised import ServerView, bases, recognise
+from conformance.first_look.server_recognition import ServerView, bases, recognise
 from conformance.first_look.spellings import try_spellings
 from conformance.first_look.x402_rules import Judged, judge
 from conformance.http.client import Client, Counter, Names, Unreachable

@@ -12,7 +12,7 @@ from conformance.outcome import Exit, Verdict, exit_code
 from conformance.report.row_result import RowResult
 from conformance.report.summary import summarise
 from conformance.surfaces.payer.scenes import SCENE
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.text.usdc import in_usdc
 
 HONEST_CALL: Final = "PAYER-PAY-01"

@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from conformance.discovery.paywall_bypass_spellings import path_spellings
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer, Client, Unreachable
 
 _PAYMENT_REQUIRED: Final = 402

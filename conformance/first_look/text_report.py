@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from conformance.first_look.look import Look, by_needs
-from conformance.first_look.paying import Paying, estimate_payment
+from conformance.first_look.payment_estimate import Paying, estimate_payment
 from conformance.first_look.x402_rules import NOT_VERIFIED, Judged
 from conformance.ledger import load
 from conformance.outcome import Verdict
 from conformance.report.conclusion import SURFACES
 from conformance.report.detail import place
 from conformance.report.row_result import RowResult
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.text.usdc import in_usdc
 from conformance.vocabulary.networks import network_named
 

@@ -19,7 +19,7 @@ from conformance.oracles.addresses import is_address, is_caip2
 from conformance.oracles.challenge_schema import atomic_amount
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.purchase import lane_of
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import NETWORKS, network_named
 

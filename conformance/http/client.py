@@ -20,7 +20,7 @@ from conformance.http.pacing import Pacer
 from conformance.http.redaction import Names
 from conformance.http.workers import Workers, origin_of
 from conformance.log.events import EventLog
-from conformance.log.owner import Owned
+from conformance.log.thread_ownership import Owned
 from conformance.oracles.json_acceptance import by_value, refuse_constant, unique_members
 from conformance.outcome import Inconclusive
 from conformance.text.shell_words import Span

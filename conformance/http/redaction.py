@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from conformance.log.owner import Owned
+from conformance.log.thread_ownership import Owned
 from conformance.text.secret_forms import forms_of
 from conformance.text.shell_words import Span
 

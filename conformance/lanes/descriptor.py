@@ -9,9 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.funded_payer import LaneNode
-from conformance.lanes.payer_host import PayerHost
 from conformance.lanes.signed_payment import PaymentSender
 from conformance.lanes.spending import Wallet
+from conformance.lanes.tested_payer_accounts import PayerHost
 from conformance.target import Budgets
 
 

@@ -8,10 +8,10 @@ from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.descriptor import LaneTools, Payer
 from conformance.lanes.funded_payer import LaneNode
 from conformance.lanes.main_network_guard import NodeNetwork
-from conformance.lanes.payer_host import PayerHost
 from conformance.lanes.registry import LANES
 from conformance.lanes.signed_payment import PaymentSender
 from conformance.lanes.spending import Wallet
+from conformance.lanes.tested_payer_accounts import PayerHost
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets, Chain, Chains, Profile
 from conformance.vocabulary.lanes.registry import FACTS

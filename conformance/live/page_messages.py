@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.ledger import load
 from conformance.log.events import Event
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 Message = Mapping[str, Any]
 _SHOWN_VERDICTS = frozenset({"fail", "warn", "error"})

@@ -58,7 +58,7 @@ from typing import Any, Final
 import orjson
 
 from conformance.log.file import LogFile, read_numbered_events
-from conformance.log.owner import Owned
+from conformance.log.thread_ownership import Owned
 from conformance.text.files import refuse_link
 from conformance.text.json_safe import json_safe
 

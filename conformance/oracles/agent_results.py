@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from conformance.oracles.member_rules import Rule, Rules, equals, is_an, is_equal, matches, one_of
 from conformance.oracles.message_signatures import digests, structured
+from conformance.oracles.message_signatures.answer_members import verify_answer
 from conformance.oracles.message_signatures.faults import Code
 from conformance.oracles.message_signatures.judgement import Judgement
 from conformance.oracles.message_signatures.message import Message
-from conformance.oracles.message_signatures.report import verify_answer
 
 _ADDRESS: Final = r"https?://[^\s]+"
 # 6.3 does not say whether the equation is asked of a rejected key, nor over a base with a component that comes twice.

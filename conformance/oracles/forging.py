@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from conformance.oracles.keys import decode_base64url, ed25519_jwk, encode_base64url
+from conformance.oracles.ed25519_keys import decode_base64url, ed25519_jwk, encode_base64url
 
 # The order of the prime subgroup of edwards25519 (RFC 8032, 5.1).
 ORDER = 2**252 + 27742317777372353535851937790883648493

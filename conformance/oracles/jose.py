@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.oracles.ed25519_keys import Ed25519Key, KeyFault, decode_base64url, encode_base64url
+from conformance.oracles.ed25519_keys import verify as verify_signature
 from conformance.oracles.json_acceptance import by_value, refuse_constant, unique_members
-from conformance.oracles.keys import Ed25519Key, KeyFault, decode_base64url, encode_base64url
-from conformance.oracles.keys import verify as verify_signature
 
 ALGORITHMS = ("EdDSA", "Ed25519")
 # A hostile answer may be nested without end.

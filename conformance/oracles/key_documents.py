@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import base58
 
-from conformance.oracles.keys import Ed25519Key, ed25519_jwk, keys_of_jwks
+from conformance.oracles.ed25519_keys import Ed25519Key, ed25519_jwk, keys_of_jwks
 from conformance.oracles.member_rules import Rules, equals, find_member_faults
 
 _CONTEXT: Final = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"]

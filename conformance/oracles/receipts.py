@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.oracles.ed25519_keys import KEY_BYTES, Ed25519Key, KeyFault, decode_base64url, verify
 from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.jose import ALGORITHMS
 from conformance.oracles.json_acceptance import has_large_integer, parse_json
-from conformance.oracles.keys import KEY_BYTES, Ed25519Key, KeyFault, decode_base64url, verify
 from conformance.oracles.receipt_kinds import (
     CANON_VERSION,
     COMPLIANCE,

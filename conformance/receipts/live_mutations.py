@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.oracles import forging
+from conformance.oracles.ed25519_keys import encode_base64url
 from conformance.oracles.forging import Signer
 from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.jose import parse
-from conformance.oracles.keys import encode_base64url
 from conformance.oracles.receipts import COMPLIANCE
 from conformance.outcome import OpenPoint
 from conformance.receipts import near_miss_receipts

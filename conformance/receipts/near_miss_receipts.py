@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from conformance.discovery.unusual_bodies import NAMES, NUMBERS, TEXTS
+from conformance.discovery.encoder_sensitive_bodies import NAMES, NUMBERS, TEXTS
 from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.json_encodings import OTHER_ENCODINGS
 from conformance.oracles.receipt_kinds import MEMBERS, VALUES, Kind

@@ -15,12 +15,12 @@ from conformance.engine.session import Session
 from conformance.http.client import Client, JsonFault, Unreachable
 from conformance.log.events import EventLog
 from conformance.oracles import hash_recipes, jose
-from conformance.oracles.keys import Ed25519Key, keys_of_jwks
+from conformance.oracles.ed25519_keys import Ed25519Key, keys_of_jwks
 from conformance.outcome import Inconclusive
 from conformance.receipts.offline.comparison_rules import likely_kind
 from conformance.receipts.offline.parsing import Receipt, UnreadableReceipt, parse_receipt
 from conformance.receipts.verifier import fetch_key_document, receipt_in, screen_person
-from conformance.report.side_by_side import Side
+from conformance.report.receipt_comparison import Side
 from conformance.surfaces.gateway.calls import SCREEN
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.purchase import Challenge, Purchase, buy, challenge

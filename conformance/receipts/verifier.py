@@ -13,7 +13,7 @@ from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
 from conformance.http.redaction import list_words
 from conformance.oracles import jose
-from conformance.oracles.keys import keys_of_jwks
+from conformance.oracles.ed25519_keys import keys_of_jwks
 from conformance.oracles.receipts import STEPS
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Material, Vector, keys

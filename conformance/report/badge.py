@@ -16,7 +16,7 @@ from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import QUICK_LOOK, headline
 from conformance.report.summary import Summary, summarise
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.vocabulary.lanes.row_applicability import decided_on
 
 _COLOURS: Final[Mapping[int | None, str]] = {

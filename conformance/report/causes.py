@@ -20,7 +20,7 @@ from typing import Final
 from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange
 from conformance.report.row_result import RowResult
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.vocabulary.profile_claims import LANES
 
 # Status codes from here on are refusals.

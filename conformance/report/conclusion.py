@@ -12,7 +12,7 @@ from conformance.ledger.specification import rests_on as clauses_of
 from conformance.outcome import ON_WORD, STAND_IN, Exit, Verdict
 from conformance.report.row_result import UNEXPECTED_OUTCOMES, RowResult
 from conformance.report.summary import Summary
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.vocabulary.unanswered_calls import NO_ANSWER_IN_TIME, NO_CONNECTION
 
 # The words for people. Programs read the values of the enumeration, which never change.

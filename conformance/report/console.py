@@ -25,13 +25,13 @@ from conformance.report.conclusion import (
     words,
 )
 from conformance.report.detail import finding_text, place
+from conformance.report.receipt_comparison import EXPECTED, MATTERS, SAME
 from conformance.report.replay_line import Replays
 from conformance.report.row_result import RowResult
-from conformance.report.side_by_side import EXPECTED, MATTERS, SAME
 from conformance.report.summary import Summary
 from conformance.text.table import number_cells, table
+from conformance.text.target_text_escaping import one_line
 from conformance.text.terminal import Terminal
-from conformance.text.untrusted import one_line
 
 STYLES: Final = {
     Verdict.PASS: "green",

@@ -6,7 +6,7 @@ from conformance.outcome import Verdict
 from conformance.report.replay_line import READ_LATER, Replays
 from conformance.report.row_result import NOTHING, Finding
 from conformance.report.summary import Summary
-from conformance.text.untrusted import one_line, show_shortened
+from conformance.text.target_text_escaping import one_line, show_shortened
 
 BODY_LIMIT = 2_000
 

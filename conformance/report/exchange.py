@@ -9,7 +9,7 @@ from typing import Final
 from conformance.http.curl_and_templates import write_curl_line
 from conformance.log.events import Event
 from conformance.report.curl_reproducibility import ByHand
-from conformance.text.untrusted import one_line, shorten, show_shortened
+from conformance.text.target_text_escaping import one_line, shorten, show_shortened
 
 # Characters of a header field in reports. A check sends fields of 20,000 characters, which would fill the screen.
 _LONGEST_FIELD: Final = 500

@@ -33,11 +33,11 @@ from conformance.report.conclusion import (
 )
 from conformance.report.detail import place
 from conformance.report.exchange import Exchange
+from conformance.report.receipt_comparison import GRADES
 from conformance.report.replay_line import READ_LATER
 from conformance.report.row_result import NOTHING, Finding, RowResult
-from conformance.report.side_by_side import GRADES
 from conformance.report.summary import Summary, summarise
-from conformance.text.untrusted import one_line, show_shortened
+from conformance.text.target_text_escaping import one_line, show_shortened
 from conformance.vocabulary.profile_claims import LANES
 
 # The page is for people. It shows so much of each body and text, and so many rows and findings, that a run with

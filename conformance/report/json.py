@@ -23,8 +23,8 @@ from conformance.outcome import Verdict
 from conformance.report.conclusion import headline, rests_on, sentence
 from conformance.report.row_result import RowResult
 from conformance.report.summary import LogFault, Summary, summarise
-from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.json_safe import json_safe
+from conformance.text.workflow_command_escaping import escape_commands_in_json
 
 CTRF_VERSION: Final = "1.0.0"
 _STATUS: Final[Mapping[Verdict, str]] = {

@@ -20,7 +20,7 @@ from conformance.report.conclusion import describe_standing, expectation, headli
 from conformance.report.detail import finding_text
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
-from conformance.text.untrusted import one_line, visible
+from conformance.text.target_text_escaping import one_line, visible
 
 SHOWN_FINDINGS = 10
 

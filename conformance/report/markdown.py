@@ -21,7 +21,7 @@ from conformance.report.conclusion import (
 from conformance.report.detail import finding_text
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 SHOWN_ROWS = 60
 SHOWN_FINDINGS = 3

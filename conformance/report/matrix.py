@@ -13,7 +13,7 @@ from conformance.report.conclusion import SURFACES, headline, start_time, words
 from conformance.report.markdown import inline
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 # What the lines of the table are.
 BY: Final[Mapping[str, Callable[[RowResult], str]]] = {

@@ -18,8 +18,8 @@ from conformance.outcome import Verdict
 from conformance.report.console import STYLES
 from conformance.report.remaining import Remaining, left_words
 from conformance.text.live import Live
+from conformance.text.target_text_escaping import one_line
 from conformance.text.terminal import Terminal
-from conformance.text.untrusted import one_line
 
 SECONDS_A_LINE: Final = 10.0
 _NAME: Final = 60

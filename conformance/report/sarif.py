@@ -18,7 +18,7 @@ from conformance.report.detail import finding_text
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
 from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _PROFILE: Final = "weldproof.toml"

@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from conformance.log.events import Event
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.vocabulary.unanswered_calls import NO_ANSWER_IN_TIME, NO_CONNECTION, UNSENT
 
 # A restart refuses a few connections, too. A server is called stopped only if it refused the last calls of the run.

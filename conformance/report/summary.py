@@ -13,10 +13,10 @@ from conformance.outcome import NOT_TRIED, Exit, Verdict, worst
 from conformance.report.causes import Cause, causes, with_causes
 from conformance.report.curl_reproducibility import ByHand
 from conformance.report.exchange import Exchange
+from conformance.report.receipt_comparison import SideBySide, side_by_side
 from conformance.report.row_result import BAD, UNEXPECTED_OUTCOMES, Finding, RowResult
-from conformance.report.side_by_side import SideBySide, side_by_side
 from conformance.report.stopped_servers import describe_stopped_servers
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 # Number of slow checks in reports.
 SLOWEST: Final = 10

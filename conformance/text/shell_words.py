@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from conformance.text.untrusted import UNSHOWABLE, has_command
+from conformance.text.target_text_escaping import UNSHOWABLE, has_command
 
 # Characters without a meaning to any shell, at any place in a word.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+")

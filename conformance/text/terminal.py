@@ -1,7 +1,7 @@
 """Terminal output: styled lines, and lines that stay at the bottom.
 
 Styles are used on a terminal only, unless FORCE_COLOR is set. NO_COLOR removes the colours. Every text passes through
-`conformance.text.untrusted`: none moves the cursor or is a command of a build service.
+`conformance.text.target_text_escaping`: none moves the cursor or is a command of a build service.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO
 
 import click
 
-from conformance.text.untrusted import visible
+from conformance.text.target_text_escaping import visible
 
 # A text, or a text and its style in click's names, such as "bold red" or "white on red".
 Part = str | tuple[str, str]

@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from conformance.oracles import webhook_signature
-from conformance.webhook_receiver.effects import MOST_REMEMBERED, Effects, EffectsFull, Outcome
+from conformance.webhook_receiver.effect_deduplication import MOST_REMEMBERED, Effects, EffectsFull, Outcome
 from conformance.webhook_receiver.forwarding import Forwarder
 from conformance.webhook_receiver.raw_receiver import Arrival, Reply
 

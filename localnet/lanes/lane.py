@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from localnet.local_network import LocalNetwork
+from localnet.unlisted_network import LocalNetwork
 
 if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
     import aiohttp
 
+    from localnet.control_verbs import MayTrail, Verbs
     from localnet.node_processes import NodeProcesses
-    from localnet.sidecar_target import SidecarTarget
-    from localnet.verbs import MayTrail, Verbs
+    from localnet.sidecar_node import SidecarTarget
 
 
 @dataclass(frozen=True, slots=True)

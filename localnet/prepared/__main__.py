@@ -13,8 +13,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from localnet.prepared.forgetting import forget_services
 from localnet.prepared.forking import Forking
+from localnet.prepared.module_reloading import forget_services
 from localnet.prepared.requests import Request, process_name
 
 # Descriptors of a request are kept from here on until they are put in their places below.

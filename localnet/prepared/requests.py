@@ -1,6 +1,6 @@
 """What a process is asked for: one message of words with NUL between them, which comes with its descriptors.
 
-`stand_in.py` writes the same form, and imports nothing of ours.
+`fork_client.py` writes the same form, and imports nothing of ours.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from localnet.prepared import stand_in
+from localnet.prepared import fork_client
 from localnet.prepared.requests import Request
 
 # Letters that the address of a Unix socket may have on every system.
@@ -54,7 +54,7 @@ class Prepared:
 
     def command(self, module: str) -> list[str]:
         """Return the command of a program that has `python -m MODULE` forked, and stands in for it."""
-        return [sys.executable, "-I", "-S", stand_in.__file__, str(self._path), module]
+        return [sys.executable, "-I", "-S", fork_client.__file__, str(self._path), module]
 
     async def start(
         self,

@@ -10,7 +10,7 @@ import click
 
 from reference.agent.runtime import open_agent
 from reference.agent.settings import AgentSettings
-from reference.web.control_plane_link import registration
+from reference.web.control_plane_link import surface_serving
 from reference.web.settings import read_settings, server_option
 
 
@@ -23,7 +23,7 @@ def main(server: str | None) -> None:
     everything but these, so a client that continues A2A tasks must reach the process that has them.
     """
     settings = read_settings(AgentSettings, server=server)
-    registration.serve(
+    surface_serving.serve(
         lambda _: open_agent(settings),
         settings,
         "agent",

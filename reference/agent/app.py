@@ -15,7 +15,7 @@ from reference.web.clock import WpClock
 from reference.web.errors import Refused
 from reference.web.http.asgi_envelope import REQUEST_ID, Scope
 from reference.web.http.cached_document import Document
-from reference.web.http.detail_faults import fault_reply, json_reply
+from reference.web.http.detail_error_replies import fault_reply, json_reply
 from reference.web.http.exchange import read_request
 from reference.web.http.json_body import read_json
 from reference.web.http.quart_calls import read_current_body, to_document_response, to_response

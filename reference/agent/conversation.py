@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reference.agent.skills import SKILLS, Moment
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part
+from reference.web.a2a.in_memory_tasks import OPENER
 from reference.web.a2a.json_rpc import RpcError, build_invalid_params
 from reference.web.a2a.methods import Message
-from reference.web.a2a.tasks import OPENER
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Request

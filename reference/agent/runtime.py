@@ -10,12 +10,12 @@ from reference.agent.app import build_app, methods_of
 from reference.agent.conversation import Conversation
 from reference.agent.documents import build_documents
 from reference.agent.settings import AgentSettings
+from reference.web.a2a.in_memory_tasks import MemoryTasks
 from reference.web.a2a.methods import A2aServer
-from reference.web.a2a.tasks import MemoryTasks
 from reference.web.clock import WpClock
 from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.call_records import CallRecords
-from reference.web.http.detail_faults import render_refusal
+from reference.web.http.detail_error_replies import render_refusal
 from reference.web.http.quart_calls import list_paths
 from reference.web.http.rate import AddressLimit
 from reference.web.http.rate_store import open_rate_store

@@ -9,7 +9,7 @@ from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
 from reference.control_plane.audit_reading import AuditEndpoint
-from reference.control_plane.calls import Call, Operation, Registrant, read_body
+from reference.control_plane.call_context import Call, Operation, Registrant, read_body
 from reference.control_plane.health_and_openapi import Documents
 from reference.control_plane.issuer_registration import IssuerRegister, NewIssuer, TrustDocuments
 from reference.control_plane.registration_rights import RegistrationRights
@@ -19,7 +19,7 @@ from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused
 from reference.web.http.asgi_envelope import REQUEST_ID, Scope
 from reference.web.http.bearer_token import BearerToken
-from reference.web.http.detail_faults import fault_reply
+from reference.web.http.detail_error_replies import fault_reply
 from reference.web.http.exchange import read_request
 from reference.web.http.quart_calls import read_current_body, to_response
 from reference.web.http.single_task_connection import SingleTaskConnection

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from reference.control_plane.audit_log import AuditLog
-from reference.control_plane.calls import Call, build_bad_query
+from reference.control_plane.call_context import Call, build_bad_query
 from reference.protocol.canonical_json import MAX_INTEGER
-from reference.web.http.detail_faults import json_reply
+from reference.web.http.detail_error_replies import json_reply
 from reference.web.http.exchange import Reply
 
 MOST = 1000

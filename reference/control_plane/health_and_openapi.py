@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib.resources import files
 
 from reference.control_plane.audit_log import AuditLog
-from reference.control_plane.calls import Call
+from reference.control_plane.call_context import Call
 from reference.protocol.service_word import ServiceWord
 from reference.store.services import Services
 from reference.web.http.cached_document import Document
-from reference.web.http.detail_faults import json_reply
+from reference.web.http.detail_error_replies import json_reply
 from reference.web.http.exchange import Reply
 
 VERSION = "0.1.0"

@@ -9,7 +9,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, StrictStr
 
 from reference.control_plane.audit_log import AuditLog, PlannedChange, ignore_number
-from reference.control_plane.calls import Call, build_not_found
+from reference.control_plane.call_context import Call, build_not_found
 from reference.protocol.audit_chain import Action
 from reference.protocol.falcon import public_key_of
 from reference.protocol.keys import falcon_kid
@@ -19,7 +19,7 @@ from reference.store.audit_log import Audit
 from reference.store.database import Change
 from reference.store.issuers import Issuer, Issuers
 from reference.web.http.cached_document import Document
-from reference.web.http.detail_faults import json_reply
+from reference.web.http.detail_error_replies import json_reply
 from reference.web.http.exchange import Reply
 
 ALGORITHM = "Falcon-1024"

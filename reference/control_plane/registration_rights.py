@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from reference.control_plane.calls import Operation, Registrant
+from reference.control_plane.call_context import Operation, Registrant
 from reference.protocol.audit_chain import service_actor
 from reference.protocol.service_record import checked_base_url, origin_of
 from reference.web.errors import Refused, Unprocessable

@@ -32,7 +32,7 @@ from reference.web.first_start import open_secret
 from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.bearer_token import BearerToken
 from reference.web.http.call_records import CallRecords
-from reference.web.http.detail_faults import render_refusal
+from reference.web.http.detail_error_replies import render_refusal
 from reference.web.http.rate import AddressLimit
 from reference.web.http.rate_store import open_rate_store
 from reference.web.keyring import refuse_lost

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reference.control_plane.calls import Call
+from reference.control_plane.call_context import Call
 from reference.control_plane.health_client import HealthResult
 from reference.protocol.service_record import health_address
 from reference.protocol.time_text import utc_text
 from reference.store.services import Service, Services
 from reference.web.clock import WpClock
-from reference.web.http.detail_faults import json_reply
+from reference.web.http.detail_error_replies import json_reply
 from reference.web.http.exchange import Reply
 
 SHARED_SECONDS = 1.0

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr
 
 from reference.control_plane.audit_log import AuditLog, PlannedChange, ignore_number
-from reference.control_plane.calls import Call, build_not_found
+from reference.control_plane.call_context import Call, build_not_found
 from reference.protocol.audit_chain import Action
 from reference.protocol.destination_address import Network, refusal
 from reference.protocol.service_record import (
@@ -24,7 +24,7 @@ from reference.protocol.trust_set import meant_by
 from reference.store.database import Change
 from reference.store.services import Service, Services
 from reference.web.errors import Refused, Unprocessable
-from reference.web.http.detail_faults import json_reply
+from reference.web.http.detail_error_replies import json_reply
 from reference.web.http.exchange import Reply
 
 CHANGE_SECONDS = 60

@@ -18,9 +18,9 @@ from reference.gateway.runtime import new_admin_key, open_gateway
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import DatabaseUnavailable
 from reference.web import keyring
-from reference.web.control_plane_link import registration
+from reference.web.control_plane_link import surface_serving
 from reference.web.settings import EXIT_USAGE, Misconfigured, name_setting, read_settings, server_option
-from reference.webhooks.service import deliver
+from reference.webhooks.dispatcher_runner import deliver
 
 
 @click.group(invoke_without_command=True)
@@ -31,7 +31,7 @@ def main(ctx: click.Context, server: str | None) -> None:
     if ctx.invoked_subcommand is not None:
         return
     settings = read_settings(GatewaySettings, server=server)
-    registration.serve(
+    surface_serving.serve(
         # Only this program knows both the gateway and the dispatcher of webhooks. So the dispatcher could run as a
         # separate process without a change to the gateway (decision 0022).
         lambda _: open_gateway(settings, [deliver]),

@@ -16,7 +16,7 @@ from reference.gateway.tenant_administration import TenantAdministration
 from reference.gateway.webhooks import Webhooks
 from reference.protocol.destination_address import MAX_URL, URL_FORM
 from reference.protocol.webhook_delivery import DEFAULT_TYPES, EventType
-from reference.store.payments import PaymentState
+from reference.store.link_payments import PaymentState
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply
 

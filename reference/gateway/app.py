@@ -13,8 +13,8 @@ from reference.gateway.call_admission import Access, Calls, Operation, build_rea
 from reference.gateway.documents import Documents
 from reference.gateway.error_replies import fault_reply
 from reference.gateway.payment_links import PaymentLinks
-from reference.gateway.price_records import ResourceRecords, ResourceRequest
 from reference.gateway.receipt_verification import ReceiptVerification
+from reference.gateway.resources import ResourceRecords, ResourceRequest
 from reference.gateway.screening import Screening
 from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest

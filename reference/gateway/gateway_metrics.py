@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from reference.gateway.network_recency import NetworkRecency
 from reference.store.database import Database, DatabaseUnavailable
 from reference.store.deliveries import Deliveries
-from reference.store.payments import UNMATCHED_STATES, Payments
+from reference.store.link_payments import UNMATCHED_STATES, Payments
 from reference.web.clock import WpClock
 from reference.web.http.metric_families import Gauge, Metric, describe_capacity, describe_lag
 

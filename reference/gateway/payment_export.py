@@ -19,9 +19,9 @@ from reference.protocol.money import MICRO_DIGITS
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.time_text import utc_text
+from reference.store.link_payments import Payment, UnmatchedPayment
 from reference.store.links import Link
-from reference.store.payment_search import PaymentSearch
-from reference.store.payments import Payment, UnmatchedPayment
+from reference.store.payment_text_search import PaymentSearch
 from reference.store.received_payments import ReceivedPayment
 
 # The file is built in memory. A larger selection is refused with the advice to choose fewer days.

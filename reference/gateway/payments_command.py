@@ -14,8 +14,8 @@ from reference.gateway.unmatched_payments import UnmatchedPayments, amount_text,
 from reference.protocol.time_text import utc_text
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database
+from reference.store.link_payments import Payments, UnmatchedPayment
 from reference.store.links import Links
-from reference.store.payments import Payments, UnmatchedPayment
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
 from reference.web.operator_commands import NotDone, add_list_options, run_act, show_payments

@@ -13,7 +13,7 @@ from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenant_administration import PAGE_ROWS, Page
 from reference.gateway.unmatched_payments import build_payment_members
 from reference.protocol.receipt_verification import verify_receipt
-from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
+from reference.store.payment_text_search import ALL_PAYMENTS, PaymentSearch
 from reference.store.received_payments import ReceivedPayment, ReceivedPayments, Total
 from reference.web.clock import WpClock
 

@@ -24,11 +24,11 @@ from reference.gateway.idempotency import Idempotency
 from reference.gateway.merchant_branding import Storefronts
 from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.payment_links import PaymentLinks
-from reference.gateway.price_records import ResourceRecords
 from reference.gateway.rate_limits import Limits
 from reference.gateway.receipt_verification import ReceiptVerification
 from reference.gateway.received_payments import Receipts
 from reference.gateway.request_guard import RequestGuard, presents_payment
+from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenant_administration import TenantAdministration
@@ -45,17 +45,17 @@ from reference.store.database import Database, DatabaseUnavailable, ping
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.deliveries import Deliveries
 from reference.store.destinations import Destinations
+from reference.store.link_payments import Payments
 from reference.store.links import Links
 from reference.store.merchants import Merchants
-from reference.store.payments import Payments
 from reference.store.received_payments import ReceivedPayments
 from reference.store.resources import Resources
 from reference.store.sessions import Sessions
 from reference.store.settlement_attestations import Attestations
+from reference.store.shared_values import SharedFacts
 from reference.store.tenant_tables import facts
 from reference.store.tenants import Tenants
 from reference.store.used_key_ids import UsedKeyIds
-from reference.store.worker_coordination import SharedFacts
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck

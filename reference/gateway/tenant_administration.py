@@ -17,9 +17,9 @@ from reference.lanes.lane import Lane
 from reference.protocol.networks import NETWORKS
 from reference.protocol.time_text import utc_text
 from reference.protocol.trial_limits import KeyMode, LinkRefused, TenantStatus, admit_link, mode_of
+from reference.store.link_payments import Payments, PaymentState, UnmatchedPayment
 from reference.store.links import Links, LinkWithState
-from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
-from reference.store.payments import Payments, PaymentState, UnmatchedPayment
+from reference.store.payment_text_search import ALL_PAYMENTS, PaymentSearch
 from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable

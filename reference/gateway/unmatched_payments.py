@@ -13,8 +13,8 @@ from reference.gateway.page_parts import atomic_pretty
 from reference.protocol.link_payment import LinkState
 from reference.protocol.networks import NETWORKS, canonical_tx_id
 from reference.protocol.time_text import utc_text
-from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
-from reference.store.payments import UNMATCHED_STATES, Payment, Payments, PaymentState, UnmatchedPayment
+from reference.store.link_payments import UNMATCHED_STATES, Payment, Payments, PaymentState, UnmatchedPayment
+from reference.store.payment_text_search import ALL_PAYMENTS, PaymentSearch
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
 

@@ -17,7 +17,7 @@ from reference.rail.payments_command import payments
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
 from reference.web import keyring
-from reference.web.control_plane_link import registration
+from reference.web.control_plane_link import surface_serving
 from reference.web.settings import EXIT_USAGE, Misconfigured, name_setting, read_settings, server_option
 
 
@@ -29,7 +29,7 @@ def main(ctx: click.Context, server: str | None) -> None:
     if ctx.invoked_subcommand is not None:
         return
     settings = read_settings(RailSettings, server=server)
-    registration.serve(
+    surface_serving.serve(
         lambda _: runtime.open_rail(settings),
         settings,
         "rail",

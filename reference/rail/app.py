@@ -10,7 +10,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from reference.protocol.a2a_card import ENDPOINT
 from reference.rail.a2a.endpoint import A2aEndpoint
 from reference.rail.documents.published import Documents, read_page
-from reference.rail.faults import fault_reply, json_reply
+from reference.rail.error_replies import fault_reply, json_reply
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.web.http.asgi_envelope import ANSWER_HEADERS, REQUEST_ID, Scope
 from reference.web.http.exchange import read_request

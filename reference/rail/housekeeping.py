@@ -8,14 +8,14 @@ from reference.lanes.lane import ChainUnavailable
 from reference.lanes.newest_block import refuse_behind
 from reference.protocol.observed_transaction import TxStatus
 from reference.rail.availability.lane_health import LaneHealth
-from reference.rail.claims.payment_sources import Collectors
+from reference.rail.claims.presented_proofs import Collectors
 from reference.rail.periodic import CLEAN_SECONDS, LOOK_SECONDS, Interval
 from reference.rail.settings import RailSettings
 from reference.rail.signed_answers import Signer
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import LISTED_SECONDS, RefusedPayments
-from reference.store.worker_coordination import SharedFacts
+from reference.store.shared_values import SharedFacts
 from reference.web.clock import WpClock
 
 

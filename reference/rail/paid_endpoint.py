@@ -20,9 +20,9 @@ from reference.protocol.a2a_x402 import PAYLOAD
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenge, Challenges
 from reference.rail.claims.fulfilment import PaidAnswer
-from reference.rail.claims.payment_sources import in_progress
+from reference.rail.claims.presented_proofs import in_progress
 from reference.rail.claims.redemption import Redeemer
-from reference.rail.service_request import QuotedCall, ServiceRequest, choose_quoted_call, read_service_request
+from reference.rail.service_request_parsing import QuotedCall, ServiceRequest, choose_quoted_call, read_service_request
 from reference.rail.services import Service
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from reference.rail.faults import fault_reply
+from reference.rail.error_replies import fault_reply
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.web.http.asgi_envelope import REQUEST_ID, AsgiApp, Receive, Scope, Send
 from reference.web.http.exchange import Reply, read_request

@@ -26,11 +26,11 @@ from reference.rail import shared_token_secret
 from reference.rail.a2a.conversation import Conversation
 from reference.rail.a2a.endpoint import A2aEndpoint, RailTasks
 from reference.rail.app import build_app
+from reference.rail.availability.issuing_permission import IssuingPermission
 from reference.rail.availability.lane_health import LaneHealth
-from reference.rail.availability.terms_in_force import IssuingPermission
 from reference.rail.availability.worker_downtime import Uptime
 from reference.rail.challenges import Challenges, Offer
-from reference.rail.claims.payment_sources import Collector, MinedPaymentSource
+from reference.rail.claims.presented_proofs import Collector, MinedPaymentSource
 from reference.rail.claims.redemption import Redeemer
 from reference.rail.claims.refused_payment_notes import RefusalNotes
 from reference.rail.claims.undecided_claims import UndecidedClaims
@@ -52,10 +52,10 @@ from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import RefusedPayments
 from reference.store.service_outages import Outages
 from reference.store.settlements import Settlements
+from reference.store.shared_values import SharedFacts
 from reference.store.terms_history import Generations
 from reference.store.unserved_payments import UnservedPayments
 from reference.store.used_key_ids import UsedKeyIds
-from reference.store.worker_coordination import SharedFacts
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.first_start import open_secret

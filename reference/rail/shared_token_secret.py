@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 
 from reference.protocol.service_word import ServiceWord
-from reference.store.worker_coordination import SharedFacts
+from reference.store.shared_values import SharedFacts
 from reference.web.settings import Misconfigured
 
 _SECRET, _WORD = "token_secret", "payable_core"

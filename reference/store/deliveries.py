@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.webhook_delivery import DELIVERY, DeliveryMove, DeliveryState, EventType, Outcome
-from reference.store.activity import Activity, activity_of
+from reference.store.change_tracker import Activity, activity_of
 from reference.store.database import Change, Database, Row
 from reference.store.group_commit import GroupCommit
 from reference.store.paging import is_behind

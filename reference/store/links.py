@@ -28,7 +28,7 @@ from reference.protocol.money import atomic_units
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
 from reference.store import used_transfers
-from reference.store.activity import activity_of
+from reference.store.change_tracker import activity_of
 from reference.store.checkout_tables import METADATA, link_ends, link_prices, links, payments, surpluses
 from reference.store.database import Change, Database, DuplicateKey, Row
 from reference.store.paging import is_behind

@@ -26,7 +26,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import CompilerElement
 
 from reference.store.database import Change, DatabaseUnavailable, DuplicateKey, Row, RowNotFound
-from reference.store.heartbeat import Heartbeat
+from reference.store.postgres_heartbeat import Heartbeat
 from reference.store.statement_timeout import PREPARING_SECONDS, STATEMENT_SECONDS, limit_time
 
 POOL_SIZE: Final = 16

@@ -10,10 +10,10 @@ from sqlalchemy import Select, bindparam, case, func, select
 
 from reference.store.checkout_tables import links, payments
 from reference.store.database import Database, Row
+from reference.store.link_payments import Payment, PaymentState, read_payment
 from reference.store.links import Link
 from reference.store.paging import is_behind
-from reference.store.payment_search import ALL_PAYMENTS, SCAN_ROWS, PaymentSearch, contains_text, in_days
-from reference.store.payments import Payment, PaymentState, read_payment
+from reference.store.payment_text_search import ALL_PAYMENTS, SCAN_ROWS, PaymentSearch, contains_text, in_days
 
 
 @dataclass(frozen=True, slots=True)

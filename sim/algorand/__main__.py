@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sim.starting  # noqa: F401 - before all that is imported for it
+import sim.deferred_gc  # noqa: F401 - before all that is imported for it
 
 # isort: split
 
@@ -15,7 +15,7 @@ from sim.algorand.algod import build_algod
 from sim.algorand.chain import Chain, Genesis, Miner
 from sim.algorand.indexer import build_indexer
 from sim.algorand.mode import Mode
-from sim.algorand.rest import b64
+from sim.algorand.views import b64
 from sim.clock import BlockClock
 from sim.faulty import Faulty
 from sim.serving import address, listen, serve_until_stopped

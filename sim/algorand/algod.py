@@ -17,6 +17,7 @@ from sim.algorand.encoding import (
     encode_digest,
     unpack_all,
 )
+from sim.algorand.http_replies import Refused, reply
 from sim.algorand.mode import Mode
 from sim.algorand.node_http import (
     address_of,
@@ -27,11 +28,10 @@ from sim.algorand.node_http import (
     reply_msgpack,
     wants_msgpack,
 )
-from sim.algorand.rest import account_json, account_msgpack, asset_params, block_json, holding_record, pending_json
-from sim.algorand.rules import MAX_GROUP, Rejected, Signed
-from sim.algorand.service import Refused, reply
 from sim.algorand.simulation import simulate
 from sim.algorand.state import Account
+from sim.algorand.stateless_checks import MAX_GROUP, Rejected, Signed
+from sim.algorand.views import account_json, account_msgpack, asset_params, block_json, holding_record, pending_json
 
 _WAIT_SECONDS = 60.0
 _NOT_HERE = "could not find the transaction in the transaction pool or in the last 1000 confirmed rounds"

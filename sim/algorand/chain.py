@@ -13,8 +13,8 @@ from nacl.signing import SigningKey
 from sim.algorand.encoding import ZERO, digest, pack
 from sim.algorand.evaluator import Applied, Evaluator, Network
 from sim.algorand.mode import LONGEST_STEP_SECONDS, Mode
-from sim.algorand.rules import Protocol, Rejected, Signed
 from sim.algorand.state import Account, Asset, Holding, State
+from sim.algorand.stateless_checks import Protocol, Rejected, Signed
 from sim.clock import BlockClock
 from sim.faults import Faults
 

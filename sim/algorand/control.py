@@ -9,7 +9,7 @@ from sim import control
 from sim.algorand.chain import Chain
 from sim.algorand.encoding import Malformed, decode_address, pack, transaction_id
 from sim.algorand.mode import Mode
-from sim.algorand.rules import Rejected, Signed
+from sim.algorand.stateless_checks import Rejected, Signed
 
 _LIFE = 100
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sim.algorand.encoding import ZERO, encode_address, encode_digest, group_id, hashes_in_group, is_zero
-from sim.algorand.rules import (
+from sim.algorand.state import Account, Asset, Holding, State
+from sim.algorand.stateless_checks import (
     MAX_GROUP,
     Protocol,
     Rejected,
@@ -17,7 +18,6 @@ from sim.algorand.rules import (
     check_signature,
     is_unsigned,
 )
-from sim.algorand.state import Account, Asset, Holding, State
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from quart import Quart, Response, request
 
 from sim.algorand.chain import Chain, Confirmed
 from sim.algorand.encoding import ZERO, Malformed, canonical_id, decode_address, encode_address
-from sim.algorand.rest import account_json, asset_params, indexed_json
-from sim.algorand.service import Refused, new_indexer_service, number, reply
+from sim.algorand.http_replies import Refused, new_indexer_service, number, reply
+from sim.algorand.views import account_json, asset_params, indexed_json
 
 _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 

@@ -15,7 +15,7 @@ from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from sim.algorand.encoding import Malformed, decode_address
-from sim.algorand.service import Refused, reply
+from sim.algorand.http_replies import Refused, reply
 from sim.faulty import AsgiApp
 
 _HEADER = "X-Algo-API-Token"

@@ -10,10 +10,10 @@ import msgpack
 from sim.algorand.chain import Chain
 from sim.algorand.encoding import Malformed, canonical
 from sim.algorand.evaluator import Applied
-from sim.algorand.rest import pending_json
-from sim.algorand.rules import MAX_GROUP, Invalid, Rejected, Signed, Unverified
-from sim.algorand.service import Refused
+from sim.algorand.http_replies import Refused
 from sim.algorand.state import State
+from sim.algorand.stateless_checks import MAX_GROUP, Invalid, Rejected, Signed, Unverified
+from sim.algorand.views import pending_json
 
 _VERSION = 2
 _NOT_READ = "failed to decode object: json decode error [pos 1]: only encoded map or array can be decoded into a struct"

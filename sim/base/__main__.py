@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sim.starting  # noqa: F401 - before all that is imported for it
+import sim.deferred_gc  # noqa: F401 - before all that is imported for it
 
 # isort: split
 

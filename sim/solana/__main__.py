@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sim.starting  # noqa: F401 - before all that is imported for it
+import sim.deferred_gc  # noqa: F401 - before all that is imported for it
 
 # isort: split
 
@@ -16,7 +16,7 @@ from sim.serving import address, listen, serve_until_stopped
 from sim.solana.app import build_app
 from sim.solana.chain import Chain, Miner
 from sim.solana.rpc import Rpc
-from sim.solana.tokens import USDC_MINTS
+from sim.solana.token_accounts import USDC_MINTS
 
 
 @click.command()

@@ -18,10 +18,10 @@ from solders.transaction import VersionedTransaction
 
 from sim.clock import BlockClock
 from sim.faults import Faults
-from sim.solana.accounts import Accounts, Version
+from sim.solana.account_history import Accounts, Version
 from sim.solana.ledger import Balances, Landed, Ledger
 from sim.solana.slots import FINAL_AFTER, SLOT_HASHES, Slot, Slots, Standing
-from sim.solana.tokens import MINT_BYTES, USDC_MINTS, new_mint, read_held, read_mint, ui_amount
+from sim.solana.token_accounts import MINT_BYTES, USDC_MINTS, new_mint, read_held, read_mint, ui_amount
 from sim.solana.transactions import Sent, resolve
 from sim.solana.vm import LOOKUP_TABLES, SYSTEM, Outcome, Vm
 

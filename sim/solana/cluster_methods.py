@@ -11,7 +11,7 @@ from solders.hash import Hash, ParseHashError
 from solders.message import MessageV1, from_bytes_versioned
 
 from sim.json_rpc import RpcError
-from sim.solana.ask import API_VERSION, Ask, Method, in_context, invalid
+from sim.solana.rpc_call import API_VERSION, Ask, Method, in_context, invalid
 from sim.solana.slots import FIRST_SLOT, SKIPPED_SLOTS, Slot
 
 SLOT_SKIPPED, BLOCK_NOT_AVAILABLE = -32007, -32004

@@ -9,9 +9,9 @@ from solders.pubkey import Pubkey
 
 from sim import control
 from sim.json_rpc import RpcError
-from sim.solana import bank
-from sim.solana.ask import read_key
+from sim.solana import faucet
 from sim.solana.chain import Chain
+from sim.solana.rpc_call import read_key
 
 _MOST_BLOCKS, _MOST_SECONDS = 100_000, 10**10
 
@@ -25,7 +25,7 @@ class Verbs:
     async def fund(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `amount`: lamports from the bank."""
         receiver, amount = _address(members, "address"), control.amount(members)
-        return self._pay_from_bank(lambda: bank.fund(self._chain, receiver, amount))
+        return self._pay_from_bank(lambda: faucet.fund(self._chain, receiver, amount))
 
     async def mint(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `amount`, `asset`?: USDC for an owner, whose token account is made; amount 0 does only that."""
@@ -33,12 +33,12 @@ class Verbs:
         token = _address(members, "asset") if "asset" in members else self._chain.mints[0]
         if token not in self._chain.mints:
             raise control.Refused("member asset must be a mint of this chain")
-        return self._pay_from_bank(lambda: bank.mint(self._chain, owner, token, amount))
+        return self._pay_from_bank(lambda: faucet.mint(self._chain, owner, token, amount))
 
     def _pay_from_bank(self, pay: Callable[[], str]) -> dict[str, Any]:
         try:
             signature = pay()
-        except bank.BankFailed as fault:
+        except faucet.BankFailed as fault:
             raise control.Refused(str(fault)) from fault
         self._chain.seal()
         return {"tx_id": signature}

@@ -19,7 +19,15 @@ from solders.address_lookup_table_account import AddressLookupTable
 from solders.instruction import CompiledInstruction
 from solders.pubkey import Pubkey
 
-from sim.solana.tokens import ASSOCIATED_TOKEN_PROGRAM, TOKEN, TOKEN_PROGRAMS, Held, read_held, read_mint, ui_amount
+from sim.solana.token_accounts import (
+    ASSOCIATED_TOKEN_PROGRAM,
+    TOKEN,
+    TOKEN_PROGRAMS,
+    Held,
+    read_held,
+    read_mint,
+    ui_amount,
+)
 from sim.solana.transactions import MEMO_PROGRAMS, read_table
 from sim.solana.vm import LOOKUP_TABLES, SYSTEM
 

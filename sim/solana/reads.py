@@ -10,8 +10,8 @@ from solders.account import Account
 from solders.pubkey import Pubkey
 
 from sim.solana import views
-from sim.solana.ask import Ask, Method, in_context, invalid, read_key
-from sim.solana.tokens import TOKEN, TOKEN_PROGRAMS, Held, read_held, read_mint, ui_amount
+from sim.solana.rpc_call import Ask, Method, in_context, invalid, read_key
+from sim.solana.token_accounts import TOKEN, TOKEN_PROGRAMS, Held, read_held, read_mint, ui_amount
 
 _MAX_ACCOUNTS = 100
 _LARGEST = 20

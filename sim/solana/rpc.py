@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from sim.json_rpc import METHOD_NOT_FOUND, RpcError
-from sim.solana import cluster_methods, history, reads, sending, surfpool_methods
-from sim.solana.ask import Ask, Method
+from sim.solana import cluster_methods, history_methods, reads, sending, surfpool_methods
 from sim.solana.chain import Chain
+from sim.solana.rpc_call import Ask, Method
 from sim.solana.slots import Standing
 
 # Answers that have a commitment: these show the fault early_finality.
 _COMMITMENT_METHODS: Mapping[str, Method] = {
     **reads.METHODS,
-    **history.METHODS,
+    **history_methods.METHODS,
     **{name: cluster_methods.METHODS[name] for name in ("getSlot", "getBlockHeight", "getEpochInfo", "getBlocks")},
 }
 METHODS: Mapping[str, Method] = {

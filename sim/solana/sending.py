@@ -8,8 +8,8 @@ from typing import Any
 from solders.transaction import VersionedTransaction
 
 from sim.json_rpc import RpcError
-from sim.solana import bank, views
-from sim.solana.ask import Ask, Method, in_context, invalid, read_key, read_level
+from sim.solana import faucet, views
+from sim.solana.rpc_call import Ask, Method, in_context, invalid, read_key, read_level
 from sim.solana.slots import Level
 from sim.solana.transactions import Malformed, decode
 from sim.solana.vm import Outcome
@@ -117,8 +117,8 @@ def _accounts_after(ask: Ask, members: Any, outcome: Outcome, slot: int) -> list
 
 def _airdrop(ask: Ask) -> str:
     try:
-        return bank.fund(ask.chain, ask.key(0), ask.number(1))
-    except bank.BankFailed as fault:
+        return faucet.fund(ask.chain, ask.key(0), ask.number(1))
+    except faucet.BankFailed as fault:
         raise RpcError(INTERNAL_ERROR, f"airdrop request failed: {fault}") from fault
 
 

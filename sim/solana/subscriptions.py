@@ -9,9 +9,9 @@ from solders.account import Account
 from solders.pubkey import Pubkey
 
 from sim.solana import views
-from sim.solana.ask import Ask, invalid, read_key, read_level
 from sim.solana.chain import Chain
 from sim.solana.reads import program_filter
+from sim.solana.rpc_call import Ask, invalid, read_key, read_level
 from sim.solana.slots import FINAL_AFTER, Standing
 
 

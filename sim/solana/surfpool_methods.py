@@ -7,8 +7,16 @@ from typing import Any
 
 from solders.account import Account
 
-from sim.solana.ask import Ask, Method, in_context, invalid, read_key
-from sim.solana.tokens import ACCOUNT_BYTES, TOKEN, associated_address, new_account, read_held, read_mint, with_supply
+from sim.solana.rpc_call import Ask, Method, in_context, invalid, read_key
+from sim.solana.token_accounts import (
+    ACCOUNT_BYTES,
+    TOKEN,
+    associated_address,
+    new_account,
+    read_held,
+    read_mint,
+    with_supply,
+)
 from sim.solana.vm import SYSTEM
 
 

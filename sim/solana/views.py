@@ -14,9 +14,9 @@ from solders.pubkey import Pubkey
 
 from sim.json_rpc import INVALID_REQUEST, RpcError
 from sim.solana import parsed
-from sim.solana.ask import invalid
 from sim.solana.chain import Chain
 from sim.solana.ledger import Landed
+from sim.solana.rpc_call import invalid
 from sim.solana.slots import Level, Standing
 from sim.solana.transactions import Sent
 from sim.solana.vm import Outcome

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from localnet.sidecar_target import SidecarTarget
+from localnet.sidecar_node import SidecarTarget
 
 SECONDS = 600.0
 

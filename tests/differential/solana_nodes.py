@@ -40,7 +40,7 @@ from spl.token.instructions import (
 from spl.token.models import TransferCheckedParams
 
 from localnet import npm
-from localnet.lanes.solana.bank import MINTS
+from localnet.lanes.solana.control_verbs import MINTS
 from localnet.lanes.solana.lane import SLOT_MILLISECONDS, SURFPOOL, Solana
 from programs.node import node
 from tests import prepared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localnet.chains import describe_mixture, parse
+from localnet.chain_selection import describe_mixture, parse
 
 ALL_SIMULATED = {"algorand": "sim", "base": "sim", "solana": "sim"}
 LANES = ("algorand", "base", "solana")

@@ -15,11 +15,11 @@ from algosdk import account
 from algosdk.v2client.algod import AlgodClient
 
 from localnet.block_clocks import keep_current
+from localnet.control_verbs import MayTrail, Verb
 from localnet.lanes.algorand.devmode_clock import CURRENT_SECONDS, STEP_SECONDS, SimulatedDevMode, catch_up
 from localnet.lanes.lane import Reach
 from localnet.lanes.registry import LANES
 from localnet.rpc import NodeFault
-from localnet.verbs import MayTrail, Verb
 from tests import prepared
 
 NOW = 1_800_000_000

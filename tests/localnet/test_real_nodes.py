@@ -20,7 +20,7 @@ from solders.pubkey import Pubkey
 from spl.token.instructions import get_associated_token_address
 
 from localnet.lanes.base.anvil import TOKENS, call_data
-from localnet.lanes.solana.bank import MINTS
+from localnet.lanes.solana.control_verbs import MINTS
 from localnet.state import Process
 
 SOMEBODY = "0x00000000000000000000000000000000000000A1"

@@ -11,8 +11,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from localnet.control_verbs import Members, Verb, text
 from localnet.sidecar import serve
-from localnet.verbs import Members, Verb, text
 
 HOST = b"Host: localhost\r\n"
 

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from solders.keypair import Keypair
 
-from localnet.lanes.solana.bank import SolanaVerbs
+from localnet.lanes.solana.control_verbs import SolanaVerbs
 from localnet.rpc import NodeFault, Rpc
 from tests import prepared
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conformance.ledger import load
-from tools.mutants.second.agent import SOURCE, servers
-from tools.mutants.second.verdicts import verdicts
+from tools.mutants.second.agent_servers import SOURCE, servers
+from tools.mutants.second.suite_verdicts import verdicts
 
 # Every other row passes. Node.js 20 has no SQLite, the profile names no bundled addon and no PostgreSQL, and no request
 # shows whether an agent works without a network.

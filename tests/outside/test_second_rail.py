@@ -17,8 +17,8 @@ from algosdk.transaction import AssetTransferTxn
 from conformance.ledger import load
 from tests.algorand_signing import signed_by
 from tests.outside.sides import AlgorandSide
-from tools.mutants.second import rail as second_rail
-from tools.mutants.second.verdicts import verdicts
+from tools.mutants.second import rail_servers as second_rail
+from tools.mutants.second.suite_verdicts import verdicts
 
 # What the other lanes' rows say; every other row of a rail applies and passes.
 OF_OTHER_LANES = {

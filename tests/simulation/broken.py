@@ -22,13 +22,13 @@ from reference.protocol.challenge import Generation
 from reference.protocol.link_payment import LinkEnding
 from reference.protocol.observed_transaction import ObservedTransaction
 from reference.protocol.redemption import State
+from reference.rail.availability.issuing_permission import IssuingPermission
 from reference.rail.availability.lane_health import LaneHealth
-from reference.rail.availability.terms_in_force import IssuingPermission
 from reference.rail.claims import fulfilment
 from reference.rail.claims.claim_acquisition import ClaimFinder
 from reference.rail.claims.eligibility import Eligibility
 from reference.rail.claims.fulfilment import Fulfilment
-from reference.rail.claims.payment_sources import in_progress
+from reference.rail.claims.presented_proofs import in_progress
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.settlement import settler
 from reference.store.database import Change, DuplicateKey

@@ -31,16 +31,16 @@ from sim.algorand.chain import Chain as AlgorandLedger
 from sim.algorand.chain import Genesis
 from sim.algorand.encoding import encode_address, pack
 from sim.algorand.indexer import build_indexer
-from sim.algorand.rules import Signed
 from sim.algorand.state import Holding
+from sim.algorand.stateless_checks import Signed
 from sim.clock import BlockClock
 from sim.faulty import Faulty
 from sim.node_app import RpcFirst
-from sim.solana import bank as solana_bank
+from sim.solana import faucet as solana_bank
 from sim.solana.app import build_app
 from sim.solana.chain import Chain as SolanaLedger
 from sim.solana.rpc import Rpc
-from sim.solana.tokens import USDC_MINTS
+from sim.solana.token_accounts import USDC_MINTS
 from tests.simulation.machines import EPOCH
 from tests.simulation.wire import NodeHost, NodeNetwork
 

@@ -182,12 +182,12 @@ def _install() -> None:
     from reference.gateway import runtime as gateway_runtime
     from reference.rail import runtime as rail_runtime
     from reference.store import sqlite
-    from reference.webhooks import service
+    from reference.webhooks import dispatcher_runner
     from reference.webhooks.dispatcher import Pace
     from tests.simulation.builds import keep_builds
 
     keep_builds()
-    pace: Any = service
+    pace: Any = dispatcher_runner
     # Rounds each second, and looks at the outbox each fifth of one, for months: every few seconds they show the same.
     pace.Pace = partial(Pace, poll=_POLL_SECONDS)
     rounds: Any = rail_runtime

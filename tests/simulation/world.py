@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reference.webhooks.service import deliver
+from reference.webhooks.dispatcher_runner import deliver
 from tests.simulation import operations
 from tests.simulation.base import Base
 from tests.simulation.chains import Algorand, PayingChain, SendingChain, Solana

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from conformance import vectors
 from conformance.engine.catalogue import CATALOGUE
-from conformance.ledger.rule_functions import RULES
+from conformance.ledger.deciding_function_lines import RULES
 from conformance.ledger.specification import CLAUSES
 from tests.wheel import installed
 

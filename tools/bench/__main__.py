@@ -10,7 +10,7 @@ import click
 
 from conformance.outcome import Exit
 from tools.bench import goals
-from tools.bench.measuring import bench
+from tools.bench.bench_command import bench
 from tools.bench.record import QUICK_RECORDS, RECORD
 
 

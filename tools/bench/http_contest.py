@@ -20,7 +20,7 @@ from programs.missing import Missing
 from programs.node import node
 from tools.bench import goals, load, peer_home, servers
 from tools.bench.peer_home import PEERS
-from tools.bench.processor import pin_to, server_and_client
+from tools.bench.process_cpu_time import pin_to, server_and_client
 from tools.bench.ratios import Contender, Job
 from tools.bench.servers import Server
 

@@ -17,7 +17,7 @@ from typing import Any
 import click
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from conformance.oracles.keys import decode_base64url, key_of_jwk
+from conformance.oracles.ed25519_keys import decode_base64url, key_of_jwk
 from conformance.oracles.receipts import verify_receipt
 
 _FIRST_COUNT = 16

@@ -18,7 +18,7 @@ from conformance.log.events import EventLog
 from conformance.processes.own_stack import start_own_stack
 from conformance.surfaces.rail.purchase import purchase
 from conformance.target import Profile
-from tools.bench.processor import process_seconds, service_pid
+from tools.bench.process_cpu_time import process_seconds, service_pid
 
 _ROLE = "compliance-receipt"
 _RAIL = "reference.rail"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.bench.load import LoadFault
-from tools.bench.processor import group_seconds
+from tools.bench.process_cpu_time import group_seconds
 
 _READY_SECONDS = 60.0
 _END_SECONDS = 10.0

@@ -14,7 +14,7 @@ import orjson
 import conformance
 from conformance.ledger import load
 from conformance.ledger.example_breaches import FILE, Example, examples
-from tools.examples.recording import Recording, choose_mutants, jobs
+from tools.examples.breach_recording import Recording, choose_mutants, jobs
 
 
 def encode(all_examples: Iterable[Example]) -> bytes:

@@ -18,7 +18,7 @@ from conformance.processes.own_stack import StackFault
 from localnet.processes import ChildFault
 from tools.mutants import generated, in_tests, named
 from tools.mutants.choice import Choice, Mutant, T, add_choice_options
-from tools.mutants.data import EditFault
+from tools.mutants.mutant_definitions import EditFault
 from tools.mutants.results import EXIT_INTERRUPTED, EXIT_NO_VERDICT, Results, Unjudged, conclude
 from tools.mutants.scratch import ROOT
 from tools.mutants.second import trials as second

@@ -24,7 +24,7 @@ from tools.mutants.scratch import scratch_copy
 from tools.mutation import judged, killed_mutants, reach
 from tools.mutation.places import PACKAGES, Mutant, mutants
 from tools.mutation.reach import START_CHECK, Reach
-from tools.mutation.recording import record as recorded
+from tools.mutation.reach_recording import record as recorded
 from tools.mutation.stacks import STACKS
 from tools.mutation.stand import RUNNER, Judged, NoStart, Stand, start_stand, write_module
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tools.mutants.data import EditedMutant, EditFault, load_mutants
+from tools.mutants.mutant_definitions import EditedMutant, EditFault, load_mutants
 from tools.mutants.results import NO_VERDICT, Result, Results, Unjudged
 from tools.mutants.scratch import ROOT, Failure, Scratch, scratch_copy
 

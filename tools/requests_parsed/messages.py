@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from tools.requests_parsed import fields
+from tools.requests_parsed import structured_fields
 from tools.requests_parsed.solana import unbase58
 
 _SKEW: Final = 60
@@ -98,8 +98,8 @@ def _of_signature(body: Mapping[str, Any], headers: Mapping[str, list[str]], key
     fault_set, read = set[str](), []
     for name in ("signature-input", "signature"):
         try:
-            read.append(fields.dictionary(", ".join(headers[name])))
-        except fields.Malformed:
+            read.append(structured_fields.dictionary(", ".join(headers[name])))
+        except structured_fields.Malformed:
             fault_set.add(f"{name} malformed")
     if fault_set:
         return fault_set
@@ -122,7 +122,9 @@ def _of_signature(body: Mapping[str, Any], headers: Mapping[str, list[str]], key
     return fault_set | faults
 
 
-def _base(inner_list: fields.Item, body: Mapping[str, Any], headers: Mapping[str, list[str]]) -> tuple[str, set[str]]:
+def _base(
+    inner_list: structured_fields.Item, body: Mapping[str, Any], headers: Mapping[str, list[str]]
+) -> tuple[str, set[str]]:
     """Return the signature base, or why it cannot be built."""
     lines, faults = [], set()
     for item in inner_list.value:
@@ -171,7 +173,10 @@ def parameter_faults(parameters: Mapping[str, Any], body: Mapping[str, Any], now
 
 
 def component(
-    item: fields.Item, body: Mapping[str, Any], headers: Mapping[str, list[str]], parameters: Mapping[str, Any]
+    item: structured_fields.Item,
+    body: Mapping[str, Any],
+    headers: Mapping[str, list[str]],
+    parameters: Mapping[str, Any],
 ) -> tuple[str, str | None]:
     """Return the value of a covered component, and why it has none."""
     name, options = item.value, item.parameters
@@ -192,8 +197,8 @@ def component(
     joined_value = ", ".join(values)
     if "key" in options:
         try:
-            member = fields.dictionary(joined_value).get(options["key"])
-        except fields.Malformed:
+            member = structured_fields.dictionary(joined_value).get(options["key"])
+        except structured_fields.Malformed:
             return "", "component missing"
         return (member.text, None) if member is not None else ("", "component missing")
     return joined_value, None
@@ -231,8 +236,8 @@ def digest_faults(headers: Mapping[str, list[str]], content: bytes, body: Mappin
     if "content-digest" not in headers:
         return {"digest missing"} if is_needed else set()
     try:
-        members = fields.dictionary(", ".join(headers["content-digest"]))
-    except fields.Malformed:
+        members = structured_fields.dictionary(", ".join(headers["content-digest"]))
+    except structured_fields.Malformed:
         return {"digest malformed"}
     known_digests = {name: one.value for name, one in members.items() if name in _HASHES}
     if not known_digests:

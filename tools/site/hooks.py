@@ -13,7 +13,7 @@ from conformance.cli.explain.content import explain
 from conformance.ledger import load
 from tools import decisions
 from tools.site import proof, sentences
-from tools.site.moving import find_links, link_explanations, move_links, project_path, site_path
+from tools.site.link_rewriting import find_links, link_explanations, move_links, project_path, site_path
 from tools.site.requirement_pages import pages
 
 # What pages and the navigation lead to first; what these link to comes along.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.outcome import OpenPoint
 from conformance.surfaces import binding_hints

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from conformance.engine.check import Case
 from conformance.oracles import jose
+from conformance.oracles.ed25519_keys import keys_of_jwks
 from conformance.oracles.hash_recipes import settled_refs
-from conformance.oracles.keys import keys_of_jwks
 from conformance.oracles.member_rules import Rule, between, find_member_faults, is_an
 from conformance.oracles.rail_members import attestation_rules
-from conformance.oracles.receipt_forms import find_form_faults
+from conformance.oracles.receipt_format import find_form_faults
 from conformance.surfaces.gateway.calls import target_of
 from conformance.surfaces.gateway.key_documents import DID, JWKS
 from conformance.surfaces.gateway.orders import OpenedLink, Order

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.surfaces.gateway.calls import target_of
 from conformance.vocabulary.profile_claims import SPECIFICATION

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
+from conformance.assertions.rail.challenge_payments import QuotedPayment
 from conformance.assertions.rail.paid_tasks import (
     can_pay_tasks,
     judge_served_later,
     judge_undecided,
     order_quoted_task,
 )
-from conformance.assertions.rail.payable_challenge import QuotedPayment
 from conformance.assertions.rail.recovery_after_refusal import SUBMISSION_FAULTS
 from conformance.assertions.rail.refusals import AWAY, judge_outage, require_honest_payment_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.lanes.node_control import Controlled
 from conformance.surfaces.rail import a2a

@@ -13,7 +13,7 @@ from typing import Any
 from conformance.assertions.rail.refusals import require_honest_payment_served
 from conformance.discovery.rail import Operation, variations
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.surfaces.rail.forged_challenge_tokens import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.oracles import jose
-from conformance.oracles.keys import Ed25519Key
+from conformance.oracles.ed25519_keys import Ed25519Key
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief, receipts_in

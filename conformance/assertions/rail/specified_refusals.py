@@ -16,9 +16,9 @@ from conformance.http.client import Answer
 from conformance.oracles.member_rules import Rules, equals, find_member_faults, is_an, one_of
 from conformance.oracles.rail_members import find_failure_faults
 from conformance.surfaces.rail import a2a
+from conformance.surfaces.rail.challenge_faults import find_402_faults, find_origin_faults
 from conformance.surfaces.rail.paid_answers import find_goods
 from conformance.surfaces.rail.purchase import Challenge, name_live_values, present
-from conformance.surfaces.rail.specified_members import find_402_faults, find_origin_faults
 from conformance.surfaces.rail.unpaid_answers import entries, references
 
 ROW: Final = "RAIL-402-25"

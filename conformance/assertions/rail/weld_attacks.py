@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from conformance.assertions.rail.challenge_payments import QuotedPayment
 from conformance.assertions.rail.paid_tasks import MakePayment, judge_wrong_payments
-from conformance.assertions.rail.payable_challenge import QuotedPayment
 from conformance.assertions.rail.recovery_after_refusal import judge_fresh_terms, judge_recovery
 from conformance.assertions.rail.refusals import assert_control_is_served, require_honest_payment_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.surfaces.rail.forged_challenge_tokens import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, header_value, pay, present

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles.credentials.answers import differing_members, expected_members, verdict_members
@@ -15,7 +15,7 @@ from conformance.oracles.credentials.envelope import unix_of
 from conformance.oracles.credentials.judging import SKEW_SECONDS
 from conformance.processes.launching import RunningProgram
 from conformance.surfaces.control_plane.access import ask_until
-from conformance.surfaces.control_plane.credential_trials import (
+from conformance.surfaces.control_plane.credential_test_cases import (
     VECTOR_TIME,
     Trial,
     list_member_faults,
@@ -23,7 +23,7 @@ from conformance.surfaces.control_plane.credential_trials import (
     list_vector_keys,
     list_whole_faults,
 )
-from conformance.surfaces.control_plane.credentials import IssuedCredential, issue_passport, time_text
+from conformance.surfaces.control_plane.issued_credentials import IssuedCredential, issue_passport, time_text
 from conformance.surfaces.control_plane.played_hub import PlayedHub, make_key_entry, played_hub
 from conformance.surfaces.control_plane.starting import bundled_names, started_addon, subjects
 

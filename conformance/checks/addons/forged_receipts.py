@@ -9,11 +9,11 @@ from conformance.oracles.range_proof.making import Forgery
 from conformance.oracles.range_proof.system import NAME
 from conformance.processes.launching import RunningProgram
 from conformance.surfaces.agent import answer_reader
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import ask_until, json_of
-from conformance.surfaces.control_plane.credentials import IssuedCredential, issue_receipt, spoil_receipt
+from conformance.surfaces.control_plane.addon_refusals import judge_refusal
+from conformance.surfaces.control_plane.issued_credentials import IssuedCredential, issue_receipt, spoil_receipt
 from conformance.surfaces.control_plane.played_hub import played_hub
-from conformance.surfaces.control_plane.refusal_judgement import judge_refusal
 from conformance.surfaces.control_plane.starting import AddonSubject, bundled_names, started_addon, subjects
 
 _ROW = "CP-ADDON-08"
@@ -70,7 +70,7 @@ async def _judge_receipts(
         return answer_reader.values_at(json_of(answer), question.valid_at) == [True]
 
     async def ask(receipt: IssuedCredential, *, again: bool = False) -> Answer:
-        body = documents.fill_template(question.body, {"zk_receipt": receipt.text})
+        body = document_reader.fill_template(question.body, {"zk_receipt": receipt.text})
         return await case.client.call("POST", addon.url + question.path, json_body=body, retry=again)
 
     budget = case.profile.hub_bindings.propagation_budget

@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles.credentials.answers import verdict_members
 from conformance.oracles.range_proof.system import NAME
 from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.processes.launching import RunningProgram
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, SERVICES, ask_until
-from conformance.surfaces.control_plane.credentials import IssuedCredential, issue_passport, issue_receipt
+from conformance.surfaces.control_plane.issued_credentials import IssuedCredential, issue_passport, issue_receipt
 from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
 from conformance.surfaces.control_plane.services import HEALTH
 from conformance.surfaces.control_plane.starting import AddonSubject, bundled_names, started_addon, subjects
@@ -224,7 +224,7 @@ class _Trial:
     async def _ask(self, addon: RunningProgram, text: str, *, again: bool = False) -> Answer:
         question = self.subject.addon.question
         assert question is not None  # noqa: S101 - only addons with a question are tried
-        body = documents.fill_template(question.body, {"credential": text, "zk_receipt": text})
+        body = document_reader.fill_template(question.body, {"credential": text, "zk_receipt": text})
         return await self.case.client.call("POST", addon.url + question.path, json_body=body, retry=again)
 
     async def _ask_until(self, addon: RunningProgram, holds: Callable[[Answer], bool]) -> Answer:

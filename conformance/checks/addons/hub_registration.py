@@ -14,7 +14,7 @@ from conformance.http.client import Answer, Recorded
 from conformance.outcome import STAND_IN
 from conformance.processes.launching import RunningProgram
 from conformance.surfaces.agent.answer_reader import leaves
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, SERVICES, Hub, ask_until, json_of, token_of
 from conformance.surfaces.control_plane.log_reading import INSTANT
 from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
@@ -151,12 +151,12 @@ async def _judge_joining(running_addon: _RunningAddon) -> None:
 
 def _contains_address(value: object, url: str) -> bool:
     """Return whether a registration contains an address, whole, or split into its scheme, host and port."""
-    if documents.mentions(value, url):
+    if document_reader.mentions(value, url):
         return True
     host, _, port = url.partition("://")[2].rpartition(":")
     # A registration may have host and port as separate members, and the port as a number or a text.
     whole = isinstance(value, dict) and port in {str(member) for member in value.values()}
-    return whole and documents.mentions(value, host)
+    return whole and document_reader.mentions(value, host)
 
 
 @check(
@@ -221,7 +221,7 @@ async def _judge_listing(case: Case, subject: AddonSubject, hub: Hub, ended_host
 
         def has_record(posture: Answer) -> bool:
             document = json_of(posture)
-            return documents.mentions(document, host) or is_fresh(before, document, ended_hosts)
+            return document_reader.mentions(document, host) or is_fresh(before, document, ended_hosts)
 
         answer = await ask_until(lambda again: hub.admin("GET", "/v1/posture", retry=again), has_record, _budget(case))
         finding = "listed" if has_record(answer) else "not listed"
@@ -244,7 +244,7 @@ def _find_healthy_records(document: object) -> set[tuple[str, ...]]:
     """Return the texts that identify the healthy records of a posture: in them, around them, and their names."""
     values = dict(leaves(document))
     healthy_places = (
-        place for place, one in values.items() if _is_record(one) and documents.read_health(one, None, None)
+        place for place, one in values.items() if _is_record(one) and document_reader.read_health(one, None, None)
     )
     return {_collect_texts(place, values) for place in healthy_places}
 
@@ -252,7 +252,7 @@ def _find_healthy_records(document: object) -> set[tuple[str, ...]]:
 def _is_record(value: object) -> bool:
     """Return whether a value has one health, and none of the objects in it has another."""
     return isinstance(value, dict) and not any(
-        isinstance(inner, dict) and documents.read_health(inner, None, None) is not None
+        isinstance(inner, dict) and document_reader.read_health(inner, None, None) is not None
         for place, inner in leaves(value)
         if place
     )
@@ -319,7 +319,7 @@ async def _judge_following(running_addon: _RunningAddon, rows: tuple[str, ...]) 
             answer = await ask_until(
                 lambda again: running_addon.health(again=again), _has_count(place, expected_count), _budget(case)
             )
-            number = documents.count(json_of(answer), "issuers", place)
+            number = document_reader.count(json_of(answer), "issuers", place)
             judge(number == expected_count, f"{expected_count} issuers", f"{number} issuers", answer)
     if place is None:
         # A service may follow the trust set by atb-keys.json instead of /v1/issuer-pks.
@@ -335,4 +335,4 @@ async def _judge_following(running_addon: _RunningAddon, rows: tuple[str, ...]) 
 
 
 def _has_count(place: str, expected_count: int) -> Callable[[Answer], bool]:
-    return lambda answer: documents.count(json_of(answer), "issuers", place) == expected_count
+    return lambda answer: document_reader.count(json_of(answer), "issuers", place) == expected_count

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from conformance.discovery.unusual_bodies import NAMES, TEXTS
+from conformance.discovery.encoder_sensitive_bodies import NAMES, TEXTS
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles.range_proof.system import NAME
 from conformance.processes.launching import RunningProgram
 from conformance.surfaces.agent import answer_reader
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, ask_until, json_of
-from conformance.surfaces.control_plane.credentials import IssuedCredential, issue_passport, issue_receipt
-from conformance.surfaces.control_plane.false_credentials import alter_payload, sign_with_other_key
+from conformance.surfaces.control_plane.addon_refusals import judge_refusal
+from conformance.surfaces.control_plane.forged_credentials import alter_payload, sign_with_other_key
+from conformance.surfaces.control_plane.issued_credentials import IssuedCredential, issue_passport, issue_receipt
 from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
-from conformance.surfaces.control_plane.refusal_judgement import judge_refusal
 from conformance.surfaces.control_plane.starting import AddonSubject, bundled_names, started_addon, subjects
 
 _VERIFIER = "atb_verifier"
@@ -38,7 +38,7 @@ async def _ask(
 ) -> Answer:
     question = subject.addon.question
     assert question is not None  # noqa: S101 - asked only where it is bound
-    body = documents.fill_template(question.body, {"credential": credential.text, "zk_receipt": credential.text})
+    body = document_reader.fill_template(question.body, {"credential": credential.text, "zk_receipt": credential.text})
     question_body = {**body, **conditions}
     return await case.client.call("POST", addon.url + question.path, json_body=question_body, retry=again)
 

@@ -15,22 +15,22 @@ from conformance.http.client import Answer
 from conformance.oracles.credentials.answers import differing_members, expected_members, verdict_members
 from conformance.oracles.credentials.envelope import Envelope, NoEnvelope, open_envelope, unix_of
 from conformance.oracles.credentials.judging import Question, judge_credential, judge_token
+from conformance.oracles.ed25519_keys import KeyFault, decode_base64url, encode_base64url
 from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
-from conformance.oracles.keys import KeyFault, decode_base64url, encode_base64url
 from conformance.outcome import Inconclusive
 from conformance.processes.launching import RunningProgram
 from conformance.surfaces.control_plane.access import ask_until
-from conformance.surfaces.control_plane.credential_trials import list_spellings, list_vector_keys, list_whole_faults
-from conformance.surfaces.control_plane.credentials import (
+from conformance.surfaces.control_plane.addon_key_document import PQC_KEYS, read_published_key
+from conformance.surfaces.control_plane.credential_test_cases import list_spellings, list_vector_keys, list_whole_faults
+from conformance.surfaces.control_plane.forged_credentials import sign_with_other_key
+from conformance.surfaces.control_plane.issued_credentials import (
     IssuedCredential,
     issue_passport,
     issue_receipt,
     issue_token,
     time_text,
 )
-from conformance.surfaces.control_plane.false_credentials import sign_with_other_key
 from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
-from conformance.surfaces.control_plane.published_keys import PQC_KEYS, read_published_key
 from conformance.surfaces.control_plane.starting import bundled_names, started_addon, subjects
 
 ROW: Final = "CP-ADDON-10"

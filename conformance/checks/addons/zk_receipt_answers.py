@@ -18,19 +18,20 @@ from conformance.http.client import Answer
 from conformance.oracles.credentials.answers import differing_members, expected_members
 from conformance.oracles.credentials.envelope import NoEnvelope, open_envelope, unix_of
 from conformance.oracles.credentials.judging import PROOF_INVALID, Question, judge_receipt, kid_of
-from conformance.oracles.credentials.payloads import MEMBERS, Kind, decode_base64
-from conformance.oracles.keys import decode_base64url, encode_base64url
+from conformance.oracles.credentials.payload_kinds import MEMBERS, Kind, decode_base64
+from conformance.oracles.ed25519_keys import decode_base64url, encode_base64url
 from conformance.oracles.range_proof.curve import L
 from conformance.oracles.range_proof.system import LAYOUT, NAME, PROOF_BYTES
 from conformance.processes.launching import RunningProgram
 from conformance.surfaces.control_plane.access import ask_until
-from conformance.surfaces.control_plane.credential_trials import (
+from conformance.surfaces.control_plane.addon_key_document import PQC_KEYS, read_published_key
+from conformance.surfaces.control_plane.credential_test_cases import (
     VECTOR_TIME,
     list_spellings,
     list_vector_keys,
     list_whole_faults,
 )
-from conformance.surfaces.control_plane.credentials import (
+from conformance.surfaces.control_plane.issued_credentials import (
     IssuedCredential,
     issue_passport,
     issue_receipt,
@@ -39,7 +40,6 @@ from conformance.surfaces.control_plane.credentials import (
     time_text,
 )
 from conformance.surfaces.control_plane.played_hub import played_hub
-from conformance.surfaces.control_plane.published_keys import PQC_KEYS, read_published_key
 from conformance.surfaces.control_plane.services import HEALTH
 from conformance.surfaces.control_plane.starting import bundled_names, data_folder, started_addon, subjects
 from conformance.vocabulary.networks import EXAMPLE

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from conformance.assertions.agent.verdicts import FIX, describe_verdict, is_negative, judge_verdicts, replace_signature
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.oracles.message_signatures import structured
 from conformance.oracles.message_signatures.components import Component
 from conformance.oracles.message_signatures.digests import digest_value

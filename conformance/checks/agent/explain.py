@@ -19,7 +19,7 @@ from conformance.assertions.agent.verdicts import (
 )
 from conformance.assertions.agent.verify_explain_agreement import compute_digests, is_readable, judge_agreement
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.structured import BareItem

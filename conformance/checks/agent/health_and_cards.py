@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.surfaces.agent import (
     A2A,
     CARD,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from conformance.assertions.agent.verdicts import describe_verdict
 from conformance.checks.agent.sign import build_offered_keys
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures import keys, signing
 from conformance.oracles.message_signatures.base import Coverage, signature_base

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from conformance.assertions.agent.result_members import RESULT_ROW, judge_result_members
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.agent_results import find_lacking_clauses, find_misplaced_codes
 from conformance.surfaces.agent import EXPLAIN, VERIFY, Agent, agent_of, signer

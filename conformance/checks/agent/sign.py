@@ -13,17 +13,17 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from conformance.assertions.agent.verdicts import describe_verdict, find_verdict_hint, is_positive
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
-from conformance.http.leaks import comes_back
-from conformance.oracles.keys import ed25519_jwk, encode_base64url
+from conformance.http.secret_leaks import comes_back
+from conformance.oracles.ed25519_keys import ed25519_jwk, encode_base64url
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
 from conformance.oracles.message_signatures.base import signature_base
 from conformance.oracles.message_signatures.digests import FIELD, HASHES_BY_NAME, digest_value
-from conformance.oracles.message_signatures.headers import LabelledSignature
 from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Fields, Message
+from conformance.oracles.message_signatures.signature_headers import LabelledSignature
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import VERIFY, Agent, Subject, agent_of, answer_reader, signer
 from conformance.surfaces.agent import subject as signed

@@ -17,7 +17,7 @@ from conformance.assertions.agent.result_members import RESULT_ROW, judge_result
 from conformance.assertions.agent.verdicts import MAY_DEMAND_MORE, find_verdict_hint
 from conformance.assertions.agent.verify_explain_agreement import compute_digests, is_readable, judge_agreement
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import FIELD

@@ -25,7 +25,7 @@ from conformance.assertions.agent.verdicts import (
     replace_signature,
 )
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures import keys, signing, structured
 from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey

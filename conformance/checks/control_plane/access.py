@@ -10,7 +10,7 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import (
     AUDIT,
     ISSUERS,
@@ -165,8 +165,8 @@ def _list_wrong_credentials(hub: Hub, case: Case) -> Iterator[tuple[str, str]]:
 
 def _judge_reveals_nothing(case: Case, row: str, answer: Answer, where: dict[str, str]) -> None:
     document = json_of(answer)
-    entries = documents.entries(document, case.profile.hub_bindings.audit_entries_at) or []
-    issuer_entries = [one for one in entries if isinstance(one, dict) and documents.mentions(one, "did:")]
+    entries = document_reader.entries(document, case.profile.hub_bindings.audit_entries_at) or []
+    issuer_entries = [one for one in entries if isinstance(one, dict) and document_reader.mentions(one, "did:")]
     holds = is_client_error(answer) and not issuer_entries
     finding = f"{answer.status}, {len(issuer_entries)} entries"
     case.expect(row, holds, "refused, without any entry", finding, exchange=answer, where=where)
@@ -215,7 +215,7 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
         raise Inconclusive(explain_token_refusal(registration))
     case.expect("CP-ISSUER-01", is_success(registration), "success", registration.status, exchange=registration)
     await _judge_other_issuers(case, hub)
-    entries = documents.entries(json_of(log_answer), hub.bindings.audit_entries_at)
+    entries = document_reader.entries(json_of(log_answer), hub.bindings.audit_entries_at)
     holds = log_answer.status == 200 and entries is not None
     finding = f"{log_answer.status}, {'no list' if entries is None else f'{len(entries)} entries'}"
     case.expect("CP-AUDIT-01", holds, "200 with the log", finding, exchange=log_answer)

@@ -12,7 +12,7 @@ from conformance.assertions.audit_log import Entries, judge_links, read_form, sh
 from conformance.engine.check import Case, check
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, is_client_error, is_success
 from conformance.surfaces.control_plane.log_reading import (
     FIRST_TIME,
@@ -91,7 +91,7 @@ async def trust_changes_are_logged(case: Case) -> None:
         case.expect("CP-AUDIT-06", is_unchanged, "every earlier entry as it was", _describe_lost(earlier, later))
     # If two entries about one issuer differ only in place and time, a reader cannot distinguish registration from
     # revocation.
-    issuer_entries = [one for one in log_after_revocation if documents.mentions(one, issuer.did)]
+    issuer_entries = [one for one in log_after_revocation if document_reader.mentions(one, issuer.did)]
     if len(issuer_entries) > 1:
         chain = hub.bindings.audit_chain
         chain_members = () if chain is None else (chain.seq, chain.prev, chain.mac)
@@ -227,7 +227,7 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
     issuers = (member, stranger, keyless, *((absent,) if is_client_error(absent_answer) else ()))
     # A log that records the path of a request has the DID percent-encoded, as it was sent.
     names = [name for each in issuers for name in (each.did, quote(each.did, safe=""))]
-    issuer_entries = [one for one in new_entries if any(documents.mentions(one, name) for name in names)]
+    issuer_entries = [one for one in new_entries if any(document_reader.mentions(one, name) for name in names)]
     success_entries = [one for one in issuer_entries if not _is_logged_as_refused(one)]
     case.expect(
         "CP-AUDIT-08", not success_entries, f"no entry of success in GET {AUDIT}", f"{len(success_entries)} entries"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from conformance.assertions.audit_log import judge_links, should_be_present
-from conformance.assertions.trust_set import find_trusted_keys
+from conformance.assertions.trusted_keys import find_trusted_keys
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.oracles.audit_chain import Entry
 from conformance.oracles.strict_json import values_of

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles import falcon_making
 from conformance.oracles.strict_json import values_of

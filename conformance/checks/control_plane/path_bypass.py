@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, PKS, SERVICES, json_of, serving_hub
 from conformance.surfaces.control_plane.services import HEALTH, PlayedService, new_name, play_service
 
@@ -86,13 +86,13 @@ async def no_way_leads_round_the_token(case: Case) -> None:
                 (way, other_service, await hub.call("POST", way.spell(SERVICES), json_body=body, headers=headers))
             )
             log_answer = await hub.call("GET", way.spell(AUDIT), headers=headers)
-            entries = documents.entries(json_of(log_answer), case.profile.hub_bindings.audit_entries_at) or []
-            has_entries = any(isinstance(one, dict) and documents.mentions(one, "did:") for one in entries)
+            entries = document_reader.entries(json_of(log_answer), case.profile.hub_bindings.audit_entries_at) or []
+            has_entries = any(isinstance(one, dict) and document_reader.mentions(one, "did:") for one in entries)
             _judge(case, "CP-AUTH-04", has_entries, "the log is returned", log_answer, where)
         # Read once, after all spellings, because a posture may take seconds.
         posture = json_of(await hub.posture())
         for way, other_service, answer in service_attempts:
-            is_listed = documents.mentions(posture, other_service.name)
+            is_listed = document_reader.mentions(posture, other_service.name)
             _judge(case, "CP-AUTH-03", is_listed, "the posture lists the service", answer, {"spelling": way.name})
 
 

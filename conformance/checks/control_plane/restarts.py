@@ -9,7 +9,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import Hub, Issuer, is_success
 from conformance.surfaces.control_plane.log_reading import read_log
 from conformance.surfaces.control_plane.starting import data_folder, started_hub
@@ -70,7 +70,7 @@ async def a_restart_brings_nothing_back(case: Case) -> None:
 async def _judge_log(case: Case, hub: Hub, before: list[audit_chain.Entry], later_issuer: Issuer) -> None:
     log = await read_log(hub)
     is_continued = log[: len(before)] == before and any(
-        documents.mentions(one, later_issuer.did) for one in log[len(before) :]
+        document_reader.mentions(one, later_issuer.did) for one in log[len(before) :]
     )
     finding = "as it was, and goes on" if is_continued else "another, or it does not go on"
     case.expect("CP-CONF-05", is_continued, "the log as it was, and an entry more", finding)

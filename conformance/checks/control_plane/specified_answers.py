@@ -12,9 +12,9 @@ from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.oracles.credentials.answers import differing_members
 from conformance.surfaces.control_plane.access import ATB_KEYS, ISSUERS, PKS, SERVICES, Hub, Issuer, hub_of
-from conformance.surfaces.control_plane.documents import decode_base64
+from conformance.surfaces.control_plane.addon_key_document import PQC_KEYS
+from conformance.surfaces.control_plane.document_reader import decode_base64
 from conformance.surfaces.control_plane.played_hub import kid_of, make_key_entry
-from conformance.surfaces.control_plane.published_keys import PQC_KEYS
 
 _ISSUER_ROW, _TRUST_ROW, _SERVICE_ROW = "CP-ISSUER-12", "CP-TRUST-08", "CP-SVC-05"
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

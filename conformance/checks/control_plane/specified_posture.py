@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.oracles.member_rules import Rule, Rules, between, equals, find_listed_faults, matches

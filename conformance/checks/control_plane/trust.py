@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.assertions.trust_set import drop_revoked, is_revoked
+from conformance.assertions.trusted_keys import drop_revoked, is_revoked
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.oracles.falcon import PUBLIC_KEY_BYTES
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, Hub, Issuer, hub_of, is_success, json_of
 
 _RETRIES = 3
@@ -54,10 +54,10 @@ def _judge_shape(case: Case, answer: Answer, empty_reason: str) -> None:
     case.expect("CP-TRUST-01", holds, "200 with a JSON object", finding, exchange=answer)
     entries: Mapping[str, Any] = value if isinstance(value, dict) else {}
     # Decoded strictly: a key with white space or other characters inside is not base64.
-    keys = {did: documents.decode_base64(text) for did, text in entries.items()}
+    keys = {did: document_reader.decode_base64(text) for did, text in entries.items()}
     row_results = (
         ("CP-TRUST-02", "base64 text", [did for did, key in keys.items() if key is None]),
-        ("CP-TRUST-03", "a DID for a name", [did for did in keys if not documents.is_did(did)]),
+        ("CP-TRUST-03", "a DID for a name", [did for did in keys if not document_reader.is_did(did)]),
         ("CP-TRUST-04", "1793 bytes", [did for did, key in keys.items() if key and len(key) != PUBLIC_KEY_BYTES]),
     )
     for row, requirement, odd_dids in row_results:
@@ -199,19 +199,19 @@ async def _compare_documents(hub: Hub, *, again: bool = False) -> _Differences:
     after = await hub.trust_set(again=again)
     document = json_of(answer)
     trusted_dids = frozenset(before.keys() & after.keys())
-    missing_dids = frozenset(did for did in trusted_dids if not documents.mentions(document, did))
+    missing_dids = frozenset(did for did in trusted_dids if not document_reader.mentions(document, did))
     active_dids = frozenset(did for did in _find_dids(document) if list(_active_records(document, did)))
     return _Differences(answer, document, trusted_dids, missing_dids, active_dids - before.keys() - after.keys())
 
 
 def _has_issuer(document: Any, issuer: Issuer) -> bool:
-    return documents.mentions(document, issuer.did) and documents.mentions(document, issuer.key)
+    return document_reader.mentions(document, issuer.did) and document_reader.mentions(document, issuer.key)
 
 
 def _find_key_records(value: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a document that hold a public key."""
     if isinstance(value, Mapping):
-        if any(len(documents.decode_base64(member) or b"") == PUBLIC_KEY_BYTES for member in value.values()):
+        if any(len(document_reader.decode_base64(member) or b"") == PUBLIC_KEY_BYTES for member in value.values()):
             yield value
         for member in value.values():
             yield from _find_key_records(member)
@@ -222,7 +222,7 @@ def _find_key_records(value: Any) -> Iterator[Mapping[str, Any]]:
 
 def _find_dids(document: Any) -> set[str]:
     texts = (text for record in _find_key_records(document) for text in (*record, *record.values()))
-    return {text for text in texts if isinstance(text, str) and documents.is_did(text) and "#" not in text}
+    return {text for text in texts if isinstance(text, str) and document_reader.is_did(text) and "#" not in text}
 
 
 def _active_records(document: Any, did: str) -> Iterator[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ import json
 from decimal import ROUND_HALF_UP, Decimal
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import OpenPoint

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.assertions.rail.refusals import require_honest_payment_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.lanes.payers import open_checkout_payer
@@ -33,7 +33,7 @@ from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_v
 from conformance.vocabulary.lanes.registry import FACTS
 
 if TYPE_CHECKING:  # imported when that lane is paid on, since its libraries come with its extra
-    from conformance.assertions.rail.solana.payable_challenge import Quoted
+    from conformance.assertions.rail.solana.challenge_payments import Quoted
     from conformance.lanes.solana.instructions import TokenTransfer
 
 _ROW = "GW-CHK-13"
@@ -183,7 +183,7 @@ def _solana_sender(
     arrange: Callable[[Quoted, OpenedLink, TokenTransfer], list[Any]], *, with_reference: bool = False
 ) -> Send:
     async def send(case: Case, quote: Challenge, link: OpenedLink) -> str:
-        from conformance.assertions.rail.solana.payable_challenge import Quoted  # noqa: PLC0415 - it imports the lane's libraries
+        from conformance.assertions.rail.solana.challenge_payments import Quoted  # noqa: PLC0415 - it imports the lane's libraries
         from conformance.lanes.solana.instructions import pubkey  # noqa: PLC0415 - as above
 
         transfer_order = await Quoted.of(case, quote)

@@ -16,8 +16,8 @@ from typing import Any, Final
 from conformance.assertions.gateway.link_status import REPLICA_SECONDS, read_final_status
 from conformance.assertions.gateway.refusals import ROW as CODE_ROW
 from conformance.assertions.gateway.refusals import Refusal, judge_refusal
-from conformance.assertions.gateway.uncounted import ROW as LIST_ROW
-from conformance.assertions.gateway.uncounted import Uncounted, judge_listed
+from conformance.assertions.gateway.uncounted_payments import ROW as LIST_ROW
+from conformance.assertions.gateway.uncounted_payments import Uncounted, judge_listed
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.engine.exclusive import Exclusive

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Sequence
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View, is_state

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from conformance.engine.check import Case, check
 from conformance.engine.clock import now, pass_time
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
 from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer, WrongPayment

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.surfaces.gateway.calls import create_link, token_of
 
 _SAMPLE = 100

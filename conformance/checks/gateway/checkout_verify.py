@@ -9,7 +9,7 @@ from typing import Any, Final
 from conformance.assertions.gateway.refusals import ROW as CODE_ROW
 from conformance.assertions.gateway.refusals import Refusal, judge_refusal
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.lanes.checkout_request import CheckoutPayer, CheckoutRequest, WrongPayment
 from conformance.outcome import Inconclusive, OpenPoint

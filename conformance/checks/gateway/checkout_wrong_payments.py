@@ -17,7 +17,7 @@ from typing import Final
 from conformance.assertions.gateway.link_status import judge_abandoned, judge_same_status, read_paid_status
 from conformance.assertions.gateway.refusals import ROW as CODE_ROW
 from conformance.engine.check import Case, check, log_shortened_part
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.lanes.checkout_request import CheckoutPayer, CheckoutRequest, WrongPayment
 from conformance.lanes.node_control import Controlled

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from conformance.assertions.gateway.nothing_created import REFUSED_AMOUNT, judge_nothing_created
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.surfaces.gateway.administration import create_tenant_with_two_keys

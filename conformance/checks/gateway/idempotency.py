@@ -13,7 +13,7 @@ from conformance.assertions.gateway.originals import (
     read_identity,
 )
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive, OpenPoint

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
+from conformance.oracles.ed25519_keys import Ed25519Key, keys_of_jwks
 from conformance.oracles.key_documents import find_did_faults, find_key_set_faults
-from conformance.oracles.keys import Ed25519Key, keys_of_jwks
-from conformance.oracles.receipt_forms import find_form_faults
+from conformance.oracles.receipt_format import find_form_faults
 from conformance.receipts.verifier import receipt_in, screen_person
 from conformance.surfaces.gateway.calls import short, target_of
 from conformance.surfaces.gateway.key_documents import DID, JWKS

@@ -11,9 +11,9 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles import jose
+from conformance.oracles.ed25519_keys import Ed25519Key, keys_of_jwks
 from conformance.oracles.key_documents import find_did_faults, find_key_set_faults
-from conformance.oracles.keys import Ed25519Key, keys_of_jwks
-from conformance.oracles.receipt_forms import find_form_faults
+from conformance.oracles.receipt_format import find_form_faults
 from conformance.receipts.material import Vector
 from conformance.receipts.verifier import find_verifier, receipt_in, screen_person
 from conformance.surfaces.gateway.calls import CHECKOUT, OPEN_PATH, target_of

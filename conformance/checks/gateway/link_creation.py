@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.clock import now
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from conformance.checks.gateway.amounts import post_literal
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.lanes.registry import LANES
 from conformance.surfaces.gateway.calls import (

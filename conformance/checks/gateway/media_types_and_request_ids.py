@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.receipt_reports import find_report_faults
 from conformance.oracles.receipts import ReceiptFault, examine, verify_receipt
 from conformance.outcome import Inconclusive
 from conformance.receipts import report_vectors
 from conformance.receipts.live_mutations import Vector, cross_validation, vectors
-from conformance.receipts.reports import code, code_member, find_verdict_member
+from conformance.receipts.report_members import code, code_member, find_verdict_member
 from conformance.receipts.verifier import Verifier, describe, find_verifier
 
 Outcome = tuple[Vector, Answer]

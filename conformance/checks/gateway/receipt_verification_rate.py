@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.assertions.gateway.limits import judge_throttled, require_quick_calls, select_throttled
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive

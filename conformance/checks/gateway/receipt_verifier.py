@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
-from conformance.oracles.keys import keys_of_jwks, private_members
+from conformance.oracles.ed25519_keys import keys_of_jwks, private_members
 from conformance.outcome import Inconclusive, OpenPoint
 from conformance.receipts.live_mutations import Material, Vector, vectors
-from conformance.receipts.reports import code_member, leaves
+from conformance.receipts.report_members import code_member, leaves
 from conformance.receipts.verifier import Verifier, describe, find_verifier, needs_platform
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, envelope_fault, is_refused, target_of
 

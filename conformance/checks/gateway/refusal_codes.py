@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from conformance.assertions.gateway.refusals import Refusal, Request, judge_refusal, send_call
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (

@@ -17,12 +17,12 @@ from typing import Any, Final, TypeAlias
 from conformance.assertions.gateway.link_status import judge_same_status, read_paid_status
 from conformance.assertions.gateway.originals import judge_nothing_second, judge_original
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles import jose
-from conformance.oracles.keys import keys_of_jwks
+from conformance.oracles.ed25519_keys import keys_of_jwks
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector
 from conformance.receipts.verifier import describe, fetch_key_document, find_verifier, needs_platform

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles import jose
+from conformance.oracles.ed25519_keys import KeyFault
 from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
-from conformance.oracles.keys import KeyFault
 from conformance.receipts.verifier import screen_person
 from conformance.surfaces.gateway.calls import target_of
 from conformance.text.times import utc_time

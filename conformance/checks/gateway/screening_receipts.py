@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.oracles import jose
-from conformance.oracles.keys import Ed25519Key, KeyFault, keys_of_jwks
+from conformance.oracles.ed25519_keys import Ed25519Key, KeyFault, keys_of_jwks
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector
 from conformance.receipts.verifier import fetch_key_document, find_verifier, name_texts, receipt_in, screen_person

@@ -22,7 +22,7 @@ from conformance.assertions.gateway.nothing_created import judge_nothing_created
 from conformance.assertions.gateway.refusals import ROW as CODE_ROW
 from conformance.assertions.gateway.refusals import Refusal, judge_refusal
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer, Unreachable

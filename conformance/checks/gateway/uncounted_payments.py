@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.assertions.gateway.uncounted import ROW, Uncounted, judge_listed, read_payments
+from conformance.assertions.gateway.uncounted_payments import ROW, Uncounted, judge_listed, read_payments
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.tenant_credentials import Credentials

@@ -21,7 +21,7 @@ from conformance.checks.rail.cross_transport_replays import lacks_a2a
 from conformance.discovery.accepted_unusual_bodies import unusual_bodies
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.oracles.hash_recipes import find_claim, jcs_bytes

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from conformance.assertions.rail.specified_bodies import list_accepted_bodies, list_refused_bodies
+from conformance.assertions.rail.specified_request_bodies import list_accepted_bodies, list_refused_bodies
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
-from conformance.surfaces.rail.specified_members import find_402_faults, find_origin_faults
+from conformance.surfaces.rail.challenge_faults import find_402_faults, find_origin_faults
 from conformance.surfaces.rail.unpaid_answers import entries, find_request_example
 
 ROW: Final = "RAIL-402-24"

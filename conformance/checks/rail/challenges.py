@@ -15,7 +15,7 @@ from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.oracles.addresses import is_address
 from conformance.oracles.challenge_schema import atomic_amount, faults_of_challenge
-from conformance.oracles.keys import did_web_of
+from conformance.oracles.ed25519_keys import did_web_of
 from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.keys import DID, document
 from conformance.surfaces.rail.paid_answers import find_goods

@@ -7,18 +7,18 @@ from decimal import Decimal
 from typing import Any, Final
 
 from conformance.assertions.rail.agent_card_members import find_card_faults
-from conformance.assertions.rail.specified_bodies import EXAMPLES
+from conformance.assertions.rail.specified_request_bodies import EXAMPLES
 from conformance.discovery.openapi_paths import resolve_reference
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
+from conformance.oracles.ed25519_keys import keys_of_jwks
 from conformance.oracles.key_documents import find_did_faults, find_key_set_faults
-from conformance.oracles.keys import keys_of_jwks
 from conformance.oracles.member_rules import Rule, Rules, between, equals, find_member_faults, is_an, is_equal, matches
 from conformance.surfaces.agent.answer_reader import texts
 from conformance.surfaces.rail.a2a import A2A, CARD
+from conformance.surfaces.rail.challenge_faults import find_origin_faults
 from conformance.surfaces.rail.keys import DID, JWKS, published_did
-from conformance.surfaces.rail.specified_members import find_origin_faults
 from conformance.surfaces.rail.unpaid_answers import entries, find_request_example
 
 ROW: Final = "RAIL-DISC-14"

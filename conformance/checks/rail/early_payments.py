@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from conformance.assertions.rail.specified_refusals import ROW
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.lanes.registry import LANES
 from conformance.oracles.rail_members import find_failure_faults
 from conformance.surfaces.rail.limited_rail import LimitedRail, limited_rail

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.surfaces import json_rpc
 from conformance.surfaces.rail import a2a

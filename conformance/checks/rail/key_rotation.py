@@ -9,9 +9,9 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles import jose
+from conformance.oracles.ed25519_keys import keys_of_jwks
 from conformance.oracles.key_documents import find_key_set_faults
-from conformance.oracles.keys import keys_of_jwks
-from conformance.oracles.receipt_forms import find_form_faults
+from conformance.oracles.receipt_format import find_form_faults
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.keys import JWKS, document
 from conformance.surfaces.rail.paid_answers import brief

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.oracles.keys import did_web_of, is_sound_point, keys_of_did, keys_of_jwks, private_members
+from conformance.oracles.ed25519_keys import did_web_of, is_sound_point, keys_of_did, keys_of_jwks, private_members
 from conformance.surfaces.rail.keys import DID, JWKS, document
 
 _LOOPBACK = re.compile(r"^did:web:(127\.0\.0\.1|%3A%3A1)(?=%3A|:|$)")

@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.assertions.rail.refusals import judge_challenged_again
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.challenge_schema import faults_of_challenge

@@ -11,7 +11,7 @@ from conformance.assertions.rail.specified_refusals import ROW, WrongPayment, ex
 from conformance.checks.rail.ignored_account_credentials import ACCOUNT_CREDENTIALS
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer, read_retry_after
 from conformance.lanes.registry import LANES

@@ -10,7 +10,7 @@ from conformance.checks.shared.agent_rail_agreement import FAMILY_MEMBERS
 from conformance.discovery.rail import Operation
 from conformance.engine import clock
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures import keys
@@ -19,7 +19,7 @@ from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.agent import Agent, Subject, answer_reader, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import BODY, raw_public
-from conformance.surfaces.rail.described_members import described_members
+from conformance.surfaces.rail.documented_request_members import described_members
 from conformance.surfaces.rail.paid_answers import ABSENT, brief, result_of
 from conformance.surfaces.rail.purchase import purchase
 from conformance.target import REFERENCE_AGENT

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from conformance.assertions.rail.refusals import judge_refusal
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.registry import LANES
 from conformance.surfaces.rail.paid_answers import brief

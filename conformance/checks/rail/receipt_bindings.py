@@ -28,7 +28,7 @@ from conformance.discovery.accepted_unusual_bodies import repeated_body, unusual
 from conformance.discovery.body_probe import probe_body
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.descriptor import Payer
 from conformance.oracles import hash_recipes

@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
+from conformance.oracles.ed25519_keys import Ed25519Key, encode_base64url
 from conformance.oracles.forging import Signer, compact, mac
 from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.jose import parse
-from conformance.oracles.keys import Ed25519Key, encode_base64url
 from conformance.surfaces.agent import answer_reader
-from conformance.surfaces.rail.described_members import described_members
+from conformance.surfaces.rail.documented_request_members import described_members
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief, result_of
 from conformance.surfaces.rail.purchase import challenge, pay, purchase, redeem

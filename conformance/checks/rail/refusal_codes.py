@@ -19,12 +19,12 @@ from conformance.assertions.rail.specified_refusals import (
 )
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.registry import LANES
 from conformance.oracles.challenge_schema import proof_of_another_family
 from conformance.oracles.member_rules import find_member_faults, is_an
-from conformance.oracles.near_miss_values import list_near_texts
+from conformance.oracles.nearly_equal_values import list_near_texts
 from conformance.surfaces.rail.proofs import STOCK_PAYMENT, encode_base64
 from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, name_live_values, pay, redeem
 from conformance.surfaces.rail.unpaid_answers import entries, find_request_example

@@ -22,7 +22,7 @@ from conformance.discovery.body_probe import probe_body
 from conformance.discovery.rail import Operation, variations
 from conformance.engine import clock
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer

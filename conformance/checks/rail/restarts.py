@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from conformance.discovery.rail import INDEX
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.ledger import load
 from conformance.oracles import jose
-from conformance.oracles.keys import Ed25519Key
+from conformance.oracles.ed25519_keys import Ed25519Key
 from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.keys import published_keys

@@ -10,7 +10,7 @@ from typing import Any, Final
 from conformance.discovery.body_probe import probe_body
 from conformance.discovery.rail import Operation, screen_other_addresses, variations
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.paid_answers import result_of

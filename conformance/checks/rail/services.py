@@ -10,7 +10,7 @@ from conformance.discovery.body_probe import probe_body
 from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, Operation, screen_other_addresses, texts
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles import jose
 from conformance.oracles.addresses import is_hexadecimal

@@ -9,16 +9,16 @@ from typing import Any, Final
 from conformance.assertions.rail.paid_tasks import order_quoted_task, order_task
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.member_rules import Rules, equals, find_member_faults, is_an, is_equal
 from conformance.oracles.rail_members import UUID_RULE, QuotedRequest, find_challenge_faults, find_settlement_faults
 from conformance.surfaces import json_rpc
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
+from conformance.surfaces.rail.challenge_faults import hash_call
 from conformance.surfaces.rail.proofs import encode_base64
 from conformance.surfaces.rail.purchase import Challenge, name_live_values, pay, present
-from conformance.surfaces.rail.specified_members import hash_call
 
 ROW: Final = "RAIL-A2A-09"
 _UNKNOWN_TASK: Final = "00000000-0000-4000-8000-000000000000"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import Agent, Subject, agent_of, answer_reader
 from conformance.surfaces.agent import subject as signed

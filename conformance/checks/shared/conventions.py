@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.fuzz.hostile_inputs import JSON
 from conformance.http.client import Answer, Client, JsonFault, Unreachable

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from conformance.discovery.operation_presence import asks_to_retry
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.fuzz import hostile_inputs
 from conformance.http.client import Answer, Client, LateAnswer, Unreachable, read_retry_after

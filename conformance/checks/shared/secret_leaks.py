@@ -13,12 +13,12 @@ from urllib.parse import quote
 
 from conformance.assertions.rail.proof_echo import judge_paid_proofs
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.engine.secret_echo import FIX, ROW
 from conformance.fuzz.hostile_inputs import JSON
-from conformance.http.leaks import comes_back
-from conformance.oracles.keys import encode_base64url
+from conformance.http.secret_leaks import comes_back
+from conformance.oracles.ed25519_keys import encode_base64url
 from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.control_plane.access import read_token
 from conformance.surfaces.endpoints import Endpoint, list_endpoints

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import OWN_PROCESSES, WAITS
 from conformance.outcome import Inconclusive
@@ -25,7 +25,7 @@ from conformance.surfaces.webhooks.paid_links import (
     wait_for_events,
     wait_for_late_events,
 )
-from conformance.surfaces.webhooks.signatures import verify_delivery
+from conformance.surfaces.webhooks.signature_verification import verify_delivery
 from conformance.surfaces.webhooks.unwanted_events import UnpaidLink, judge_unwanted_events
 from conformance.webhook_receiver.inbox import Place
 

@@ -12,7 +12,7 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import WAITS
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer

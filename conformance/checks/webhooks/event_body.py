@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.checkout_request import WrongPayment
 from conformance.oracles.webhook_signature import is_stale
@@ -24,7 +24,7 @@ from conformance.surfaces.webhooks.paid_links import (
     pay_link,
     wait_for_events,
 )
-from conformance.surfaces.webhooks.signatures import header_of
+from conformance.surfaces.webhooks.signature_verification import header_of
 from conformance.webhook_receiver.inbox import CONFIRMED_TYPE, Received
 
 _DECIMALS = 6

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
-from conformance.surfaces.webhooks.deliveries import (
+from conformance.surfaces.webhooks.sample_deliveries import (
     STYLES,
     Delivery,
     Event,

@@ -20,7 +20,7 @@ from conformance.surfaces.gateway.orders import look_again, on_lane
 from conformance.surfaces.webhooks.over_restart import restart_once
 from conformance.surfaces.webhooks.own_tenant_destinations import DeletedDestination, deleted_destination
 from conformance.surfaces.webhooks.paid_links import PaidLink, failed_deliveries, given_up_after, wait_for_late_events
-from conformance.surfaces.webhooks.signatures import header_of, verify_delivery
+from conformance.surfaces.webhooks.signature_verification import header_of, verify_delivery
 from conformance.vocabulary.profile_claims import SPECIFICATION
 from conformance.webhook_receiver.inbox import Place, Received
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from conformance.engine import clock
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
@@ -22,7 +22,7 @@ from conformance.surfaces.webhooks.scheduled_failures import (
     fail_on_schedule,
     scheduled_failures,
 )
-from conformance.surfaces.webhooks.signatures import header_of
+from conformance.surfaces.webhooks.signature_verification import header_of
 from conformance.webhook_receiver.inbox import Received
 from conformance.webhook_receiver.raw_receiver import SILENCE
 

@@ -22,7 +22,7 @@ from conformance.surfaces.webhooks.own_tenant_destinations import (
     own_destination,
     read_arrival,
 )
-from conformance.surfaces.webhooks.signatures import usable_header
+from conformance.surfaces.webhooks.signature_verification import usable_header
 from conformance.webhook_receiver.inbox import Received
 from conformance.webhook_receiver.raw_receiver import Receiver
 

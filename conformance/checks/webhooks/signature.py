@@ -7,7 +7,7 @@ from conformance.engine.check import Case, check
 from conformance.oracles.webhook_signature import HeaderFault, verify
 from conformance.outcome import Inconclusive
 from conformance.surfaces.webhooks.paid_links import deliveries, paid_links
-from conformance.surfaces.webhooks.signatures import (
+from conformance.surfaces.webhooks.signature_verification import (
     header_name,
     header_of,
     key_of,

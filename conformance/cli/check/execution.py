@@ -21,14 +21,14 @@ from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
 from conformance.first_look import text_report
 from conformance.first_look.look import Look, LookSettings, look
-from conformance.first_look.paying import estimate_payment
+from conformance.first_look.payment_estimate import estimate_payment
 from conformance.http.client import Throttled, Unreachable
 from conformance.outcome import Exit
 from conformance.processes import interrupt
 from conformance.surfaces.agent.paths import VERIFY
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.target import Profile, ProfileError, Surface
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.unanswered_calls import NO_ANSWER_IN_TIME, NO_CONNECTION
 

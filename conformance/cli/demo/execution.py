@@ -23,7 +23,7 @@ from conformance.report.replay_line import Replays
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
 from conformance.selftest.kill_lists import load_kill_lists
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.profile_claims import LANES
 

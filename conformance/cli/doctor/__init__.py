@@ -47,7 +47,7 @@ def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
 
     Exit codes: 0 nothing required is missing, 1 something required is missing, 2 usage.
     """
-    from conformance.cli.doctor.profile import check_named_destinations  # noqa: PLC0415 - not needed for `--help`
+    from conformance.cli.doctor.webhook_destinations import check_named_destinations  # noqa: PLC0415 - not needed for `--help`
 
     findings = (*examine(), *check_named_destinations(config))
     healthy = all(finding.state != "missing" for finding in findings)

@@ -16,8 +16,8 @@ from conformance.cli.suggestion import describe_unknown, prefixes
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.ledger import Requirement, has_prefix, load
+from conformance.ledger.deciding_function_lines import place
 from conformance.ledger.example_breaches import Example
-from conformance.ledger.rule_functions import place
 from conformance.ledger.sentence_ledger import Entry, entries, sentences, sentences_of, tests_of
 from conformance.ledger.specification import clauses, rests_on
 

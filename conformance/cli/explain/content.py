@@ -11,8 +11,8 @@ from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.engine.exclusive import Exclusive
 from conformance.ledger import Requirement
 from conformance.ledger.clause import Clause
+from conformance.ledger.deciding_function_lines import rules_of
 from conformance.ledger.example_breaches import Example, examples
-from conformance.ledger.rule_functions import rules_of
 from conformance.ledger.sentence_ledger import judged_by
 from conformance.ledger.specification import cited_clauses, rests_on
 from conformance.ledger.why import why

@@ -43,7 +43,7 @@ from conformance.target import (
     parse,
 )
 from conformance.target.chain import ATOMIC_UNITS
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.profile_claims import RECEIPTS_ONLY
 

@@ -19,9 +19,9 @@ import click
 from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
 from conformance.processes.interrupt import make_interruptible
-from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import read_text
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
+from conformance.text.workflow_command_escaping import escape_commands_in_json
 from conformance.vocabulary.receiver_defaults import SECRET_VARIABLE, SERVICE_WORD
 from conformance.webhook_receiver.forwarding import Forwarder
 from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bind_sockets

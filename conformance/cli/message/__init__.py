@@ -15,7 +15,7 @@ from conformance.cli.message import text
 from conformance.cli.message.keys import KeyOptions, choose_signing_key, choose_verifying_key
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
-from conformance.oracles.message_signatures import digests, http_message_text, report, signing, structured
+from conformance.oracles.message_signatures import answer_members, digests, http_message_text, signing, structured
 from conformance.oracles.message_signatures.algorithms import ALGORITHMS, VerifyingKey
 from conformance.oracles.message_signatures.components import Component, read_component
 from conformance.oracles.message_signatures.judgement import SKEW_SECONDS, Judgement, Policy, judge
@@ -23,9 +23,9 @@ from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.notes import fix_notes
 from conformance.outcome import Exit
-from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import TooLarge, read_file
 from conformance.text.json_safe import json_safe
+from conformance.text.workflow_command_escaping import escape_commands_in_json
 
 # Seconds between `created` and `expires` of a new signature, by default.
 _LIFETIME = 300
@@ -135,7 +135,7 @@ def verify(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
             "without a key"
         )
     if as_json:
-        _print(report.verify_answer(case.judgement))
+        _print(answer_members.verify_answer(case.judgement))
     else:
         text.show_verdict(case.judgement, case.remarks)
     ctx.exit(Exit.PASSED if case.judgement.is_valid else Exit.FAILED)
@@ -154,7 +154,7 @@ def explain(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """
     case = _judge_message(options)
     if as_json:
-        _print(report.explain_answer(case.message, case.key, case.judgement))
+        _print(answer_members.explain_answer(case.message, case.key, case.judgement))
     else:
         text.show_explanation(case.judgement, case.remarks, fix_notes(case.message, case.key, case.judgement))
     # Without a key the message may be valid or not, which is no verdict (3).
@@ -214,7 +214,7 @@ def sign(as_json: bool, output: Path | None, **options: Any) -> None:
         signing_result = signing.sign(message, key, components, parameters, label=options["label"], algorithm=algorithm)
     except (signing.CannotSign, structured.Malformed) as fault:
         raise UsageFault(f"cannot sign: {fault}") from fault
-    result_members = report.sign_answer(signing_result, key, ephemeral=ephemeral)
+    result_members = answer_members.sign_answer(signing_result, key, ephemeral=ephemeral)
     raw = (
         orjson.dumps(json_safe(result_members), option=orjson.OPT_INDENT_2) + b"\n"
         if as_json

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.cli.usage import UsageFault
-from conformance.oracles.keys import KeyFault
+from conformance.oracles.ed25519_keys import KeyFault
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.algorithms import SigningKey, VerifyingKey
 from conformance.text.files import TooLarge, read_file

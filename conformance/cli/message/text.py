@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from conformance.oracles.message_signatures.answer_members import parameters_as_json
 from conformance.oracles.message_signatures.digests import DigestReport
 from conformance.oracles.message_signatures.judgement import Judgement
-from conformance.oracles.message_signatures.report import parameters_as_json
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 _WORDS = {True: ("valid", "green"), False: ("not valid", "red"), None: ("not verified", "yellow")}
 _COLOURS = {"pass": "green", "fail": "red", "skipped": None}

@@ -25,9 +25,9 @@ from conformance.lanes.payers import open_sender, take_back
 from conformance.lanes.signed_payment import Fate, Landing, NotAPayment, SignedPayment, SignsAgain, land
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive, PaidExit
-from conformance.surfaces.gateway.checkout_demand import PaymentRefused
+from conformance.surfaces.gateway.checkout_payment import PaymentRefused
 from conformance.target import Chain, Profile
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.text.usdc import in_usdc
 
 # Characters of a text of the rail, gateway or node that are shown.

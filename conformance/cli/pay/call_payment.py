@@ -16,7 +16,7 @@ from conformance.cli.pay.attempt import Attempt, PaymentOpen, PaymentStopped
 from conformance.cli.pay.kept_files import RECEIPT
 from conformance.cli.pay.paid_address import PaidAddress
 from conformance.cli.pay.payment_file import Channel, PaymentRecord, State
-from conformance.cli.pay.presentation import ProofReply, Verdict, present_call, present_task, present_until
+from conformance.cli.pay.proof_presentation import ProofReply, Verdict, present_call, present_task, present_until
 from conformance.cli.private_files import write_private
 from conformance.discovery.rail import Operation
 from conformance.engine import clock
@@ -24,14 +24,14 @@ from conformance.engine.check import Case
 from conformance.engine.session import Session
 from conformance.http.client import JsonFault, Unreachable, encode_json
 from conformance.lanes.signed_payment import Fate, SignsEntries
-from conformance.oracles import hash_recipes, jose, keys
+from conformance.oracles import ed25519_keys, hash_recipes, jose
 from conformance.oracles.strict_json import strict_json
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.checkout_demand import PaymentRefused
+from conformance.surfaces.gateway.checkout_payment import PaymentRefused
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.paid_answers import receipts_in
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, lane_of, name_live_values
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.text.usdc import in_usdc
 from conformance.vocabulary.network import with_worth
 from conformance.vocabulary.networks import network_named
@@ -281,7 +281,7 @@ async def find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dict
     receipt_place = case.profile.rail_bindings.receipt_at or _RECEIPT_PLACE
     tokens = receipts_in(purchase.answer, receipt_place)
     jwks = case.session.rail + "/.well-known/jwks.json"
-    published_keys = keys.keys_of_jwks((await case.client.call("GET", jwks)).read_object())
+    published_keys = ed25519_keys.keys_of_jwks((await case.client.call("GET", jwks)).read_object())
     for place, token in tokens:
         try:
             claims = jose.verify(token, published_keys)

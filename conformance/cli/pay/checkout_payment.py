@@ -13,7 +13,7 @@ from conformance.engine.session import Session
 from conformance.http.client import Client
 from conformance.lanes.signed_payment import Fate, SignsBills
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.checkout_demand import (
+from conformance.surfaces.gateway.checkout_payment import (
     PaymentRefused,
     names_another_payment,
     read_demand,

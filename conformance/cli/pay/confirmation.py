@@ -11,9 +11,9 @@ import click
 from conformance.cli.pay.paid_address import PaidAddress
 from conformance.lanes.main_network_guard import tables
 from conformance.lanes.spending import Wallet
-from conformance.surfaces.gateway.checkout_demand import PaymentRefused
+from conformance.surfaces.gateway.checkout_payment import PaymentRefused
 from conformance.target import Profile
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.text.usdc import in_usdc
 from conformance.vocabulary.network import with_worth
 

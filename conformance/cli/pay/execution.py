@@ -35,7 +35,7 @@ from conformance.lanes.spending import Wallet
 from conformance.log.events import EventLog
 from conformance.outcome import Exit, Inconclusive, PaidExit
 from conformance.processes.interrupt import make_interruptible
-from conformance.surfaces.gateway.checkout_demand import PaymentRefused, token_in
+from conformance.surfaces.gateway.checkout_payment import PaymentRefused, token_in
 from conformance.target import ProfileError
 from conformance.text.json_safe import json_safe
 from conformance.vocabulary.lanes.registry import FACTS

@@ -14,11 +14,11 @@ from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
 from conformance.receipts.offline.comparing import Circumstances, compare, members
 from conformance.receipts.offline.comparison_rules import TITLES
-from conformance.receipts.offline.pairing import Pairs, Placed, pair_receipts, parse_receipts
+from conformance.receipts.offline.receipt_pairing import Pairs, Placed, pair_receipts, parse_receipts
 from conformance.report import html, json
-from conformance.report.side_by_side import EXPECTED, MATTERS, SAME, ComparedClaim, Side, SideBySide
+from conformance.report.receipt_comparison import EXPECTED, MATTERS, SAME, ComparedClaim, Side, SideBySide
 from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import one_line, show_shortened
+from conformance.text.target_text_escaping import one_line, show_shortened
 
 _COLOURS: Final = {SAME: None, EXPECTED: "cyan", MATTERS: "yellow"}
 # Characters of a text of a receipt in the output.

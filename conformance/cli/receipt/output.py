@@ -9,8 +9,8 @@ import click
 import orjson
 
 from conformance.cli.usage import UsageFault
-from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.json_safe import json_safe
+from conformance.text.workflow_command_escaping import escape_commands_in_json
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -8,10 +8,10 @@ import click
 
 from conformance.oracles.receipt_bindings import Outcome
 from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection, Line
+from conformance.receipts.offline.value_wording import value_text
 from conformance.receipts.offline.verifying import Verification, describe_binding
-from conformance.receipts.offline.wording import value_text
 from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 _COLOURS = {"pass": "green", "fail": "red"}
 _OUTCOMES = {Outcome.HOLDS: "green", Outcome.OTHER_RECIPE: "yellow", Outcome.DIFFERS: "red", Outcome.ABSENT: "red"}

@@ -12,7 +12,7 @@ from conformance.cli.receipt import text
 from conformance.cli.receipt.input import HashInputs, read_hash_inputs, read_input, read_receipts
 from conformance.cli.receipt.output import print_json, write_page
 from conformance.cli.usage import UsageFault
-from conformance.oracles.keys import KeyFault
+from conformance.oracles.ed25519_keys import KeyFault
 from conformance.outcome import Exit
 from conformance.receipts.offline import key_sources
 from conformance.receipts.offline.did_web import document_url
@@ -20,7 +20,7 @@ from conformance.receipts.offline.fetching import AddressRefused, NotFetched, fe
 from conformance.receipts.offline.inspecting import Inspection, inspect
 from conformance.receipts.offline.key_sources import KeySet
 from conformance.receipts.offline.verifying import verify_all
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -31,7 +31,7 @@ from conformance.processes.own_stack import StackFault, list_surface_options
 from conformance.report.exchange import Exchange
 from conformance.report.replay_line import target_words
 from conformance.target import LANES, Profile
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 _PAYER = "payer"
 # The check id of exchanges that compared two targets.

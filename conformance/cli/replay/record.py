@@ -17,7 +17,7 @@ from conformance.ledger import Requirement, load
 from conformance.log.events import Event, log_in, read_log
 from conformance.outcome import Verdict, worst
 from conformance.report.exchange import Exchange
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.vocabulary.profile_claims import LANES
 
 EXCHANGE_KINDS: Final = frozenset({"exchange", "arrival"})

@@ -14,6 +14,7 @@ import click
 from conformance import extras
 from conformance.cli.program_command import command_after_dashes
 from conformance.cli.run.addon import ADDON_ROWS, with_addon
+from conformance.cli.run.mutant_receiver import with_receiver
 from conformance.cli.run.options import RunOptions
 from conformance.cli.run.payer import (
     claim_reference_payer,
@@ -23,7 +24,6 @@ from conformance.cli.run.payer import (
     with_payer,
     with_payer_chains,
 )
-from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.reports import run_and_report
 from conformance.cli.run.row_selection import check_lanes, drop_foreign_documents, select_rows, select_shard
 from conformance.cli.suggestion import describe_unknown
@@ -39,7 +39,7 @@ from conformance.cli.targets import (
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.check_loading import find_missing_extras, import_meanwhile
-from conformance.engine.concurrency import enter_together
+from conformance.engine.concurrent_check_steps import enter_together
 from conformance.engine.expected_failures import explain_contradiction
 from conformance.engine.quick_policy import FUZZ_SECONDS
 from conformance.engine.quick_selection import select_quick_checks
@@ -278,7 +278,7 @@ def _post_run_steps(comparison: Profile | None, plan: Plan, profile: Profile) ->
     if comparison is None:
         return {}
     from conformance.receipts.obtaining import BESIDE  # noqa: PLC0415 - as above
-    from conformance.receipts.two_targets import ReceiptComparison  # noqa: PLC0415 - it imports every check of the rail
+    from conformance.receipts.target_comparison import ReceiptComparison  # noqa: PLC0415 - it imports every check of the rail
 
     surfaces = frozenset(name for row in plan.rows for name in (row.surface, *row.surfaces))
     # A target that is given by address alone has no nodes. It is assumed to use those of the run's target.

@@ -9,7 +9,7 @@ from typing import Final
 
 from conformance.cli.program_command import PAYER_ROWS
 from conformance.cli.usage import UsageFault
-from conformance.lanes.payer_host import NO_STOCK_FORM, STOCK_LANES
+from conformance.lanes.tested_payer_accounts import NO_STOCK_FORM, STOCK_LANES
 from conformance.processes.own_stack import OwnStack, start_own_stack
 from conformance.selftest.kill_lists import load_kill_lists
 from conformance.target import LANES, Chains, PayerProgram, Profile

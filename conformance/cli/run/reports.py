@@ -21,7 +21,7 @@ from conformance.log.events import LOG, EventLog
 from conformance.outcome import Exit
 from conformance.processes import interrupt
 from conformance.processes.own_stack import StackFault
-from conformance.report import console, fault, formats
+from conformance.report import console, formats, suite_fault_report
 from conformance.report.progress import Progress
 from conformance.report.summary import summarise
 from conformance.target import ExpectedFailure, ProfileError
@@ -117,7 +117,7 @@ def _show(log: EventLog, directory: Path, paths: Sequence[Path], code: Exit, *, 
         else:
             _summary(log, directory, [directory / LOG, *paths], verbose=verbose)
         if code == Exit.SUITE_FAULT:
-            click.echo(f"weldproof run: {fault.hint(str(directory))}", err=True)
+            click.echo(f"weldproof run: {suite_fault_report.hint(str(directory))}", err=True)
     except BrokenPipeError:
         # The exit code is that of the verdict even if the reader closes the output early.
         discard_output()
@@ -144,12 +144,12 @@ def _report_broken_run(
     with contextlib.suppress(Exception):  # what broke the run may break its reports
         formats.write(log.events, directory, kinds)
     words = names.redact("".join(traceback.format_exception_only(fault_raised)).strip())
-    click.echo(f"weldproof run: {words}\n{fault.hint(str(directory))}", err=True)
+    click.echo(f"weldproof run: {words}\n{suite_fault_report.hint(str(directory))}", err=True)
     return int(Exit.SUITE_FAULT)
 
 
 def _write_fault_file(log: EventLog, directory: Path, names: Names, fault_raised: Exception | None = None) -> Path:
-    path = directory / fault.FILE
-    words = fault.text(log.events, sys.argv[1:], names, fault_raised)
+    path = directory / suite_fault_report.FILE
+    words = suite_fault_report.text(log.events, sys.argv[1:], names, fault_raised)
     replace_file(path, words.encode("utf-8", "backslashreplace"))
     return path

@@ -12,8 +12,8 @@ import click
 import orjson
 
 from conformance.cli.json_output import print_json
+from conformance.cli.run.mutant_receiver import with_receiver
 from conformance.cli.run.payer import claim_reference_payer
-from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.shards import parse_shard
 from conformance.cli.selftest.chameleon import against_chameleon, choose_seeds
 from conformance.cli.selftest.generated import against_generated

@@ -16,11 +16,11 @@ from conformance import vectors
 from conformance.cli.json_output import print_json
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
-from conformance.cli.vectors.package import open_package
+from conformance.cli.vectors.package_loading import open_package
 from conformance.ledger import has_prefix
 from conformance.outcome import Exit
 from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 from conformance.vectors import Package, PackageFault, Vector
 
 _RUN_COMMANDS = {
@@ -167,9 +167,9 @@ def archive(file: Path) -> None:
 
     The same package always gives the same bytes. It contains SHA256SUMS for `sha256sum --check`, and needs no Python.
     """
-    from conformance.vectors.runner import packing  # noqa: PLC0415 - only here
+    from conformance.vectors.runner import package_archives  # noqa: PLC0415 - only here
 
-    kinds = {".tar.gz": packing.tarball, ".zip": packing.write_zip}
+    kinds = {".tar.gz": package_archives.tarball, ".zip": package_archives.write_zip}
     pack = next((one for suffix, one in kinds.items() if file.name.endswith(suffix)), None)
     if pack is None:
         raise UsageFault(f"{file}: the name of an archive must end in .tar.gz or .zip")

@@ -14,12 +14,12 @@ import click
 
 from conformance import vectors
 from conformance.cli.usage import UsageFault
-from conformance.cli.vectors.package import open_package
+from conformance.cli.vectors.package_loading import open_package
 from conformance.outcome import Exit
 from conformance.processes.interrupt import make_interruptible
-from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import LARGEST_REPORT, TooLarge, read_file, read_text
 from conformance.text.json_safe import json_safe
+from conformance.text.workflow_command_escaping import escape_commands_in_json
 from conformance.vectors.runner import console, document, explanations, html, verifier_comparison
 from conformance.vectors.runner.conclusion import Conclusion
 from conformance.vectors.runner.running import NothingJudged, Plan, Runner

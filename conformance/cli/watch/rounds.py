@@ -27,8 +27,8 @@ from conformance.engine.quick_selection import QuickSelection, select_quick_chec
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
 from conformance.live.page_messages import MessageFeed
-from conformance.live.restart_detection import read_server_states, wait_until_restarted
 from conformance.live.server import serve_page
+from conformance.live.target_restart_detection import read_server_states, wait_until_restarted
 from conformance.log.events import LOG, EventLog
 from conformance.outcome import Exit, Verdict
 from conformance.processes import interrupt
@@ -37,7 +37,7 @@ from conformance.report.conclusion import sentence
 from conformance.report.progress import Progress
 from conformance.report.summary import Summary, summarise
 from conformance.target import Profile
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 # Verdicts that are tried again. If the target gave no answer at all, undecided rows are tried again, too.
 _TRY_AGAIN: Final = frozenset({Verdict.FAIL, Verdict.WARN, Verdict.ERROR})

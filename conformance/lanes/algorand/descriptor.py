@@ -9,7 +9,13 @@ from conformance.lanes.descriptor import Descriptor, LaneTools
 
 
 def _means() -> LaneTools:
-    from conformance.lanes.algorand import checkout, node, payer, payer_host, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
+    from conformance.lanes.algorand import (  # noqa: PLC0415 - SDKs are imported when a lane needs them
+        checkout,
+        node,
+        payer,
+        sender,
+        tested_payer_accounts,
+    )
 
     return LaneTools(
         node.AlgorandNode,
@@ -17,7 +23,7 @@ def _means() -> LaneTools:
         checkout.AlgorandCheckout,
         sender.AlgorandSender.open,
         payer.AlgorandPayer.take_back,
-        payer_host.AlgorandPayerHost,
+        tested_payer_accounts.AlgorandPayerHost,
     )
 
 

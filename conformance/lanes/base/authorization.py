@@ -11,7 +11,7 @@ from typing import Any
 
 from eth_utils.crypto import keccak
 
-from conformance.lanes.base.evm_sdk import Signer
+from conformance.lanes.base.eth_account_import import Signer
 
 # The order of secp256k1. If (r, s) verifies, (r, ORDER - s) with the other v does, too; tokens must refuse one of
 # them.

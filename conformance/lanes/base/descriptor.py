@@ -8,7 +8,13 @@ from conformance.lanes.descriptor import Descriptor, LaneTools
 
 
 def _means() -> LaneTools:
-    from conformance.lanes.base import checkout, node, payer, payer_host, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
+    from conformance.lanes.base import (  # noqa: PLC0415 - SDKs are imported when a lane needs them
+        checkout,
+        node,
+        payer,
+        sender,
+        tested_payer_accounts,
+    )
 
     return LaneTools(
         node.BaseNode,
@@ -16,7 +22,7 @@ def _means() -> LaneTools:
         checkout.BaseCheckout,
         sender.BaseSender.open,
         payer.BasePayer.take_back,
-        payer_host.BasePayerHost,
+        tested_payer_accounts.BasePayerHost,
     )
 
 

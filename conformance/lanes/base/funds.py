@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import NamedTuple, TypeAlias
 
 from conformance.http.client import Names
-from conformance.lanes.base.evm_sdk import Signer
+from conformance.lanes.base.eth_account_import import Signer
 from conformance.lanes.base.node import Account, BaseNode, Refused
 from conformance.lanes.base.token import Token
 from conformance.lanes.main_network_guard import NodeNetwork, usdc_of

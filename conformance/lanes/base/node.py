@@ -14,7 +14,7 @@ from web3 import AsyncWeb3
 from web3.exceptions import ContractLogicError, TransactionNotFound, Web3Exception, Web3RPCError
 
 from conformance.http.client import Names
-from conformance.lanes.base.evm_sdk import Signer
+from conformance.lanes.base.eth_account_import import Signer
 from conformance.lanes.base.provider import NodeProvider
 from conformance.lanes.main_network_guard import NodeNetwork
 from conformance.lanes.node_control import NodeControl

@@ -9,7 +9,13 @@ from conformance.lanes.solana.transaction_ids import spellings
 
 
 def _means() -> LaneTools:
-    from conformance.lanes.solana import checkout, node, payer, payer_host, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
+    from conformance.lanes.solana import (  # noqa: PLC0415 - SDKs are imported when a lane needs them
+        checkout,
+        node,
+        payer,
+        sender,
+        tested_payer_accounts,
+    )
 
     return LaneTools(
         node.SolanaNode,
@@ -17,7 +23,7 @@ def _means() -> LaneTools:
         checkout.SolanaCheckout,
         sender.SolanaSender.open,
         payer.SolanaPayer.take_back,
-        payer_host.SolanaPayerHost,
+        tested_payer_accounts.SolanaPayerHost,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from conformance.oracles.credentials.envelope import SHAPE
 from conformance.oracles.credentials.judging import PROOF_INVALID, UNKNOWN_PROOF_SYSTEM, Judgement
-from conformance.oracles.credentials.payloads import issuer_of
+from conformance.oracles.credentials.payload_kinds import issuer_of
 from conformance.oracles.hash_recipes import jcs_bytes
 
 NO_TRUST_SET: Final = "no_trust_set"

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from conformance.oracles.ed25519_keys import KeyFault, decode_base64url
 from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.json_acceptance import has_large_integer, parse_json
-from conformance.oracles.keys import KeyFault, decode_base64url
 
 DECODE: Final = "envelope_decode"
 SHAPE: Final = "envelope_shape"

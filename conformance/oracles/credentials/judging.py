@@ -9,7 +9,7 @@ from typing import Final
 
 from conformance.oracles import falcon
 from conformance.oracles.credentials.envelope import SHAPE, Envelope, NoEnvelope, open_envelope, unix_of
-from conformance.oracles.credentials.payloads import Kind, credential_kind, decode_base64, issuer_of, typed_kind
+from conformance.oracles.credentials.payload_kinds import Kind, credential_kind, decode_base64, issuer_of, typed_kind
 from conformance.oracles.range_proof import system
 from conformance.oracles.range_proof.verifying import Refusal, refusal_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from conformance.oracles.message_signatures import digests, headers
+from conformance.oracles.message_signatures import digests, signature_headers
 from conformance.oracles.message_signatures.algorithms import VerifyingKey
 from conformance.oracles.message_signatures.base import Base, Coverage, signature_base
 from conformance.oracles.message_signatures.components import Component
@@ -64,7 +64,7 @@ class Judgement:
     is_valid: bool | None
     faults: tuple[Fault, ...]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    signature: headers.LabelledSignature | None = None
+    signature: signature_headers.LabelledSignature | None = None
     base: Base | None = None
     algorithm: str | None = None
     digest: DigestReport | None = None
@@ -89,7 +89,7 @@ def judge(message: Message, key: VerifyingKey | None, policy: Policy, *, now: in
         ("signature", "content_digest", "created", "expires"), "skipped"
     )
     try:
-        signature = headers.read(message, policy.label)
+        signature = signature_headers.read(message, policy.label)
     except Refusal as refusal:
         return Judgement(None if key is None else False, (refusal.fault,), skipped_outcomes)
     coverage = signature.coverage
@@ -176,7 +176,7 @@ def _times(coverage: Coverage, policy: Policy, now: int) -> Iterator[Fault]:
 
 
 def _equation(
-    base: Base, signature: headers.LabelledSignature, key: VerifyingKey | None, algorithm: str | None
+    base: Base, signature: signature_headers.LabelledSignature, key: VerifyingKey | None, algorithm: str | None
 ) -> bool | None:
     if key is None or key.rejection is not None or algorithm is None or base.text is None:
         return None

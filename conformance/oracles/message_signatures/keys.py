@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 
-from conformance.oracles.keys import KEY_BYTES, KeyFault, decode_base64url
+from conformance.oracles.ed25519_keys import KEY_BYTES, KeyFault, decode_base64url
 from conformance.oracles.message_signatures.algorithms import (
     ECDSA_P256,
     ECDSA_P384,

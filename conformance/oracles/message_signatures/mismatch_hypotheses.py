@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
-from conformance.oracles.keys import KeyFault
+from conformance.oracles.ed25519_keys import KeyFault
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
 from conformance.oracles.message_signatures.base import signature_base
-from conformance.oracles.message_signatures.headers import LabelledSignature
 from conformance.oracles.message_signatures.message import Message
+from conformance.oracles.message_signatures.signature_headers import LabelledSignature
 
 # A longer prefix is unlikely, and each length costs one more verification.
 _MOST_SEGMENTS = 3

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal
 
-from conformance.oracles.keys import KeyFault, decode_base64url
-from conformance.receipts.offline.claim_values import ABSENT, equal, shapes_differ, text_of, types_differ
+from conformance.oracles.ed25519_keys import KeyFault, decode_base64url
+from conformance.receipts.offline.claim_value_comparison import ABSENT, equal, shapes_differ, text_of, types_differ
 from conformance.receipts.offline.comparison_rules import (
     OVER_PATH,
     OVER_SERVICE,

@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import Any
 
-from conformance.oracles.keys import Ed25519Key, KeyFault, ed25519_jwk, keys_of_did
+from conformance.oracles.ed25519_keys import Ed25519Key, KeyFault, ed25519_jwk, keys_of_did
 
 _HOST = re.compile(r"(?!-)[A-Za-z0-9.-]{1,253}(?<![.-])")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from conformance.oracles.ed25519_keys import KeyFault, decode_base64url
 from conformance.oracles.jose import ALGORITHMS
 from conformance.oracles.json_acceptance import parse_json
-from conformance.oracles.keys import KeyFault, decode_base64url
 from conformance.oracles.receipt_kinds import CANON_VERSION, Kind, kind_of, member_outside_its_set, missing_member
 from conformance.oracles.receipts import LONGEST, ReceiptFault, departure_from_jcs, read_envelope
-from conformance.receipts.offline.claim_members import CLAIMS, claimed_dids, kind_words
-from conformance.receipts.offline.header_members import HEADER
+from conformance.receipts.offline.claim_meanings import CLAIMS, claimed_dids, kind_words
+from conformance.receipts.offline.header_meanings import HEADER
 from conformance.receipts.offline.reading import Found
-from conformance.receipts.offline.wording import value_text
+from conformance.receipts.offline.value_wording import value_text
 
 NOTHING_VERIFIED: Final = (
     "NOTHING IS VERIFIED HERE: anyone can write such a text. `weldproof receipt verify` checks it."

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.oracles.keys import Ed25519Key, KeyFault, decode_base64url
+from conformance.oracles.ed25519_keys import Ed25519Key, KeyFault, decode_base64url
 from conformance.receipts.offline.did_web import asserting_keys, document_url, idle_kids, jwk_of
 from conformance.receipts.offline.fetching import fetch_document
 

@@ -14,10 +14,10 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection
+from conformance.receipts.offline.value_wording import value_text
 from conformance.receipts.offline.verifying import Verification, describe_binding
-from conformance.receipts.offline.wording import value_text
 from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import one_line, show_shortened
+from conformance.text.target_text_escaping import one_line, show_shortened
 
 # Characters of a value and of a receipt on the page. A browser must be able to show a hostile
 # receipt.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.oracles.ed25519_keys import KeyFault, decode_base64url
 from conformance.oracles.json_acceptance import parse_json
-from conformance.oracles.keys import KeyFault, decode_base64url
 from conformance.oracles.receipt_kinds import Kind
 from conformance.oracles.receipts import departure_from_jcs
 from conformance.receipts.offline.comparison_rules import likely_kind

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from conformance.oracles.receipt_bindings import Binding, Outcome, bindings
 from conformance.oracles.receipts import Examination, examine
-from conformance.receipts.offline.claim_members import claimed_dids
+from conformance.receipts.offline.claim_meanings import claimed_dids
 from conformance.receipts.offline.key_sources import KeySet
 from conformance.receipts.offline.reading import Found
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from conformance.log.events import Event
 from conformance.selftest.observations import a2a, agent, gateway, gateway_events, http, hub, rail
-from conformance.selftest.observations.wire import Observer, Wire
+from conformance.selftest.observations.observed_exchanges import Observer, Wire
 
 # Never from the values that the chameleon drew: an observer that read them would report a point as seen although no
 # answer of the run contained it.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.selftest.observations.wire import Exchange, Observer, Wire, join_names
+from conformance.selftest.observations.observed_exchanges import Exchange, Observer, Wire, join_names
 from conformance.surfaces.agent_cards import CARD_MEMBERS
 from conformance.surfaces.rail.a2a import A2A, CARD, REQUIRED_KEY, STATUS_KEY
 

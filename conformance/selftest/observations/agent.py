@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from conformance.selftest.observations.a2a import list_calls, list_further_members, read_result
-from conformance.selftest.observations.wire import Exchange, Observer, Wire, join_names, observe_each
+from conformance.selftest.observations.observed_exchanges import Exchange, Observer, Wire, join_names, observe_each
 from conformance.surfaces.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING_PAGE, LEGACY_CARD, SIGN, VERIFY
 from conformance.surfaces.agent.answer_reader import ABSENT, at, leaves
 

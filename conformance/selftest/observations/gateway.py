@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
-from conformance.selftest.observations.wire import Exchange, Observer, Wire, join_names, observe_each
+from conformance.selftest.observations.observed_exchanges import Exchange, Observer, Wire, join_names, observe_each
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
 from conformance.vocabulary.networks import network_named
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from conformance.selftest.observations.wire import Delivery, Observer, Wire
+from conformance.selftest.observations.observed_exchanges import Delivery, Observer, Wire
 
 _STATEMENT = {"tenant_label", "chain", "asset", "amount_microunits", "amount_pretty", "tx_id", "payer_address"}
 _TYPES = {"payment.confirmed", "payment.cancelled"}

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from conformance.selftest.observations.wire import Exchange, Observer, Wire, join_names, observe_each, read_head
+from conformance.selftest.observations.observed_exchanges import (
+    Exchange,
+    Observer,
+    Wire,
+    join_names,
+    observe_each,
+    read_head,
+)
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 _MEMO = re.compile(r">\s*([A-Za-z][A-Za-z0-9]*):(?:[A-Za-z0-9_-]{22,36}|\$TOKEN)\s*<")

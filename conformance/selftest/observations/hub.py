@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from conformance.selftest.observations.wire import Exchange, Observer, Wire, join_names, observe_each
+from conformance.selftest.observations.observed_exchanges import Exchange, Observer, Wire, join_names, observe_each
 from conformance.surfaces.agent.answer_reader import ABSENT, at
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import ATB_KEYS, AUDIT, ISSUERS, PKS, POSTURE, SERVICES
 from conformance.surfaces.control_plane.services import HEALTH
 
@@ -176,11 +176,11 @@ def _place(text: str, label: str) -> int:
 def _polls(wire: Wire) -> Iterator[str]:
     """Yield the state of a healthy service in the first posture that lists it."""
     for exchange in wire.documents(HUB, POSTURE):
-        values = documents.records(exchange.document, "$WELL_NAME", "http://$WELL_ADDRESS", None)
+        values = document_reader.records(exchange.document, "$WELL_NAME", "http://$WELL_ADDRESS", None)
         if values:
             # A hub that polls only when the posture is read has a state at the first reading; a hub that polls in the
             # background may not have asked yet.
-            yield "asked when read" if documents.read_health(values[0], None, None) else "asked beforehand"
+            yield "asked when read" if document_reader.read_health(values[0], None, None) else "asked beforehand"
             return
 
 
@@ -221,7 +221,7 @@ def _removal(wire: Wire) -> Iterator[str]:
 
 def _logs(wire: Wire) -> Iterator[tuple[Exchange, list[dict[str, Any]]]]:
     for exchange in wire.documents(HUB, AUDIT):
-        values = documents.entries(exchange.document, None) or []
+        values = document_reader.entries(exchange.document, None) or []
         if values and all(isinstance(entry, dict) for entry in values):
             yield exchange, values
 

@@ -8,7 +8,14 @@ from typing import Any
 
 from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import INDEX, PAID_PREFIX
-from conformance.selftest.observations.wire import Exchange, Observer, Wire, join_names, observe_each, read_claims
+from conformance.selftest.observations.observed_exchanges import (
+    Exchange,
+    Observer,
+    Wire,
+    join_names,
+    observe_each,
+    read_claims,
+)
 from conformance.surfaces.rail.purchase import lane_of
 
 _OPENAPI, _CATALOG, _LISTING = "/openapi.json", "/.well-known/x402", "/discovery/resources"

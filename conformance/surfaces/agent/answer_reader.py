@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from conformance.oracles.keys import KeyFault, decode_base64url
+from conformance.oracles.ed25519_keys import KeyFault, decode_base64url
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.message import Fields
 

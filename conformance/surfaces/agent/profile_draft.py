@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from conformance.surfaces.agent.probing import DiscoveredAgent
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 # A reason may quote an answer of the target, which may be long.
 _LONGEST_REASON: Final = 400

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from conformance.oracles.keys import ed25519_jwk
+from conformance.oracles.ed25519_keys import ed25519_jwk
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.verify_request_members import headers_of

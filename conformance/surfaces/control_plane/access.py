@@ -16,11 +16,11 @@ from conformance.engine.check import Case
 from conformance.http.client import Answer, JsonFault
 from conformance.oracles import falcon_making
 from conformance.outcome import Inconclusive
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.services import HEALTH, NamedService, play_service
 from conformance.target import ProfileError
 from conformance.target.hub import HubBindings
-from conformance.text.untrusted import one_line
+from conformance.text.target_text_escaping import one_line
 
 PKS, ATB_KEYS, ISSUERS = "/v1/issuer-pks", "/.well-known/atb-keys.json", "/v1/issuers"
 SERVICES, POSTURE, AUDIT = "/v1/services", "/v1/posture", "/v1/audit"
@@ -192,7 +192,7 @@ class Hub:
             "health_path": service.health,
             "health_url": service.url + service.health,
         }
-        body: dict[str, Any] = documents.fill_template(self.bindings.service_body or CANDIDATES[0], values)
+        body: dict[str, Any] = document_reader.fill_template(self.bindings.service_body or CANDIDATES[0], values)
         return body
 
     @property
@@ -238,7 +238,9 @@ class Hub:
     async def remove_service(self, service: NamedService) -> None:
         """Remove a service, if the profile binds how."""
         if self.bindings.service_delete is not None:
-            await self.admin("DELETE", documents.fill_template(self.bindings.service_delete, {"name": service.name}))
+            await self.admin(
+                "DELETE", document_reader.fill_template(self.bindings.service_delete, {"name": service.name})
+            )
 
     async def posture(self, *, again: bool = False) -> Answer:
         """Read the posture without a credential."""
@@ -247,13 +249,13 @@ class Hub:
     def posture_records(self, posture: Answer, service: NamedService) -> list[Any]:
         """Return the records of a posture about a service."""
         document = json_of(posture)
-        return documents.records(document, service.name, service.url, self.bindings.posture_name_at)
+        return document_reader.records(document, service.name, service.url, self.bindings.posture_name_at)
 
     def health(self, posture: Answer, service: NamedService) -> bool | None:
         """Return whether a posture shows a service as healthy; None if it does not list it or states no health."""
         records = self.posture_records(posture, service)
         states = [
-            documents.read_health(record, self.bindings.posture_name_at, self.bindings.posture_healthy_at)
+            document_reader.read_health(record, self.bindings.posture_name_at, self.bindings.posture_healthy_at)
             for record in records
         ]
         # Records that contradict each other state nothing.

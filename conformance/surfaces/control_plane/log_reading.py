@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from conformance.http.client import Answer
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import AUDIT, Hub, explain_token_refusal, json_of
 
 Entries: TypeAlias = list[Mapping[str, Any]]
@@ -47,7 +47,7 @@ async def read_log(hub: Hub) -> Entries:
 
 def entries_about(log: Sequence[Mapping[str, Any]], did: str) -> int:
     """Return how many entries mention a DID."""
-    return sum(documents.mentions(entry, did) for entry in log)
+    return sum(document_reader.mentions(entry, did) for entry in log)
 
 
 async def refuse_full_page(hub: Hub, log: Sequence[Mapping[str, Any]]) -> None:
@@ -81,7 +81,7 @@ def entries_in(hub: Hub, answer: Answer) -> Entries:
     Raises:
         Inconclusive: There is no list of objects.
     """
-    entries = documents.entries(json_of(answer), hub.bindings.audit_entries_at)
+    entries = document_reader.entries(json_of(answer), hub.bindings.audit_entries_at)
     if answer.status != 200 or entries is None or not all(isinstance(one, Mapping) for one in entries):
         reason = f"unbound: no log entries in GET {AUDIT} ({answer.status}); give [hub] audit_entries_at"
         raise Inconclusive(explain_token_refusal(answer) or reason)
@@ -90,7 +90,7 @@ def entries_in(hub: Hub, answer: Answer) -> Entries:
 
 def oldest_first(entries: Sequence[Mapping[str, Any]]) -> Entries:
     """Return log entries in the order of writing, by their times or numbers, else by the beginning of the chain."""
-    flat = [documents.flatten_entry(one) for one in entries]
+    flat = [document_reader.flatten_entry(one) for one in entries]
     common_names = set.intersection(*(set(one) for one in flat)) if flat else set[str]()
     columns = [[one[name] for one in flat] for name in sorted(common_names)]
     # Some column rises, so the entries are already oldest first.

@@ -13,9 +13,9 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.oracles.strict_json import JsonTextFault, strict_json
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, POSTURE, SERVICES
-from conformance.surfaces.control_plane.listening import start_receiver
+from conformance.surfaces.control_plane.played_service_sockets import start_receiver
 from conformance.surfaces.control_plane.services import HEALTH
 from conformance.webhook_receiver.raw_receiver import Arrival, Receiver, Reply
 
@@ -173,7 +173,7 @@ def make_key_entry(did: str, key: str) -> dict[str, Any]:
 
 def kid_of(key: str) -> str:
     """Return the family's name of a key in base64: the first 16 hex digits of SHA-256 over its bytes (P-KY-09)."""
-    return hashlib.sha256(documents.decode_base64(key) or b"").hexdigest()[:16]
+    return hashlib.sha256(document_reader.decode_base64(key) or b"").hexdigest()[:16]
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from conformance.engine.check import Case
-from conformance.surfaces.control_plane.listening import open_sockets, start_receiver
+from conformance.surfaces.control_plane.played_service_sockets import open_sockets, start_receiver
 from conformance.webhook_receiver.raw_receiver import SILENCE, Arrival, Receiver, Reply
 
 HEALTH = "/health"

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.lanes.checkout_request import CheckoutPayer, CheckoutRequest, WrongPayment

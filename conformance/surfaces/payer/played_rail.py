@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
-from conformance.lanes.payer_host import PayerHost
+from conformance.lanes.tested_payer_accounts import PayerHost
 from conformance.oracles.forging import Signer
 from conformance.oracles.strict_json import JsonTextFault, json_text
 from conformance.oracles.welds.refusal_stages import FINALITY, PaymentRefusal
-from conformance.surfaces.payer.idle_processes import IdleWatch
+from conformance.surfaces.payer.idle_detection import IdleWatch
 from conformance.surfaces.payer.quotes import JWKS, PATH, Change, Quote, QuoteDesk, Terms, keep, to_header
 from conformance.webhook_receiver.raw_receiver import HANG_UP, SILENCE, Arrival, Receiver, Reply, redirect
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.engine.check import Case
-from conformance.lanes.payer_host import NO_STOCK_FORM, HostedAccount, PayerHost, StockHost
 from conformance.lanes.payers import open_payer_host
+from conformance.lanes.tested_payer_accounts import NO_STOCK_FORM, HostedAccount, PayerHost, StockHost
 from conformance.outcome import Inconclusive
 from conformance.processes.children import Child
 from conformance.processes.launching import make_environment

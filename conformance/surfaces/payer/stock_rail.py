@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from conformance.lanes.payer_host import StockHost
+from conformance.lanes.tested_payer_accounts import StockHost
 from conformance.oracles.welds.refusal_stages import ASSET, PaymentRefusal
 from conformance.surfaces.payer.played_rail import PlayedRail, Presentation
 from conformance.surfaces.payer.quotes import SERVICE_ID, Quote, Terms, to_header

@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.http.client import Answer, JsonFault
-from conformance.oracles.keys import Ed25519Key, keys_of_did, keys_of_jwks
+from conformance.oracles.ed25519_keys import Ed25519Key, keys_of_did, keys_of_jwks
 
 DID = "/.well-known/did.json"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import OPEN_PATH
 from conformance.surfaces.gateway.orders import OpenedLink, on_first_lane, open_link

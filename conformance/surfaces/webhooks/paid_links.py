@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from conformance.engine import clock
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Unreachable
 from conformance.lanes.checkout_request import CheckoutRequest
 from conformance.outcome import Inconclusive, OpenPoint

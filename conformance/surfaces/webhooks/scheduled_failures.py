@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.surfaces.gateway.calls import new_text
 from conformance.surfaces.gateway.orders import open_link
 from conformance.surfaces.webhooks.paid_links import PaidLink, pay_link, wait_for_events, with_named_randomness

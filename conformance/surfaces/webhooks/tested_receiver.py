@@ -15,8 +15,8 @@ from conformance.http.client import Answer, Client, LateAnswer, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import make_context
 from conformance.outcome import OUR_LISTENER, STAND_IN, Inconclusive
-from conformance.surfaces.webhooks.deliveries import STYLES, Delivery, Event, Signer, new_event
-from conformance.surfaces.webhooks.own_listener import own_listener
+from conformance.surfaces.webhooks.receiver_processes import own_listener
+from conformance.surfaces.webhooks.sample_deliveries import STYLES, Delivery, Event, Signer, new_event
 from conformance.target import Profile, ProfileError
 from conformance.vocabulary.networks import EXAMPLE_TEST
 

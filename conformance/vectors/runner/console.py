@@ -10,8 +10,8 @@ from typing import Final
 from conformance.outcome import Exit
 from conformance.text.live import Live
 from conformance.text.table import Cell, number_cells, table
+from conformance.text.target_text_escaping import one_line
 from conformance.text.terminal import Terminal
-from conformance.text.untrusted import one_line
 from conformance.vectors.runner.conclusion import Conclusion
 from conformance.vectors.runner.judging import Outcome, Result
 from conformance.vectors.runner.verifier_comparison import Comparison, Line

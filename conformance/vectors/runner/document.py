@@ -12,7 +12,7 @@ from typing import Any, Final
 from conformance.oracles.json_schema import Schema
 from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import shorten
+from conformance.text.target_text_escaping import shorten
 from conformance.vectors.runner.conclusion import Conclusion
 from conformance.vectors.runner.judging import Outcome, Result
 from conformance.vectors.runner.running import Plan

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
 from conformance.oracles.strict_json import JsonTextFault, strict_json
-from conformance.text.untrusted import shorten
+from conformance.text.target_text_escaping import shorten
 
 PROTOCOL: Final = "weldproof-vectors/1"
 # Bytes. A verifier that writes without end must not fill the runner's memory.

@@ -20,8 +20,8 @@ from algosdk import account, encoding, error, mnemonic, transaction
 from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.v2client.algod import AlgodClient
 
-from localnet import verbs
-from localnet.accounts import write_secret
+from localnet import control_verbs
+from localnet.control_verbs import Members, Refused, Verb
 from localnet.lanes.algorand.devmode_clock import catch_up
 from localnet.lanes.algorand.kmd import first_account_words
 from localnet.lanes.algorand.private_network import Programs, programs
@@ -29,7 +29,7 @@ from localnet.lanes.algorand.rest import QUEUE_FULL, Account, NotAnswered, Rest
 from localnet.lanes.algorand.usdc import LEAST_MICROALGOS, created_usdc
 from localnet.processes import ChildFault
 from localnet.rpc import NodeFault
-from localnet.verbs import Members, Refused, Verb
+from localnet.stack_secrets import write_secret
 from programs.missing import Missing
 
 T = TypeVar("T")
@@ -315,14 +315,14 @@ class AlgodVerbs:
 
         The node takes what the receiver sends with them while they still wait for their block.
         """
-        receiver, units = _address(members), verbs.amount(members, most=_MOST)
+        receiver, units = _address(members), control_verbs.amount(members, most=_MOST)
         return await self._sign_and_send(
             lambda params: transaction.PaymentTxn(self._address, params, receiver, units), wait=False
         )
 
     async def mint(self, members: Members) -> dict[str, Any]:
         """`address`, `amount`, `asset`?: USDC from the funder's account to one that has opted in."""
-        receiver, units, asset = _address(members), verbs.amount(members, most=_MOST), self._asset(members)
+        receiver, units, asset = _address(members), control_verbs.amount(members, most=_MOST), self._asset(members)
         return await self._transfer_asset(
             lambda params: transaction.AssetTransferTxn(self._address, params, receiver, units, asset)
         )
@@ -330,7 +330,7 @@ class AlgodVerbs:
     async def clawback(self, members: Members) -> dict[str, Any]:
         """`address`, `receiver`, `amount`, `asset`?, `note`?: the issuer moves USDC that another account holds."""
         holder, receiver = _address(members), _address(members, "receiver")
-        units, asset = verbs.amount(members, most=_MOST), self._asset(members)
+        units, asset = control_verbs.amount(members, most=_MOST), self._asset(members)
         note = str(members.get("note", "")).encode()
         return await self._transfer_asset(
             lambda params: transaction.AssetTransferTxn(
@@ -340,7 +340,7 @@ class AlgodVerbs:
 
     async def advance(self, members: Members) -> dict[str, Any]:
         """`blocks`: so many blocks; a node in DevMode makes one for each transaction, another one by waiting."""
-        for _ in range(verbs.integer(members, "blocks", low=0, high=100)):
+        for _ in range(control_verbs.integer(members, "blocks", low=0, high=100)):
             await self._pass_block()
         return {}
 
@@ -393,7 +393,7 @@ class AlgodVerbs:
 
 
 def _address(members: Members, name: str = "address") -> str:
-    value = verbs.text(members, name)
+    value = control_verbs.text(members, name)
     if not encoding.is_valid_address(value):
         raise Refused(f"member {name} must be an Algorand address")
     return value

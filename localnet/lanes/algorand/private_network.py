@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from localnet.accounts import write_secret
 from localnet.lanes.algorand.kmd import first_account_words
 from localnet.lanes.algorand.rest import NotAnswered, Rest
 from localnet.processes import Child, ChildFault
+from localnet.stack_secrets import write_secret
 from programs.missing import Missing
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from algosdk import transaction
 
 from localnet.lanes.algorand.rest import Account, NotAnswered, Rest
-from localnet.local_network import LocalNetwork
+from localnet.unlisted_network import LocalNetwork
 
 _UNIT: Final = "USDC"
 _DECIMALS: Final = 6

@@ -14,9 +14,9 @@ from eth_abi.abi import encode
 from eth_utils.address import is_address, to_checksum_address
 from eth_utils.crypto import keccak
 
-from localnet import npm, verbs
+from localnet import control_verbs, npm
+from localnet.control_verbs import Members, Refused, Verb
 from localnet.rpc import NodeFault, Rpc
-from localnet.verbs import Members, Refused, Verb
 
 # USDC of each network with the name of its EIP-712 domain (P-NW-03).
 TOKENS: Mapping[int, tuple[str, str]] = {
@@ -87,7 +87,7 @@ class AnvilVerbs:
 
     async def fund(self, members: Members) -> dict[str, Any]:
         """`address`, `amount`: wei more than before."""
-        address, wei = _address(members, "address"), verbs.amount(members, most=_MOST_WEI)
+        address, wei = _address(members, "address"), control_verbs.amount(members, most=_MOST_WEI)
         async with self._turn:
             have = int(await self._rpc.ask("eth_getBalance", address, "latest"), 16)
             await self._rpc.ask("anvil_setBalance", address, hex(have + wei))
@@ -98,7 +98,9 @@ class AnvilVerbs:
         asset = _address(members, "asset") if "asset" in members else self._asset
         if asset != self._asset:
             raise Refused(f"member asset must be {self._asset}, the token whose minter this node plays")
-        data = call_data("mint(address,uint256)", _address(members, "address"), verbs.amount(members, most=_MOST_UNITS))
+        data = call_data(
+            "mint(address,uint256)", _address(members, "address"), control_verbs.amount(members, most=_MOST_UNITS)
+        )
         return {"tx_id": await self._as_minter(asset, data)}
 
     async def advance(self, members: Members) -> dict[str, Any]:
@@ -107,15 +109,15 @@ class AnvilVerbs:
             raise Refused("give exactly one of blocks and seconds")
         async with self._turn:
             if "seconds" in members:
-                await self._later(verbs.integer(members, "seconds", low=0, high=_MOST_SECONDS))
+                await self._later(control_verbs.integer(members, "seconds", low=0, high=_MOST_SECONDS))
             else:
-                blocks = verbs.integer(members, "blocks", low=0, high=_MOST_BLOCKS)
+                blocks = control_verbs.integer(members, "blocks", low=0, high=_MOST_BLOCKS)
                 await self._rpc.ask("anvil_mine", hex(blocks))
         return {"block": int(await self._rpc.ask("eth_blockNumber"), 16)}
 
     async def block_time_offset(self, members: Members) -> dict[str, Any]:
         """`seconds`: block times are system time and so much; it never shrinks."""
-        seconds = verbs.integer(members, "seconds", low=0, high=_MOST_SECONDS)
+        seconds = control_verbs.integer(members, "seconds", low=0, high=_MOST_SECONDS)
         async with self._turn:
             if seconds < self._offset:
                 raise Refused(f"member seconds must be at least {self._offset}: block times do not run backwards")
@@ -124,7 +126,7 @@ class AnvilVerbs:
 
     async def reorg(self, members: Members) -> dict[str, Any]:
         """`depth`: the last blocks are replaced by empty ones and their transactions are gone."""
-        depth = verbs.integer(members, "depth", low=1, high=_MOST_BLOCKS)
+        depth = control_verbs.integer(members, "depth", low=1, high=_MOST_BLOCKS)
         async with self._turn:
             await self._rpc.ask("anvil_reorg", depth, [])
         return {}
@@ -139,7 +141,7 @@ class AnvilVerbs:
 
     async def restore(self, members: Members) -> dict[str, Any]:
         """`id`: return to a snapshot, as often as wanted; later ones are gone."""
-        number = verbs.integer(members, "id", low=0, high=2**31)
+        number = control_verbs.integer(members, "id", low=0, high=2**31)
         async with self._turn:
             if number not in self._snapshots or not await self._rpc.ask("evm_revert", self._snapshots[number]):
                 raise Refused(f"there is no snapshot {number}")
@@ -170,7 +172,7 @@ class AnvilVerbs:
 
 
 def _address(members: Members, name: str) -> str:
-    value = verbs.text(members, name)
+    value = control_verbs.text(members, name)
     if not is_address(value):
         raise Refused(f"member {name} must be an address")
     return str(to_checksum_address(value))

@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from localnet.accounts import write_secret
 from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
 from localnet.lanes.packaged import from_npm
+from localnet.stack_secrets import write_secret
 
 if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
     import aiohttp
 
+    from localnet.control_verbs import Verbs
     from localnet.node_processes import NodeProcesses
-    from localnet.sidecar_target import SidecarTarget
-    from localnet.verbs import Verbs
+    from localnet.sidecar_node import SidecarTarget
 
 _CHAIN_IDS: Mapping[str, int] = {"base": 8453, "base_sepolia": 84532}
 _NETWORKS: Mapping[str, str] = {"base_mainnet": "base", "base_sepolia": "base_sepolia"}

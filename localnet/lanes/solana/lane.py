@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localnet import npm
-from localnet.accounts import write_secret
 from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
 from localnet.lanes.packaged import from_npm
+from localnet.stack_secrets import write_secret
 from programs.missing import Missing
 from programs.node import node as node_js
 
 if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
     import aiohttp
 
+    from localnet.control_verbs import Verbs
     from localnet.node_processes import NodeProcesses
-    from localnet.sidecar_target import SidecarTarget
-    from localnet.verbs import Verbs
+    from localnet.sidecar_node import SidecarTarget
 
 # Thirty-one slots make a transaction final: 0.8 s, while a blockhash stays valid for 3.75 s.
 SLOT_MILLISECONDS = 25
@@ -117,7 +117,7 @@ class Solana(Lane):
 
     async def _test_validator(self, processes: NodeProcesses, program: str, bank: str) -> tuple[str, str]:
         """Start solana-test-validator, which is written after its documentation and was not tried here."""
-        from localnet.lanes.solana.bank import MINTS, mint_account  # noqa: PLC0415 - as above
+        from localnet.lanes.solana.control_verbs import MINTS, mint_account  # noqa: PLC0415 - as above
         from localnet.node_processes import free_port  # noqa: PLC0415 - as above
         from localnet.processes import Child  # noqa: PLC0415 - as above
 
@@ -139,7 +139,7 @@ class Solana(Lane):
 
     def verbs(self, session: aiohttp.ClientSession, front: SidecarTarget) -> Verbs:
         """Return transactions of a bank that the faucet filled."""
-        from localnet.lanes.solana.bank import SolanaVerbs, read_bank  # noqa: PLC0415 - as above
+        from localnet.lanes.solana.control_verbs import SolanaVerbs, read_bank  # noqa: PLC0415 - as above
         from localnet.rpc import Rpc  # noqa: PLC0415 - as above
 
         assert front.secret is not None  # noqa: S101 - the sidecar looked

@@ -16,12 +16,12 @@ from reference.addons.kit.app import build_app, build_document_handler, methods_
 from reference.addons.kit.handler_context import Call, Context, Handler
 from reference.addons.kit.settings import AddonSettings
 from reference.web.clock import WpClock
-from reference.web.control_plane_link import registration
+from reference.web.control_plane_link import surface_serving
 from reference.web.control_plane_link.link import ISSUER_KEYS, ControlPlaneLink, KeySource
 from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.cached_document import Document
 from reference.web.http.call_records import CallRecords
-from reference.web.http.detail_faults import json_reply, render_refusal
+from reference.web.http.detail_error_replies import json_reply, render_refusal
 from reference.web.http.exchange import Reply
 from reference.web.http.quart_calls import list_paths
 from reference.web.http.rate import AddressLimit
@@ -68,7 +68,7 @@ class Addon:
 
     def _serve(self, server: str | None) -> None:
         settings = read_settings(AddonSettings, server=server)
-        registration.serve(
+        surface_serving.serve(
             lambda link: self.open_addon(settings, link),
             settings,
             self.name,

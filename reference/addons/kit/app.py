@@ -12,7 +12,7 @@ from reference.addons.kit.handler_context import Call, Handler
 from reference.web.errors import Refused
 from reference.web.http.asgi_envelope import REQUEST_ID, Scope
 from reference.web.http.cached_document import Document
-from reference.web.http.detail_faults import fault_reply, json_reply
+from reference.web.http.detail_error_replies import fault_reply, json_reply
 from reference.web.http.exchange import Reply, read_request
 from reference.web.http.quart_calls import read_current_body, to_response
 from reference.web.http.single_task_connection import SingleTaskConnection

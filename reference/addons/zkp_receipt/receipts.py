@@ -31,7 +31,7 @@ from reference.protocol.zk_receipts import (
 )
 from reference.web.errors import Unprocessable
 from reference.web.http.bearer_token import BearerToken, build_unauthorized
-from reference.web.http.detail_faults import json_reply
+from reference.web.http.detail_error_replies import json_reply
 from reference.web.http.exchange import Reply
 from reference.web.settings import name_setting
 

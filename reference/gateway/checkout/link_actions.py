@@ -19,8 +19,8 @@ from reference.protocol import link_payment
 from reference.protocol.link_payment import LinkEnding, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, canonical_tx_id, network_of
 from reference.protocol.time_text import utc_text
+from reference.store.link_payments import Payment
 from reference.store.links import Link
-from reference.store.payments import Payment
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 

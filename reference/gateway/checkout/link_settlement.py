@@ -19,8 +19,8 @@ from reference.protocol.networks import NETWORKS, same_address
 from reference.protocol.observed_transaction import ObservedTransaction, Transfer
 from reference.store.database import Database, DuplicateKey
 from reference.store.deliveries import Deliveries
+from reference.store.link_payments import Payment, Payments, PaymentState
 from reference.store.links import Link, Links
-from reference.store.payments import Payment, Payments, PaymentState
 from reference.store.used_transfers import SOME_TRANSFER
 from reference.web.clock import WpClock
 

@@ -21,8 +21,8 @@ from reference.gateway.checkout.link_settlement import LinkSettlement
 from reference.protocol import link_payment
 from reference.protocol.link_payment import LinkState, NotPaid
 from reference.protocol.observed_transaction import ObservedTransaction, Transfer, TxStatus
+from reference.store.link_payments import Payment, PaymentState
 from reference.store.links import Link
-from reference.store.payments import Payment, PaymentState
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 

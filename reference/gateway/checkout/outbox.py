@@ -9,8 +9,8 @@ from reference.protocol.webhook_delivery import EventType
 from reference.protocol.webhook_event import EventLink, LinkPayment, event_body
 from reference.store.database import Change
 from reference.store.deliveries import Deliveries, Event
+from reference.store.link_payments import Payment
 from reference.store.links import Link
-from reference.store.payments import Payment
 
 
 class Outbox:

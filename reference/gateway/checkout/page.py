@@ -20,9 +20,9 @@ from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.protocol.qr_payload import ShownLink, qr_payload
 from reference.protocol.time_text import utc_text
+from reference.store.link_payments import Payment
 from reference.store.links import Link, Price
 from reference.store.merchants import Merchant
-from reference.store.payments import Payment
 from reference.web.clock import WpClock
 
 # The page asks for money, so nothing foreign may run in it or frame it. Its address is a secret of the payer, which no

@@ -20,7 +20,7 @@ from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.rate_limits import Limits
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.lane import ChainUnavailable, Lane
-from reference.store.activity import activity_of
+from reference.store.change_tracker import activity_of
 from reference.store.database import Database, DatabaseUnavailable
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger

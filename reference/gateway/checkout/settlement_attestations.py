@@ -13,7 +13,7 @@ from reference.protocol import receipts
 from reference.protocol.hashes import settled_payment_ref
 from reference.protocol.keys import from_base64url
 from reference.protocol.networks import NETWORKS
-from reference.store.payments import Payment
+from reference.store.link_payments import Payment
 from reference.store.settlement_attestations import Attestations
 
 Claims = Mapping[str, Any]

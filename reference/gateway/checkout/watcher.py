@@ -22,8 +22,8 @@ from reference.lanes.payment_search import LEAST_LOOK_BACK, Candidate, Head
 from reference.protocol import link_payment
 from reference.protocol.link_payment import LinkEnding, LinkState, NotPaid
 from reference.protocol.observed_transaction import ObservedTransaction, TxStatus
+from reference.store.link_payments import Payment
 from reference.store.links import Link
-from reference.store.payments import Payment
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 

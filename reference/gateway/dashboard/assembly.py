@@ -9,6 +9,7 @@ from quart import Quart
 from reference.gateway.credentials import Credentials
 from reference.gateway.dashboard.deliveries import DeliveryScreen
 from reference.gateway.dashboard.keys import KeyScreens
+from reference.gateway.dashboard.link_creation import ShopLinks
 from reference.gateway.dashboard.links import LinkScreen
 from reference.gateway.dashboard.networks import NetworkScreen
 from reference.gateway.dashboard.notifications import NotificationScreens
@@ -17,7 +18,6 @@ from reference.gateway.dashboard.payments import PaymentScreens
 from reference.gateway.dashboard.routes import Routes
 from reference.gateway.dashboard.screen_context import ScreenContext
 from reference.gateway.dashboard.shop_home import ShopHome
-from reference.gateway.dashboard.shop_links import ShopLinks
 from reference.gateway.dashboard.sign_in import SignIn
 from reference.gateway.dashboard.storefront import StorefrontScreen
 from reference.gateway.dashboard.tenants import TenantScreens

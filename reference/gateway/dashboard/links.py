@@ -9,7 +9,7 @@ from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, scr
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.gateway.tenant_administration import Page
 from reference.gateway.unmatched_payments import amount_text
-from reference.store.payments import PaymentState
+from reference.store.link_payments import PaymentState
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply
 

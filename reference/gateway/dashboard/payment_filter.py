@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode
 
 from reference.gateway import refusals
 from reference.protocol.service_word import ServiceWord
-from reference.store.payment_search import PaymentSearch
+from reference.store.payment_text_search import PaymentSearch
 
 LONGEST_TEXT = 255
 _FIELDS = ("search", "from", "to")

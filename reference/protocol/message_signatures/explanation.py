@@ -8,7 +8,7 @@ from typing import Any
 from reference.protocol.message_signatures import base
 from reference.protocol.message_signatures.algorithms import ED25519
 from reference.protocol.message_signatures.diagnosis import SUSPICIONS, Case, Suspicion, fields, find_proven_note, keys
-from reference.protocol.message_signatures.diagnosis.component_name_notes import coverage_notes
+from reference.protocol.message_signatures.diagnosis.coverage_notes import coverage_notes
 from reference.protocol.message_signatures.diagnosis.digest_notes import digest_notes
 from reference.protocol.message_signatures.diagnosis.header_notes import header_notes
 from reference.protocol.message_signatures.diagnosis.policy_notes import policy_notes

@@ -9,13 +9,13 @@ from typing import Any
 import http_sf
 
 from reference.protocol.keys import KeyRejected
-from reference.protocol.message_signatures import base, content_digest, parameters
+from reference.protocol.message_signatures import base, content_digest, parameter_policy
 from reference.protocol.message_signatures.algorithms import ED25519, ExpectedKey
 from reference.protocol.message_signatures.base import Base
 from reference.protocol.message_signatures.content_digest import DigestReport
 from reference.protocol.message_signatures.faults import DIGEST, Fault
 from reference.protocol.message_signatures.message import Message
-from reference.protocol.message_signatures.parameters import CREATED_FAULTS, EXPIRES_FAULTS, Check
+from reference.protocol.message_signatures.parameter_policy import CREATED_FAULTS, EXPIRES_FAULTS, Check
 from reference.protocol.message_signatures.policy import Demands
 from reference.protocol.message_signatures.request import MessageRequest
 from reference.protocol.message_signatures.signature_input import Component, SignatureInput, select_signature
@@ -86,7 +86,7 @@ def judge_message(
     # All faults after the headers are collected, so that a signer can mend everything in one go (6.3).
     if demands.required_components:
         verdict.faults += _find_uncovered(demands, signature_input)
-    verdict.faults += parameters.judge(demands, signature_input, algorithm=algorithm, now=now, skew=skew)
+    verdict.faults += parameter_policy.judge(demands, signature_input, algorithm=algorithm, now=now, skew=skew)
     verdict.faults += digest.faults
     if expected_key is not None:
         _decide(expected_key, signature_input, signature_base, verdict)

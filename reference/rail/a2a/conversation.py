@@ -19,11 +19,11 @@ from reference.protocol.refusals import CODES_402, PaymentRefused
 from reference.rail.challenges import Call, Challenges
 from reference.rail.claims.fulfilment import PaidAnswer
 from reference.rail.paid_endpoint import PaidEndpoint
-from reference.rail.service_request import Faults, QuotedCall, ServiceRequest, shorten_faults
+from reference.rail.service_request_parsing import Faults, QuotedCall, ServiceRequest, shorten_faults
 from reference.rail.services import Service
+from reference.web.a2a.in_memory_tasks import OPENER
 from reference.web.a2a.json_rpc import RpcError, build_invalid_params
 from reference.web.a2a.methods import Message
-from reference.web.a2a.tasks import OPENER
 from reference.web.errors import Refused, Unprocessable
 from reference.web.http.exchange import Request
 

@@ -12,8 +12,8 @@ from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.periodic import CLEAN_SECONDS, Interval
 from reference.store.a2a_tasks import Tasks
 from reference.store.database import DatabaseUnavailable
+from reference.web.a2a.in_memory_tasks import OPENER
 from reference.web.a2a.methods import A2aServer
-from reference.web.a2a.tasks import OPENER
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 from reference.web.http.exchange import Reply, Request

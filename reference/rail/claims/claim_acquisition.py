@@ -13,7 +13,7 @@ from reference.rail.challenges import Call
 from reference.rail.claims.claim_eviction import make_room
 from reference.rail.claims.eligibility import Eligibility
 from reference.rail.claims.leases import LeaseWatch
-from reference.rail.claims.payment_sources import POLL_SECONDS, Collectors, PresentedProof, in_progress
+from reference.rail.claims.presented_proofs import POLL_SECONDS, Collectors, PresentedProof, in_progress
 from reference.rail.settings import RailSettings
 from reference.store.redemption_rows import NewClaim, Redemption
 from reference.store.redemptions import Redemptions

@@ -7,7 +7,7 @@ from contextlib import suppress
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol import redemption
 from reference.protocol.challenge import Token
-from reference.rail.claims.payment_sources import Collector
+from reference.rail.claims.presented_proofs import Collector
 from reference.store.redemptions import Redemptions
 
 

@@ -8,7 +8,7 @@ from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call
 from reference.rail.claims.non_402_refusals import already_spent, payment_refunded
-from reference.rail.claims.payment_sources import PresentedProof
+from reference.rail.claims.presented_proofs import PresentedProof
 from reference.rail.settings import RailSettings
 from reference.store.redemption_rows import Redemption
 from reference.store.service_outages import Outages

@@ -25,8 +25,8 @@ from reference.rail.claims.non_402_refusals import (
     chain_unavailable,
     payment_refunded,
 )
-from reference.rail.claims.payment_sources import Collectors, PresentedProof, in_progress
 from reference.rail.claims.prepared_answer import PreparedAnswer
+from reference.rail.claims.presented_proofs import Collectors, PresentedProof, in_progress
 from reference.rail.claims.refused_payment_notes import RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
 from reference.rail.signed_answers import Signer

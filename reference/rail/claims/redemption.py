@@ -21,7 +21,7 @@ from reference.rail.claims.claim_acquisition import ClaimFinder, find_claim
 from reference.rail.claims.eligibility import Eligibility
 from reference.rail.claims.fulfilment import Fulfilment, PaidAnswer
 from reference.rail.claims.leases import Lease
-from reference.rail.claims.payment_sources import Collectors, PresentedProof, in_progress
+from reference.rail.claims.presented_proofs import Collectors, PresentedProof, in_progress
 from reference.rail.claims.refused_payment_notes import OF_THE_WINDOW, RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
 from reference.rail.signed_answers import Signer

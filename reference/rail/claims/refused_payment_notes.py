@@ -14,7 +14,7 @@ from reference.lanes.lane import ChainUnavailable
 from reference.protocol.redemption import State
 from reference.protocol.refusals import AGED, PaymentRefused
 from reference.rail.availability.lane_health import LaneHealth
-from reference.rail.claims.payment_sources import Collectors, PresentedProof
+from reference.rail.claims.presented_proofs import Collectors, PresentedProof
 from reference.store.redemption_rows import Redemption
 from reference.store.refused_payments import RefusedPayments
 from reference.web.clock import WpClock

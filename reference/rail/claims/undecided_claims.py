@@ -15,7 +15,7 @@ from contextlib import suppress
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.refusals import RETRYABLE, PaymentRefused
 from reference.rail.claims.leases import LeaseWatch
-from reference.rail.claims.payment_sources import Collectors, PresentedProof
+from reference.rail.claims.presented_proofs import Collectors, PresentedProof
 from reference.rail.claims.refused_payment_notes import RefusalNotes, is_second_payment
 from reference.rail.periodic import LAPSE_SECONDS, LOOK_SECONDS, Interval
 from reference.rail.settings import RailSettings

@@ -27,7 +27,7 @@ from reference.protocol.payment_proof import AuthorizedProof, Proof
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import AGE_SKEW_SECONDS, Payment
 from reference.rail.claims.leases import LeaseWatch
-from reference.rail.claims.payment_sources import PresentedProof, in_progress
+from reference.rail.claims.presented_proofs import PresentedProof, in_progress
 from reference.rail.settings import RailSettings
 from reference.store.database import Change
 from reference.store.redemption_rows import Redemption

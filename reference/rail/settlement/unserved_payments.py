@@ -15,7 +15,7 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.redemption import State
 from reference.protocol.time_text import utc_text
 from reference.rail.claims.leases import Lease, LeaseWatch
-from reference.rail.claims.payment_sources import POLL_SECONDS
+from reference.rail.claims.presented_proofs import POLL_SECONDS
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
 from reference.rail.signed_answers import Signer

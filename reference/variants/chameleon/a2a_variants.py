@@ -15,7 +15,7 @@ from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.services import Service
 from reference.variants.chameleon import agent_documents, rail_challenge
 from reference.variants.chameleon.answer_rewriter import CURRENT_REQUEST, Answer, ReceivedRequest
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 from reference.web.a2a.json_rpc import Params, RpcError, build_invalid_params
 from reference.web.a2a.methods import A2aServer

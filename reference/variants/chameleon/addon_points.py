@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reference.variants.chameleon.points import Choice, Point
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 OTHER_PATH = "/check"
 _OWN: Mapping[str, tuple[str, Mapping[str, Any]]] = {

@@ -9,7 +9,7 @@ from reference.addons.kit.handler_context import Call
 from reference.variants.chameleon.addon_points import OTHER_PATH
 from reference.variants.chameleon.answer_rewriter import Answer
 from reference.variants.chameleon.hub_answer_variants import put_error
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 
 # The addons that judge credentials: the path of each, and a function that makes its body from a credential.

@@ -8,7 +8,7 @@ from typing import Any
 from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
 from reference.variants.chameleon.answer_rewriter import Answer, change_texts
 from reference.variants.chameleon.rail_documents import loosen_contract
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 OPENAPI = "/openapi.json"
 # The members that A2A 0.3 requires of a card and of a skill. `few` shows these alone.

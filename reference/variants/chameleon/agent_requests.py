@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reference.protocol.message_signatures.signing import PRIVATE_KEY_MEMBERS
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 SIGN = "sign-demo"
 _KEYS = ("public_key_hex", "did_key")

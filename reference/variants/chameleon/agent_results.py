@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reference.protocol.keys import base64url
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 Place = tuple[str, Any]
 _RENAMED_MEMBERS = frozenset(

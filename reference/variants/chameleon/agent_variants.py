@@ -12,7 +12,7 @@ from reference.protocol.a2a_card import ENDPOINT
 from reference.protocol.message_signatures import content_digest, signing
 from reference.variants.chameleon import agent_requests, agent_results
 from reference.variants.chameleon.answer_rewriter import Answer
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 from reference.web.a2a.json_rpc import Params
 from reference.web.a2a.methods import A2aServer

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 from reference.web.control_plane_link.link import ControlPlaneLink
 

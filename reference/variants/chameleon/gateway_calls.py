@@ -10,14 +10,14 @@ from typing import Any
 from reference.gateway import call_admission, payment_links
 from reference.gateway.call_admission import Access, Calls, Operation
 from reference.gateway.idempotency import Idempotency
-from reference.gateway.price_records import ResourceRequest
 from reference.gateway.rate_limits import Limits
+from reference.gateway.resources import ResourceRequest
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest
 from reference.variants.chameleon.answer_rewriter import Answer, change_texts
 from reference.variants.chameleon.rail_documents import loosen_contract
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable

@@ -17,9 +17,9 @@ from reference.protocol import webhook_signature
 from reference.protocol.networks import NETWORKS
 from reference.store.deliveries import ClaimedAttempt
 from reference.variants.chameleon.answer_rewriter import encoder
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
-from reference.webhooks import sender, service
+from reference.webhooks import dispatcher_runner, sender
 from reference.webhooks.dispatcher import Dispatcher
 
 Members = dict[str, Any]
@@ -53,7 +53,7 @@ def install(shape: Shape) -> None:
         replace(sender, "header_name", lambda named: lambda word: _header(shape.event_header, named(word)))
     replace(webhook_signature, "v1", lambda _: lambda secret, body, *, t: _v1(shape, secret, body, t))
     replace(sender, "header_value", lambda made: lambda *g, **n: made(*g, **n) + shape.event_signature_more)
-    replace(service, "open_session", lambda made: lambda *g, **n: _Session(made(*g, **n), shape))
+    replace(dispatcher_runner, "open_session", lambda made: lambda *g, **n: _Session(made(*g, **n), shape))
     replace(Dispatcher, "_send", lambda send: _wrap_sent(shape, send))
 
 

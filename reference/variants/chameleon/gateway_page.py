@@ -14,7 +14,7 @@ from reference.gateway.checkout import page
 from reference.gateway.checkout.page import Page
 from reference.protocol.link_payment import LinkState
 from reference.variants.chameleon.answer_rewriter import Answer
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 
 # A page with a table and without a script. It reloads itself until the link is paid.

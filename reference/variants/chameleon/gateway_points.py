@@ -5,7 +5,7 @@ from __future__ import annotations
 from reference.variants.chameleon.gateway_calls import CODES, OWN_NETWORKS, label_of, receipt_code
 from reference.variants.chameleon.gateway_page import SELECTORS
 from reference.variants.chameleon.points import Choice, Point
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 _NETWORKS = (
     *("algorand_mainnet", "algorand_testnet", "base_mainnet"),

@@ -8,7 +8,7 @@ from email.utils import formatdate
 from pathlib import Path
 
 from reference.variants.chameleon.answer_rewriter import Answer, Edit, ReceivedRequest
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.web.clock import WpClock
 
 _CLOCK = WpClock(Path(os.environ["WP_CLOCK_OFFSET_FILE"]) if os.environ.get("WP_CLOCK_OFFSET_FILE") else None)

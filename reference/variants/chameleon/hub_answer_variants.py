@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reference.variants.chameleon.answer_rewriter import ABSENT, Answer
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 ISSUERS, SERVICES, POSTURE, HEALTH = "/v1/issuers", "/v1/services", "/v1/posture", "/health"
 HEALTH_AT: Mapping[str, Mapping[str, str]] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reference.variants.chameleon.points import Choice, Point
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 # The names of members in each form of an entry. A member without a name is left out.
 NAMES: Mapping[str, Mapping[str, str]] = {

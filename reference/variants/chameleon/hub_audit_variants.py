@@ -20,7 +20,7 @@ from reference.store.audit_log import TrustChange
 from reference.store.database import DuplicateKey, RowNotFound
 from reference.variants.chameleon.answer_rewriter import Answer
 from reference.variants.chameleon.hub_audit_points import NAMES
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 
 AUDIT = "/v1/audit"

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from reference.control_plane import app, runtime, service_health
-from reference.control_plane.calls import Call, Operation
+from reference.control_plane.call_context import Call, Operation
 from reference.control_plane.health_client import HealthResult
 from reference.control_plane.issuer_registration import IssuerRegister, NewIssuer
 from reference.control_plane.service_health import HealthBoard, HealthReading
@@ -23,7 +23,7 @@ from reference.protocol.trust_set import meant_by
 from reference.store.services import Service
 from reference.variants.chameleon import hub_audit_variants
 from reference.variants.chameleon.answer_rewriter import Answer
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 from reference.web.errors import Refused
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from reference.variants.chameleon.answer_rewriter import Answer
 from reference.variants.chameleon.rail_documents import loosen_contract
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 OPENAPI = "/openapi.json"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from reference.variants.chameleon.hub_answer_variants import HEALTH_AT, NAME_AT, healthy_at
 from reference.variants.chameleon.points import Choice, Point
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 
 def _posture(form: str, name: str, sets: dict[str, Any]) -> Choice:

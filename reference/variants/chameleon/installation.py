@@ -11,7 +11,7 @@ from hypercorn.config import Config
 
 from reference.variants.chameleon import control_plane_join_variants, http_variants, key_variants
 from reference.variants.chameleon.answer_rewriter import AsgiApp, Edit, Wire, encoder
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 from reference.web.servers import serving
 

@@ -12,7 +12,7 @@ from reference.protocol import jws, keys
 from reference.protocol.canonical_json import canonicalise
 from reference.protocol.keys import PublicKey, SigningKey, base64url
 from reference.variants.chameleon.answer_rewriter import Answer
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 
 # A point of P-256 (the example of RFC 7517, appendix A.1), so that a key set may hold a key that signs no receipt.

@@ -12,7 +12,7 @@ from reference.protocol import challenge
 from reference.protocol.challenge import Mint, Token
 from reference.protocol.keys import base64url, from_base64url
 from reference.variants.chameleon.answer_rewriter import Answer
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace
 
 _JWS_HEADER = base64url(b'{"alg":"HS256","typ":"JWT"}')

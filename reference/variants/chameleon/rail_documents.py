@@ -12,7 +12,7 @@ import orjson
 from reference.rail.documents import published
 from reference.rail.services import SERVICES, Service
 from reference.variants.chameleon.answer_rewriter import Answer, change_texts
-from reference.variants.chameleon.variant_values import REFERENCE_PATHS, Shape
+from reference.variants.chameleon.variant_shape import REFERENCE_PATHS, Shape
 from reference.variants.seams import replace
 
 OPENAPI = "/openapi.json"

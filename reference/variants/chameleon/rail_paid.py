@@ -16,7 +16,7 @@ from reference.protocol.jws import sign_compact
 from reference.protocol.keys import base64url, from_base64url
 from reference.protocol.refusals import PaymentRefused
 from reference.rail import paid_endpoint
-from reference.rail.faults import json_reply
+from reference.rail.error_replies import json_reply
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.services import Service
 from reference.rail.signed_answers import Signer
@@ -24,7 +24,7 @@ from reference.store.redemption_rows import Answer as Stored
 from reference.store.redemption_rows import Redemption
 from reference.variants.chameleon import answer_rewriter
 from reference.variants.chameleon.answer_rewriter import CURRENT_REQUEST, Answer
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.variants.seams import replace, replace_rule
 from reference.web.errors import Refused
 from reference.web.http.exchange import Reply, Request

@@ -13,8 +13,8 @@ from conformance.checks.rail.challenges import is_goods
 from conformance.checks.rail.solana.offered_asset import list_accounts, list_references
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
-from conformance.receipts.reports import find_verdict_member
-from conformance.surfaces.control_plane.documents import is_ambiguous
+from conformance.receipts.report_members import find_verdict_member
+from conformance.surfaces.control_plane.document_reader import is_ambiguous
 from conformance.surfaces.rail.unpaid_answers import find_leaks
 from tests.conformance.checks.gateway.scripted_gateway import run_check
 

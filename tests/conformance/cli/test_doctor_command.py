@@ -22,7 +22,7 @@ from conformance.cli.doctor import (
 )
 from conformance.cli.doctor import check_program as told
 from conformance.cli.doctor.finding import Finding
-from conformance.cli.doctor.profile import check_destinations
+from conformance.cli.doctor.webhook_destinations import check_destinations
 from programs.found import Program
 from tests.reserved_port import reserved_port
 

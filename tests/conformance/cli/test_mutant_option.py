@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.cli.mutants import check_mutant, find_mutant_option
+from conformance.cli.mutant_option import check_mutant, find_mutant_option
 from conformance.cli.usage import UsageFault
 from tests import prepared
 
@@ -24,7 +24,7 @@ def asked_process(monkeypatch: pytest.MonkeyPatch) -> None:
         assert words[:2] == [sys.executable, "-m"]
         return prepared.run(*words[2:], env=os.environ, timeout=300)
 
-    monkeypatch.setattr("conformance.cli.mutants.subprocess", SimpleNamespace(run=run))
+    monkeypatch.setattr("conformance.cli.mutant_option.subprocess", SimpleNamespace(run=run))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from conformance.cli.pay.call_payment import check_header, check_worth_paying, r
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.surfaces.gateway.checkout_demand import PaymentRefused
+from conformance.surfaces.gateway.checkout_payment import PaymentRefused
 from conformance.surfaces.payer.quotes import to_header
 from conformance.surfaces.rail.purchase import Challenge
 from conformance.target import Profile, parse

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.cli.pay.presentation import ProofReply, Verdict, judge_answer, judge_task, present_until
+from conformance.cli.pay.proof_presentation import ProofReply, Verdict, judge_answer, judge_task, present_until
 from conformance.http.client import Answer, Throttled, Unreachable
 from conformance.surfaces.rail import a2a
 

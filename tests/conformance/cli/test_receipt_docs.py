@@ -13,7 +13,7 @@ from conformance.cli.receipt.inspect import command as inspect
 from conformance.cli.receipt.verify import command as verify
 from conformance.oracles.receipt_bindings import bindings
 from conformance.oracles.receipts import STEPS
-from conformance.receipts.offline.claim_members import DIDS
+from conformance.receipts.offline.claim_meanings import DIDS
 from conformance.receipts.offline.fetching import LARGEST, SECONDS
 from conformance.receipts.offline.verifying import ISSUER_DIFFERS
 from tests.conformance.receipts.offline.signed_receipts import HEX, write_all

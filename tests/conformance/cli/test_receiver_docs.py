@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from conformance import target
 from conformance.cli import main
 from conformance.ledger import load
-from conformance.webhook_receiver.effects import MOST_REMEMBERED
+from conformance.webhook_receiver.effect_deduplication import MOST_REMEMBERED
 from conformance.webhook_receiver.verifying_listener import Reason
 
 PAGE = (Path(__file__).parents[3] / "docs" / "receiving-webhooks.md").read_text("utf-8")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.live.restart_detection import find_holders
+from conformance.live.target_restart_detection import find_holders
 from tests import prepared
 from tests.conformance.cli.test_interrupted_runs import until
 from tests.reserved_port import reserved_port

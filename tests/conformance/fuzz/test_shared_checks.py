@@ -18,8 +18,8 @@ from conformance.engine.check import Case
 from conformance.engine.check_loading import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Answer, Client, Counter, Names, Unreachable
-from conformance.http.leaks import comes_back
 from conformance.http.raw import RawTransport
+from conformance.http.secret_leaks import comes_back
 from conformance.log.events import EventLog
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
 from conformance.outcome import Verdict

@@ -27,7 +27,7 @@ from conformance.log.events import Event, EventLog
 from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange
 from conformance.report.formats import FORMATS
-from conformance.text.untrusted import visible
+from conformance.text.target_text_escaping import visible
 from tests.conformance.report.run_builder import RunBuilder
 
 SHELLS = [[shell_path] for name in ("sh", "bash", "zsh") if (shell_path := shutil.which(name))]

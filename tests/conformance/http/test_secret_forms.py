@@ -16,7 +16,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Answer, Client, Counter, Names
-from conformance.http.leaks import comes_back
+from conformance.http.secret_leaks import comes_back
 from conformance.log.events import Event, EventLog
 from conformance.log.file import read_numbered_events
 from conformance.outcome import Verdict

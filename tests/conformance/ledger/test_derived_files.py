@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conformance.engine.catalogue import CATALOGUE
+from conformance.ledger.deciding_function_lines import RULES
 from conformance.ledger.derived_files import ROOT, Derived
-from conformance.ledger.rule_functions import RULES
 from conformance.ledger.specification import CLAUSES
 
 ALL_FILES = (CATALOGUE, CLAUSES, RULES)

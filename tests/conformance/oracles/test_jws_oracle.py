@@ -10,9 +10,9 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from conformance.oracles.ed25519_keys import Ed25519Key, decode_base64url
+from conformance.oracles.ed25519_keys import verify as holds
 from conformance.oracles.jose import JwsFault, parse, tokens_in, verify
-from conformance.oracles.keys import Ed25519Key, decode_base64url
-from conformance.oracles.keys import verify as holds
 
 SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from conformance.oracles.ed25519_keys import keys_of_jwks
 from conformance.oracles.key_documents import find_did_faults, find_key_set_faults
-from conformance.oracles.keys import keys_of_jwks
 from reference.protocol.keys import SigningKey, did_document, jwks
 
 DID = "did:web:rail.example"

@@ -13,7 +13,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from conformance.oracles.keys import (
+from conformance.oracles.ed25519_keys import (
     Ed25519Key,
     KeyFault,
     decode_base64url,

@@ -11,7 +11,7 @@ from conformance.ledger import load
 from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
 from conformance.receipts.live_mutations import PROFILE_PAYLOAD, Material, Vector, cross_validation, keys, vectors
-from conformance.receipts.reports import code_member, find_verdict_member
+from conformance.receipts.report_members import code_member, find_verdict_member
 from reference.protocol.receipt_verification import verify_receipt as judge_by_reference
 
 PLATFORM = Signer(bytes(range(32)), "platform")

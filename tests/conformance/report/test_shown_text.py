@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.text.untrusted import one_line, shorten, visible
+from conformance.text.target_text_escaping import one_line, shorten, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 

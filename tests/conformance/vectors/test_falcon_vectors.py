@@ -15,8 +15,8 @@ import pytest
 
 from conformance import vectors
 from conformance.oracles import falcon
-from conformance.oracles.credentials import envelope, judging, payloads
-from conformance.oracles.keys import decode_base64url
+from conformance.oracles.credentials import envelope, judging, payload_kinds
+from conformance.oracles.ed25519_keys import decode_base64url
 from conformance.vectors.judges.falcon_envelopes import judge
 from reference.addons.falcon_library import find_library
 from reference.protocol import credentials, federation_token
@@ -24,7 +24,7 @@ from reference.protocol.credentials import Question
 from reference.protocol.issuer_key_documents import keys_of_trust_set
 from tools.vectors_builder.falcon_envelopes import FAMILY, making
 from tools.vectors_builder.falcon_envelopes.edges import EDGES, lengthen_vector
-from tools.vectors_builder.falcon_envelopes.recording import Recorded
+from tools.vectors_builder.falcon_envelopes.recordings import Recorded
 from tools.vectors_builder.falcon_envelopes.second_opinion import canonical, complaints
 from tools.vectors_builder.falcon_envelopes.signing import library, pqcrypto_holds
 from tools.vectors_builder.family import BuildFault
@@ -161,8 +161,8 @@ def text_as_written(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_type(patch: pytest.MonkeyPatch) -> None:
-    def kind(payload: dict[str, Any]) -> payloads.Kind | None:
-        return payloads.credential_kind({name: value for name, value in payload.items() if name != "type"})
+    def kind(payload: dict[str, Any]) -> payload_kinds.Kind | None:
+        return payload_kinds.credential_kind({name: value for name, value in payload.items() if name != "type"})
 
     patch.setattr(judging, "credential_kind", kind)
 

@@ -13,9 +13,9 @@ from unittest.mock import ANY
 import pytest
 
 from conformance import vectors
-from conformance.oracles import json_acceptance, keys, receipt_kinds, receipts
+from conformance.oracles import ed25519_keys, json_acceptance, receipt_kinds, receipts
+from conformance.oracles.ed25519_keys import Ed25519Key
 from conformance.oracles.forging import ORDER
-from conformance.oracles.keys import Ed25519Key
 from conformance.vectors.judges import receipts as verifier
 from conformance.vectors.judges.receipts import STAGES, judge
 from tools.vectors_builder.drafting import Draft
@@ -169,7 +169,7 @@ def lenient(text: str) -> bytes:
     try:
         return base64.urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
     except ValueError as fault:
-        raise keys.KeyFault("no base64url") from fault
+        raise ed25519_keys.KeyFault("no base64url") from fault
 
 
 def first_key(document: Any, kid: Any) -> Any:
@@ -194,12 +194,12 @@ def always(value: Any) -> Callable[..., Any]:
 
 def hold_reduced(key: Ed25519Key, message: bytes, signature: bytes) -> bool:
     scalar = int.from_bytes(signature[32:], "little") % ORDER
-    return keys.verify(key, message, signature[:32] + scalar.to_bytes(32, "little"))
+    return ed25519_keys.verify(key, message, signature[:32] + scalar.to_bytes(32, "little"))
 
 
 FLAWS: dict[str, tuple[Any, str, Callable[..., Any] | Any, set[str]]] = {
     "no equation": (receipts, "verify", always(True), {"signature"}),
-    "points of small order": (keys, "is_sound_point", lambda raw: len(raw) == 32, {"signature"}),
+    "points of small order": (ed25519_keys, "is_sound_point", lambda raw: len(raw) == 32, {"signature"}),
     "S of any size": (receipts, "verify", hold_reduced, {"signature"}),
     "the first key always": (receipts, "_select_key", first_key, {"valid", "signature", "format"}),
     "the last key where none matches": (

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from conformance.webhook_receiver.effects import Effects, EffectsFull, Outcome
+from conformance.webhook_receiver.effect_deduplication import Effects, EffectsFull, Outcome
 from conformance.webhook_receiver.raw_receiver import Reply
 
 

@@ -17,8 +17,8 @@ import pytest
 from programs import cache, npm_packages
 from programs.go import go
 from programs.node import node
-from tools.mutants.second import rail as second_rail
-from tools.mutants.second.verdicts import verdicts
+from tools.mutants.second import rail_servers as second_rail
+from tools.mutants.second.suite_verdicts import verdicts
 
 FOLDER: Final = Path(__file__).parent
 ROOT: Final = FOLDER.parents[2]

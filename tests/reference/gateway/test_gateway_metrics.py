@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database, sqlite_dsn
-from reference.store.payments import Payments
+from reference.store.link_payments import Payments
 from tests.reference.gateway.checkout.checkout_shop import checkout_shop
 from tests.reference.gateway.checkout.conftest import START
 from tests.reference.gateway.dashboard.test_dashboard_lists import listed_late

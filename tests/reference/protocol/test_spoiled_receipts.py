@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from conformance.engine.check import Case
-from conformance.surfaces.control_plane.credentials import IssuedCredential, issue_receipt, spoil_receipt
+from conformance.surfaces.control_plane.issued_credentials import IssuedCredential, issue_receipt, spoil_receipt
 from reference.addons.falcon_library import find_library
 from reference.protocol import zk_receipts
 from reference.protocol.credentials import Question

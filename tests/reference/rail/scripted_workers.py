@@ -24,8 +24,8 @@ from reference.protocol.refusals import PaymentRefused
 from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.challenges import Call
 from reference.rail.claims.fulfilment import PaidAnswer
-from reference.rail.claims.payment_sources import MinedPaymentSource
 from reference.rail.claims.prepared_answer import PreparedAnswer
+from reference.rail.claims.presented_proofs import MinedPaymentSource
 from reference.rail.claims.redemption import Redeemer
 from reference.rail.claims.refused_payment_notes import RefusalNotes
 from reference.rail.claims.undecided_claims import UndecidedClaims
@@ -39,8 +39,8 @@ from reference.store.rail_tables import facts
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import RefusedPayments
+from reference.store.shared_values import SharedFacts
 from reference.store.terms_history import Generations
-from reference.store.worker_coordination import SharedFacts
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 from reference.web.keyring import Keyring

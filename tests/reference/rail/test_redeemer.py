@@ -22,7 +22,7 @@ from reference.rail.challenges import Call
 from reference.rail.claims import redemption
 from reference.rail.claims.fulfilment import PaidAnswer
 from reference.rail.claims.leases import LeaseWatch
-from reference.rail.claims.payment_sources import MinedPaymentSource, PresentedProof
+from reference.rail.claims.presented_proofs import MinedPaymentSource, PresentedProof
 from reference.store.database_url import sqlite_dsn
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reference.protocol.challenge import Terms
-from reference.rail.availability.terms_in_force import UNSURE_SECONDS, IssuingPermission
+from reference.rail.availability.issuing_permission import UNSURE_SECONDS, IssuingPermission
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
 from reference.store.terms_history import Generations

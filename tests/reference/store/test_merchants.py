@@ -8,9 +8,9 @@ import pytest
 
 from reference.protocol.service_word import ServiceWord
 from reference.store.database import Database
+from reference.store.link_payments import Payment, Payments, PaymentState
 from reference.store.links import Link, Links, Price
 from reference.store.merchants import Merchant, Merchants
-from reference.store.payments import Payment, Payments, PaymentState
 from reference.store.received_payments import ReceivedPayments, Total
 from reference.store.tenants import ApiKey, Tenant, Tenants
 

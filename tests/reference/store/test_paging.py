@@ -13,8 +13,8 @@ from reference.protocol.webhook_delivery import DeliveryMove, EventType, Outcome
 from reference.store.database import Database
 from reference.store.deliveries import Attempt, Deliveries, Event
 from reference.store.destinations import Destination, Destinations
+from reference.store.link_payments import Payment, Payments, PaymentState
 from reference.store.links import Link, Links
-from reference.store.payments import Payment, Payments, PaymentState
 from reference.store.tenants import ApiKey, Tenant, Tenants
 
 NOW = 1_800_000_000

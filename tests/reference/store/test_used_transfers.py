@@ -12,9 +12,9 @@ from reference.protocol.service_word import ServiceWord
 from reference.protocol.weld import Payment
 from reference.store.checkout_tables import payments
 from reference.store.database import Database, DuplicateKey
+from reference.store.link_payments import Payment as LinkPayment
+from reference.store.link_payments import Payments, PaymentState
 from reference.store.links import Links
-from reference.store.payments import Payment as LinkPayment
-from reference.store.payments import Payments, PaymentState
 from reference.store.redemption_rows import NewClaim, Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.used_transfers import SOME_TRANSFER, UsedBy, build_use, unavailable_to_links, used_transfers

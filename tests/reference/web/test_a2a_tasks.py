@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, text_part
+from reference.web.a2a.in_memory_tasks import OPENER, MemoryTasks
 from reference.web.a2a.json_rpc import RpcError
 from reference.web.a2a.methods import A2aServer, Message
-from reference.web.a2a.tasks import OPENER, MemoryTasks
 from reference.web.clock import WpClock
 from reference.web.http.exchange import Request
 

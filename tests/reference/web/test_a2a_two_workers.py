@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from reference.protocol.a2a import Outcome, Task, TaskState
+from reference.web.a2a.in_memory_tasks import MemoryTasks
 from reference.web.a2a.methods import A2aServer, Message
-from reference.web.a2a.tasks import MemoryTasks
 from reference.web.clock import WpClock
 from reference.web.http.exchange import Request
 

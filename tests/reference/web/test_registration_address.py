@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from reference.web.control_plane_link.registration import own_address
+from reference.web.control_plane_link.surface_serving import own_address
 from reference.web.settings import Misconfigured
 
 

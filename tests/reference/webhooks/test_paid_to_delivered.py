@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reference.webhooks.service import deliver
+from reference.webhooks.dispatcher_runner import deliver
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
 from tests.reference.gateway.checkout.scripted_chain import AMOUNT, PAYER
 from tests.reference.gateway.gateway_stack import Tenant

@@ -6,7 +6,7 @@ import pytest
 
 from sim.algorand.chain import Chain, Genesis
 from sim.algorand.encoding import pack
-from sim.algorand.rules import Rejected, Signed
+from sim.algorand.stateless_checks import Rejected, Signed
 from sim.clock import BlockClock
 
 PAYEE = b"\1" * 32

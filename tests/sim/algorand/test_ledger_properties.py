@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sim.algorand.chain import Chain, Genesis
 from sim.algorand.encoding import canonical_id, decode_address, encode_address, unpack_all
-from sim.algorand.rules import Rejected, Signed
 from sim.algorand.state import Account, Holding
+from sim.algorand.stateless_checks import Rejected, Signed
 from sim.clock import BlockClock
 from tests.sim.algorand.differential.groups import Actors, draw
 

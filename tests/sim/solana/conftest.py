@@ -33,7 +33,7 @@ from sim.clock import BlockClock
 from sim.solana import control
 from sim.solana.chain import Chain
 from sim.solana.rpc import Rpc
-from sim.solana.tokens import TOKEN, associated_address
+from sim.solana.token_accounts import TOKEN, associated_address
 from tests import prepared
 
 START = 1_800_000_000

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from solders.keypair import Keypair
 
-from sim.solana.tokens import read_mint
+from sim.solana.token_accounts import read_mint
 
 _OWNERS = st.integers(0, 2)
 

@@ -23,7 +23,7 @@ from solders.system_program import (
 )
 from solders.transaction import VersionedTransaction
 
-from sim.solana.tokens import associated_address
+from sim.solana.token_accounts import associated_address
 
 GUARD = Pubkey.from_string("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95")
 TABLES = Pubkey.from_string("AddressLookupTab1e1111111111111111111111111")

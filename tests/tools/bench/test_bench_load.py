@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tools.bench import load, processor
+from tools.bench import load, process_cpu_time
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
@@ -83,8 +83,8 @@ def test_the_cpu_time_of_a_group_is_counted() -> None:
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        seconds = processor.group_seconds(child.pid)
-        own = processor.process_seconds(child.pid)
+        seconds = process_cpu_time.group_seconds(child.pid)
+        own = process_cpu_time.process_seconds(child.pid)
         child.communicate(b"\n")
     assert 0.15 < seconds < 2
     assert 0.2 <= own < 2
@@ -93,6 +93,6 @@ def test_the_cpu_time_of_a_group_is_counted() -> None:
 def test_a_pin_is_taken_out_again() -> None:
     """The processors of this process are what they were."""
     before = os.sched_getaffinity(0)
-    with processor.pin_to(processor.server_and_client()[1]):
+    with process_cpu_time.pin_to(process_cpu_time.server_and_client()[1]):
         assert len(os.sched_getaffinity(0)) == 1
     assert before == os.sched_getaffinity(0)

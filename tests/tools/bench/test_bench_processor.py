@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.bench import processor
+from tools.bench import process_cpu_time
 
 LINES = "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n\n"
 
@@ -22,9 +22,9 @@ LINES = "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\
 def test_a_processor_is_named_with_family_and_model(tmp_path: Path, lines: str, name: str) -> None:
     """Both are shown if the system tells them."""
     (tmp_path / "cpuinfo").write_text(lines)
-    assert processor.model(tmp_path) == name
+    assert process_cpu_time.model(tmp_path) == name
 
 
 def test_a_system_without_that_file_has_an_unknown_processor(tmp_path: Path) -> None:
     """It is never compared with a record."""
-    assert processor.model(tmp_path) == "unknown"
+    assert process_cpu_time.model(tmp_path) == "unknown"

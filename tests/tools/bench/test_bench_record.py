@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.tools.bench.bench_figures import figures, job
-from tools.bench import processor
+from tools.bench import process_cpu_time
 from tools.bench.__main__ import command
 from tools.bench.record import Machine, QuickRecord, keep_quick, quick_records
 
@@ -63,7 +63,7 @@ def test_each_processor_is_compared_with_itself(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     quick = ("--quick", "--rounds", "3", "--only", "receipt")
-    monkeypatch.setattr(processor, "model", lambda: "A new one")
+    monkeypatch.setattr(process_cpu_time, "model", lambda: "A new one")
     unknown = CliRunner().invoke(command, quick)
     assert (unknown.exit_code, "no record is of this processor (A new one)" in unknown.stdout) == (3, True)
     assert json.loads(CliRunner().invoke(command, [*quick, "--json"]).stdout)["recorded"] is None

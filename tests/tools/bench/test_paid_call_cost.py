@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from localnet.prepared.requests import process_name
-from tools.bench import paid_call_cost, processor
+from tools.bench import paid_call_cost, process_cpu_time
 
 _WAIT = "print('ready', flush=True); input()"
 _AS_A_FORK = f"import pathlib, sys; pathlib.Path('/proc/self/comm').write_text(sys.argv[1]); {_WAIT}"
@@ -28,7 +28,7 @@ def test_a_forked_service_is_found_by_its_name() -> None:
     """A fork has the command line of its parent and a name of its own."""
     name = process_name("reference.rail")
     with _start_python(["-c", _AS_A_FORK, name]) as child, _start_python(["-c", _WAIT]) as other_child:
-        assert child.pid == processor.service_pid(os.getpid(), "reference.rail")
+        assert child.pid == process_cpu_time.service_pid(os.getpid(), "reference.rail")
         for process in (child, other_child):
             process.communicate("\n")
 
@@ -41,7 +41,7 @@ def test_a_service_that_was_started_anew_is_found_by_its_command(tmp_path: Path)
     os.chdir(tmp_path)
     try:
         with _start_python(["-m", "some_service"]) as child, _start_python(["-m", "some_service_more"]) as other_child:
-            assert child.pid == processor.service_pid(os.getpid(), "some_service")
+            assert child.pid == process_cpu_time.service_pid(os.getpid(), "some_service")
             for process in (child, other_child):
                 process.communicate("\n")
     finally:
@@ -51,7 +51,7 @@ def test_a_service_that_was_started_anew_is_found_by_its_command(tmp_path: Path)
 def test_a_service_that_is_not_there_is_a_fault() -> None:
     """A missing process is an error, and not measured as zero."""
     with pytest.raises(LookupError, match=r"0 processes of reference\.missing"):
-        processor.service_pid(os.getpid(), "reference.missing")
+        process_cpu_time.service_pid(os.getpid(), "reference.missing")
 
 
 def test_a_process_that_is_gone_has_no_time() -> None:
@@ -59,7 +59,7 @@ def test_a_process_that_is_gone_has_no_time() -> None:
     with _start_python(["-c", _WAIT]) as child:
         child.communicate("\n")
     with pytest.raises(OSError, match=r"No such process|Invalid argument"):
-        processor.process_seconds(child.pid)
+        process_cpu_time.process_seconds(child.pid)
 
 
 @pytest.mark.parametrize("seconds", [0.0, -0.1])

@@ -11,7 +11,7 @@ from click import UsageError
 
 from tests import prepared
 from tools.mutants.choice import Choice, Mutant
-from tools.mutants.data import EditedMutant, load_mutants
+from tools.mutants.mutant_definitions import EditedMutant, load_mutants
 from tools.mutants.results import NO_VERDICT, Result, Results, conclude
 from tools.mutants.scratch import ROOT
 

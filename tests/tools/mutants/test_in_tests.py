@@ -9,8 +9,8 @@ import pytest
 
 from tools.mutants import in_tests, scratch
 from tools.mutants.choice import Mutant
-from tools.mutants.data import Edit, EditFault
 from tools.mutants.in_tests import MutantForTests, load
+from tools.mutants.mutant_definitions import Edit, EditFault
 from tools.mutants.results import Results
 from tools.mutants.scratch import ROOT
 

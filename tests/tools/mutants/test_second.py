@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.ledger import load as load_ledger
-from tools.mutants.data import Edit, EditFault
+from tools.mutants.mutant_definitions import Edit, EditFault
 from tools.mutants.results import Results
 from tools.mutants.second import trials
 from tools.mutants.second.mutants import SecondMutant, load, load_recorded, record

@@ -25,7 +25,7 @@ from tools.mutants.generated import Trial
 from tools.mutants.results import Results, Unjudged
 from tools.mutation import judged, killed_mutants, reach
 from tools.mutation.places import PACKAGES, Mutant, mutants
-from tools.mutation.recording import Notes
+from tools.mutation.reach_recording import Notes
 from tools.mutation.stacks import STACKS
 
 ROOT = Path(__file__).parents[3]

@@ -20,7 +20,7 @@ from spl.token.instructions import get_associated_token_address, transfer_checke
 from spl.token.models import TransferCheckedParams
 
 from tests.algorand_signing import signed_by
-from tools.requests_parsed import algorand, base, fields, http1, messages, payments, plain_json, solana
+from tools.requests_parsed import algorand, base, http1, messages, payments, plain_json, solana, structured_fields
 
 TOKEN = "1795458974:a17f4053d2d9e738:" + "0a" * 32
 NOW = 1795458980.0
@@ -169,8 +169,8 @@ def test_json_has_its_faults(text: bytes, faults: set[str]) -> None:
 @pytest.mark.parametrize("text", ['a=("b"', "A=1", "a=1,", 'a="é"', "a=:!:", "a=1 b=2"])
 def test_a_malformed_dictionary_is_none(text: str) -> None:
     """RFC 8941 is taken by its letter."""
-    with pytest.raises(fields.Malformed):
-        fields.dictionary(text)
+    with pytest.raises(structured_fields.Malformed):
+        structured_fields.dictionary(text)
 
 
 def _message(**changes: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.site import sentences
-from tools.site.moving import find_links, link_explanations, move_links, project_path, site_path
+from tools.site.link_rewriting import find_links, link_explanations, move_links, project_path, site_path
 from tools.site.proof import PAGE
 
 ROOT = Path(__file__).parents[3]

@@ -15,7 +15,7 @@ from conformance import vectors
 from conformance.oracles import forging
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.family import BuildFault
-from tools.vectors_builder.receipts import FAMILY, bad_algorithms, record, second_opinion
+from tools.vectors_builder.receipts import FAMILY, bad_algorithms, recording_command, second_opinion
 from tools.vectors_builder.receipts.known_differences import DIFFERENCES
 
 FOLDER = Path(vectors.__file__).parent / "receipts"
@@ -166,19 +166,19 @@ def test_each_library_can_say_no(name: str) -> None:
 
 def test_recording_again_gives_the_same_tokens() -> None:
     """Keys and nonces are drawn from seeds; the elliptic ones are quick enough to try."""
-    recorded_tokens = json.loads(record.RECORDED_FILE.read_text("ascii"))
-    assert set(recorded_tokens) == set(record.TOKENS)
-    sign, jwk = record.elliptic()
-    for name, (_, sign_token) in record.TOKENS.items():
+    recorded_tokens = json.loads(recording_command.RECORDED_FILE.read_text("ascii"))
+    assert set(recorded_tokens) == set(recording_command.TOKENS)
+    sign, jwk = recording_command.elliptic()
+    for name, (_, sign_token) in recording_command.TOKENS.items():
         if sign_token == "ES256":
             text, signature = forging.without_its_signature(recorded_tokens[name]["token"])
             assert (recorded_tokens[name]["jwk"], signature) == (jwk, sign(text.encode()))
 
 
-@pytest.mark.parametrize("name", sorted(record.TOKENS))
+@pytest.mark.parametrize("name", sorted(recording_command.TOKENS))
 def test_a_recorded_signature_is_verified(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One bit changed, or another header, and the build stops."""
-    recorded_tokens: dict[str, Any] = json.loads(record.RECORDED_FILE.read_text("ascii"))
+    recorded_tokens: dict[str, Any] = json.loads(recording_command.RECORDED_FILE.read_text("ascii"))
     right = recorded_tokens[name]["token"]
     for wrong, complaint in (
         (flip_signature(right), "does not hold"),

@@ -17,14 +17,14 @@ Contenders: TypeAlias = Sequence[Contender]
 
 # Where each job's contenders are opened, ours first; signature verification needs no rail, and no rail's imports.
 JOBS: Mapping[str, tuple[str, str]] = {
-    "challenge": ("tools.bench.reference.calls", "challenge"),
-    "paid-call": ("tools.bench.reference.calls", "paid_call"),
+    "challenge": ("tools.bench.reference.rail_calls", "challenge"),
+    "paid-call": ("tools.bench.reference.rail_calls", "paid_call"),
     "receipt": ("tools.bench.reference.verifiers", "receipt_verification"),
     "message": ("tools.bench.reference.verifiers", "message_verification"),
     "redemption": ("tools.bench.reference.redeeming", "redemption"),
     "delivery": ("tools.bench.reference.delivering", "delivery"),
-    "falcon": ("tools.bench.reference.trust", "falcon_verification"),
-    "audit-chain": ("tools.bench.reference.trust", "audit_chain"),
+    "falcon": ("tools.bench.reference.falcon_and_audit_log", "falcon_verification"),
+    "audit-chain": ("tools.bench.reference.falcon_and_audit_log", "audit_chain"),
     "zk-issue": ("tools.bench.reference.zero_knowledge", "proof_made"),
     "zk-verify": ("tools.bench.reference.zero_knowledge", "proof_verified"),
 }

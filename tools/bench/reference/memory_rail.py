@@ -26,7 +26,7 @@ from reference.protocol.observed_transaction import ABSENT, ObservedTransaction,
 from reference.rail.runtime import open_rail_with_lanes
 from reference.rail.settings import RailSettings
 from reference.web.http.asgi_envelope import AsgiApp
-from tools.bench.reference.calling import call
+from tools.bench.reference.asgi_calls import call
 from tools.bench.reference.material import Receipt
 
 PATH = "/pay/v1/verify/receipt"

@@ -15,7 +15,7 @@ from reference.web.http.single_task_connection import send_whole
 from reference.web.servers import serving
 from reference.web.settings import HYPERCORN, UVICORN
 from tools.bench.reference import material
-from tools.bench.reference.calling import bare, call
+from tools.bench.reference.asgi_calls import bare, call
 from tools.bench.reference.memory_rail import PATH, memory_rail
 
 Ready = Callable[[], None]

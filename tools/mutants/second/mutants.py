@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tools.mutants.data import EditedMutant, load_mutants
+from tools.mutants.mutant_definitions import EditedMutant, load_mutants
 
 # What the interface says: forbidden by a MUST, by a SHOULD, left open, or no different behaviour.
 JUDGEMENTS: Final = ("must", "should", "allowed", "equivalent")

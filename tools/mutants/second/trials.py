@@ -14,10 +14,10 @@ from typing import Final
 
 from tools.mutants.choice import Mutant
 from tools.mutants.results import Result, Results
-from tools.mutants.second import agent, rail
+from tools.mutants.second import agent_servers, rail_servers
 from tools.mutants.second.mutants import SecondMutant, Verdicts, load, load_recorded, record
 from tools.mutants.second.page import page
-from tools.mutants.second.verdicts import find_noticing_rows
+from tools.mutants.second.suite_verdicts import find_noticing_rows
 
 KIND = "second"
 _NO_START = "(it does not start)"
@@ -46,12 +46,12 @@ class Server:
 SERVERS: Final[Mapping[str, Server]] = {
     "agent": Server(
         "the second agent and control plane",
-        agent.SOURCE,
-        agent.nothing,
-        agent.servers,
+        agent_servers.SOURCE,
+        agent_servers.nothing,
+        agent_servers.servers,
         ("CP-CONF-04",),
     ),
-    "rail": Server("the second rail", rail.SOURCE, rail.chain, rail.rail),
+    "rail": Server("the second rail", rail_servers.SOURCE, rail_servers.chain, rail_servers.rail),
 }
 
 

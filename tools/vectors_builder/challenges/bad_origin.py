@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tools.vectors_builder.challenges.offering import (
+from tools.vectors_builder.challenges.drafting import (
     ALGORAND,
     ALL_MEMBERS,
     BASE,

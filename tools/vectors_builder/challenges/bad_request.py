@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from conformance.oracles import challenge_tokens as tokens
-from tools.vectors_builder.challenges.offering import ALGORAND, ALL_MEMBERS, REQUEST, SOLANA, Offer
+from tools.vectors_builder.challenges.drafting import ALGORAND, ALL_MEMBERS, REQUEST, SOLANA, Offer
 from tools.vectors_builder.drafting import Draft
 
 _BODY: Final[Mapping[str, Any]] = {"jws": "a.b.c", "items": [1, 2], "note": "caf\u00e9"}

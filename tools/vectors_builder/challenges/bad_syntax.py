@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tools.vectors_builder.challenges.offering import ALL_MEMBERS, PINS, UNIX, UNKNOWN, Offer
+from tools.vectors_builder.challenges.drafting import ALL_MEMBERS, PINS, UNIX, UNKNOWN, Offer
 from tools.vectors_builder.drafting import Draft
 
 _LENIENT: Final = "a lenient reader would take it for a second spelling of a good token, and spend it twice"

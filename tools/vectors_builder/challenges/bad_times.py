@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tools.vectors_builder.challenges.offering import ALGORAND, ALL_MEMBERS, BASE, PINS, SOLANA, TTL, UNIX, Offer
+from tools.vectors_builder.challenges.drafting import ALGORAND, ALL_MEMBERS, BASE, PINS, SOLANA, TTL, UNIX, Offer
 from tools.vectors_builder.drafting import Draft
 
 _LATE = "a quote that never ends is paid when the price has changed"

@@ -13,7 +13,7 @@ import rfc8785
 from Crypto.Hash import HMAC, SHA256
 from solders.pubkey import Pubkey
 
-from tools.vectors_builder.challenges.revm import keccak256
+from tools.vectors_builder.challenges.revm_crypto import keccak256
 from tools.vectors_builder.drafting import Draft
 
 _FIELDS: Final = ("caip2", "asset", "amount", "pay_to")

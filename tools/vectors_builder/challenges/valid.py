@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tools.vectors_builder.challenges.offering import ALGORAND, BASE, REQUEST, SOLANA, TTL, UNIX, Offer, holds
+from tools.vectors_builder.challenges.drafting import ALGORAND, BASE, REQUEST, SOLANA, TTL, UNIX, Offer, holds
 from tools.vectors_builder.drafting import Draft
 
 _EXAMPLE = "weldproof, worked example"

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from conformance.oracles.credentials.judging import kid_of
+from conformance.oracles.ed25519_keys import encode_base64url
 from conformance.oracles.falcon import DEGREE, MAX_SIGNATURE_BYTES, MODULUS, public_polynomial, signature_parts
 from conformance.oracles.falcon_making import compress
 from conformance.oracles.hash_recipes import jcs_bytes
-from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.falcon_envelopes.making import (
     BENCH,

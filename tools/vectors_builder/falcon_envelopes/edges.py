@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from conformance.oracles.credentials.judging import kid_of
+from conformance.oracles.ed25519_keys import encode_base64url
 from conformance.oracles.falcon import DEGREE, LENGTH_BOUND, SALT_BYTES
 from conformance.oracles.falcon_making import OneSignature, sign_with_vector
 from conformance.oracles.hash_recipes import jcs_bytes
-from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft, seed
 from tools.vectors_builder.falcon_envelopes.making import (
     DIDS,
@@ -30,7 +30,7 @@ from tools.vectors_builder.falcon_envelopes.making import (
     holds,
     passport,
 )
-from tools.vectors_builder.falcon_envelopes.recording import Entry, Recorded
+from tools.vectors_builder.falcon_envelopes.recordings import Entry, Recorded
 
 EDGES: Final = Recorded(
     Path(__file__).parent / "recorded" / "edges.json", "Signatures that no signer makes, each with the key made for it."

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.oracles.credentials.envelope import open_envelope
+from conformance.oracles.ed25519_keys import encode_base64url
 from conformance.oracles.hash_recipes import jcs_bytes
-from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft, draft_holding, draft_refusal
 from tools.vectors_builder.falcon_envelopes.signing import Signer
 

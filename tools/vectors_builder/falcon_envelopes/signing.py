@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.oracles.credentials.judging import kid_of
-from tools.vectors_builder.falcon_envelopes.recording import Entry, Recorded
+from tools.vectors_builder.falcon_envelopes.recordings import Entry, Recorded
 
 _PUBLISHED_NOTE: Final = "Published test keys: anybody can sign with them. Trust them nowhere."
 _ONCE: Final = "Falcon signatures are randomised. These were made once, by key and SHA-256 of the message."

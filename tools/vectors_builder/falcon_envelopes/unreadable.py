@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.oracles.keys import encode_base64url
+from conformance.oracles.ed25519_keys import encode_base64url
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.falcon_envelopes.making import (
     BENCH,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from conformance.oracles.keys import encode_base64url
+from conformance.oracles.ed25519_keys import encode_base64url
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.falcon_envelopes.making import (
     BENCH,

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from conformance.oracles.message_signatures import headers, structured, verify_request_members
+from conformance.oracles.message_signatures import signature_headers as headers
+from conformance.oracles.message_signatures import structured, verify_request_members
 from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey
 from conformance.oracles.message_signatures.base import signature_base
 from conformance.oracles.message_signatures.digests import digest_value

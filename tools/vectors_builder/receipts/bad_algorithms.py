@@ -14,12 +14,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from conformance.oracles import forging
+from conformance.oracles.ed25519_keys import decode_base64url, encode_base64url
 from conformance.oracles.hash_recipes import jcs_bytes
 from conformance.oracles.jose import parse
-from conformance.oracles.keys import decode_base64url, encode_base64url
 from tools.vectors_builder.drafting import Draft, seed
 from tools.vectors_builder.family import BuildFault
-from tools.vectors_builder.receipts import record
+from tools.vectors_builder.receipts import recording_command
 from tools.vectors_builder.receipts.material import (
     COMPLIANCE,
     FAMILY,
@@ -118,7 +118,7 @@ def _other_algorithm_drafts() -> Iterator[Draft]:
 
 @cache
 def _tokens() -> dict[str, Any]:
-    recorded_tokens: dict[str, Any] = json.loads(record.RECORDED_FILE.read_text("ascii"))
+    recorded_tokens: dict[str, Any] = json.loads(recording_command.RECORDED_FILE.read_text("ascii"))
     return recorded_tokens
 
 
@@ -130,8 +130,8 @@ def _read_recorded(name: str) -> tuple[str, dict[str, Any]]:
     """
     token, jwk = str(_tokens()[name]["token"]), dict(_tokens()[name]["jwk"])
     read = parse(token)
-    alg, sign_token = record.TOKENS[name]
-    if dict(read.header) != record.header(alg) or read.payload != _body():
+    alg, sign_token = recording_command.TOKENS[name]
+    if dict(read.header) != recording_command.header(alg) or read.payload != _body():
         raise BuildFault(f"the recorded token {name} says something else than the vector; record it again")
     try:
         _verify(sign_token, jwk, read.signing_input, read.signature)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from conformance.oracles.ed25519_keys import encode_base64url
 from conformance.oracles.hash_recipes import jcs_bytes
-from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.receipts.material import (
     COMPLIANCE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.oracles.keys import encode_base64url
+from conformance.oracles.ed25519_keys import encode_base64url
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.receipts.material import FIRST_KEY, TWO, draft_refusal, receipt, without
 

@@ -11,9 +11,9 @@ from Crypto.Hash import SHA512
 from Crypto.Signature import eddsa
 
 from conformance.oracles import forging
+from conformance.oracles.ed25519_keys import encode_base64url
 from conformance.oracles.forging import Signer
 from conformance.oracles.hash_recipes import jcs_bytes
-from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft, seed
 from tools.vectors_builder.receipts.material import (
     ATTESTATION,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tools.vectors_builder.drafting import Draft
-from tools.vectors_builder.webhook_signatures import pins
+from tools.vectors_builder.webhook_signatures import deciding_clauses
 from tools.vectors_builder.webhook_signatures.deliveries import BODY, HONEST, SECRET, T, draft_refusal, hmac_hex
 
 _V1: Final = HONEST.v1
@@ -38,8 +38,12 @@ def absent() -> Iterator[Draft]:
     yield draft_refusal("header/other-scheme/v2-alone", HONEST, f"t={T},v2={HONEST.v2}", fault, why)
     yield draft_refusal("header/other-scheme/longer-name", HONEST, f"t={T},v11={_V1}", fault, why)
     why = "Names of members have one spelling"
-    yield draft_refusal("header/name-case/time", HONEST, f"T={T},v1={_V1}", "t is written T.", why, pins.FORM)
-    yield draft_refusal("header/name-case/v1", HONEST, f"t={T},V1={_V1}", "v1 is written V1.", why, pins.FORM)
+    yield draft_refusal(
+        "header/name-case/time", HONEST, f"T={T},v1={_V1}", "t is written T.", why, deciding_clauses.FORM
+    )
+    yield draft_refusal(
+        "header/name-case/v1", HONEST, f"t={T},V1={_V1}", "v1 is written V1.", why, deciding_clauses.FORM
+    )
 
 
 def times() -> Iterator[Draft]:
@@ -47,10 +51,12 @@ def times() -> Iterator[Draft]:
     why = "One receiver takes the first, another the last: what was signed is open"
     other_header = f"v1={HONEST.of(t=T + 60).v1}"
     fault = "There are two times."
-    yield draft_refusal("header/two-times/alike", HONEST, f"t={T},t={T},v1={_V1}", fault, why, pins.FORM)
-    yield draft_refusal("header/two-times/first-is-signed", HONEST, f"t={T},v1={_V1},t={T + 60}", fault, why, pins.FORM)
+    yield draft_refusal("header/two-times/alike", HONEST, f"t={T},t={T},v1={_V1}", fault, why, deciding_clauses.FORM)
     yield draft_refusal(
-        "header/two-times/last-is-signed", HONEST, f"t={T},{other_header},t={T + 60}", fault, why, pins.FORM
+        "header/two-times/first-is-signed", HONEST, f"t={T},v1={_V1},t={T + 60}", fault, why, deciding_clauses.FORM
+    )
+    yield draft_refusal(
+        "header/two-times/last-is-signed", HONEST, f"t={T},{other_header},t={T + 60}", fault, why, deciding_clauses.FORM
     )
     why = "Unix seconds are a decimal number (interface, Authentication)"
     for variant, text, fault in (
@@ -71,15 +77,22 @@ def times() -> Iterator[Draft]:
         ("leading-zero", f"0{T}", "A zero leads the time."),
         ("underscores", f"{T:_}", "The time has underscores."),
     ):
-        yield draft_refusal(f"header/time-spelling/{variant}", HONEST, f"t={text},v1={_V1}", fault, why, pins.FORM)
+        yield draft_refusal(
+            f"header/time-spelling/{variant}", HONEST, f"t={text},v1={_V1}", fault, why, deciding_clauses.FORM
+        )
     wide = "".join(chr(ord(digit) + 0xFEE0) for digit in str(T))
     fault = "The digits of the time are not ASCII."
-    yield draft_refusal("header/time-digits/fullwidth", HONEST, f"t={wide},v1={_V1}", fault, why, pins.FORM)
+    yield draft_refusal("header/time-digits/fullwidth", HONEST, f"t={wide},v1={_V1}", fault, why, deciding_clauses.FORM)
     fault = "The time is negative."
     yield draft_refusal("header/time-digits/negative", HONEST, _over(f"-{T}"), fault, "Before 1970 nothing was sent")
     fault = "The time has a hundred digits."
     yield draft_refusal(
-        "header/time-digits/hundred", HONEST, _over("1" * 100), fault, "No machine's number holds it", pins.FORM
+        "header/time-digits/hundred",
+        HONEST,
+        _over("1" * 100),
+        fault,
+        "No machine's number holds it",
+        deciding_clauses.FORM,
     )
 
 
@@ -108,21 +121,35 @@ def macs() -> Iterator[Draft]:
         yield draft_refusal(f"header/other-hash/{digest}", HONEST, f"t={T},v1={other_mac}", fault, why)
     mixed_case = _V1[:32] + _V1[32:].upper()
     why = "The profile has one spelling; who compares text refuses another anyway"
-    yield draft_refusal("header/case/capitals", HONEST, f"t={T},v1={_V1.upper()}", "v1 is in capitals.", why, pins.FORM)
     yield draft_refusal(
-        "header/case/mixed", HONEST, f"t={T},v1={mixed_case}", "Half of v1 is in capitals.", why, pins.FORM
+        "header/case/capitals", HONEST, f"t={T},v1={_V1.upper()}", "v1 is in capitals.", why, deciding_clauses.FORM
+    )
+    yield draft_refusal(
+        "header/case/mixed", HONEST, f"t={T},v1={mixed_case}", "Half of v1 is in capitals.", why, deciding_clauses.FORM
     )
 
 
 def punctuation() -> Iterator[Draft]:
     """Yield headers with members in another order, spaces, and commas that separate nothing."""
     why = "The form has an order"
-    yield draft_refusal("header/order/v1-first", HONEST, f"v1={_V1},t={T}", "v1 comes before t.", why, pins.FORM)
     yield draft_refusal(
-        "header/order/another-first", HONEST, f"v0=1,t={T},v1={_V1}", "Another member comes first.", why, pins.FORM
+        "header/order/v1-first", HONEST, f"v1={_V1},t={T}", "v1 comes before t.", why, deciding_clauses.FORM
     )
     yield draft_refusal(
-        "header/order/another-between", HONEST, f"t={T},v0=1,v1={_V1}", "Another member stands between.", why, pins.FORM
+        "header/order/another-first",
+        HONEST,
+        f"v0=1,t={T},v1={_V1}",
+        "Another member comes first.",
+        why,
+        deciding_clauses.FORM,
+    )
+    yield draft_refusal(
+        "header/order/another-between",
+        HONEST,
+        f"t={T},v0=1,v1={_V1}",
+        "Another member stands between.",
+        why,
+        deciding_clauses.FORM,
     )
     why = "The form has no spaces"
     for variant, header, where in (
@@ -130,21 +157,40 @@ def punctuation() -> Iterator[Draft]:
         ("about-equals-signs", f"t = {T},v1 = {_V1}", "about the equals signs"),
         ("tab-at-the-end", f"t={T},v1={_V1}\t", "at the end"),
     ):
-        yield draft_refusal(f"header/space/{variant}", HONEST, header, f"White space stands {where}.", why, pins.FORM)
+        yield draft_refusal(
+            f"header/space/{variant}", HONEST, header, f"White space stands {where}.", why, deciding_clauses.FORM
+        )
     why = "A comma separates two members"
     yield draft_refusal(
-        "header/comma/at-the-end", HONEST, f"t={T},v1={_V1},", "A comma ends the header.", why, pins.FORM
+        "header/comma/at-the-end", HONEST, f"t={T},v1={_V1},", "A comma ends the header.", why, deciding_clauses.FORM
     )
     yield draft_refusal(
-        "header/comma/at-the-start", HONEST, f",t={T},v1={_V1}", "A comma begins the header.", why, pins.FORM
+        "header/comma/at-the-start",
+        HONEST,
+        f",t={T},v1={_V1}",
+        "A comma begins the header.",
+        why,
+        deciding_clauses.FORM,
     )
-    yield draft_refusal("header/comma/two", HONEST, f"t={T},,v1={_V1}", "Two commas follow each other.", why, pins.FORM)
+    yield draft_refusal(
+        "header/comma/two", HONEST, f"t={T},,v1={_V1}", "Two commas follow each other.", why, deciding_clauses.FORM
+    )
     why = "A member is a name, an equals sign and a value"
     yield draft_refusal(
-        "header/member/without-a-name", HONEST, f"t={T},v1={_V1},=1", "A member has no name.", why, pins.FORM
+        "header/member/without-a-name",
+        HONEST,
+        f"t={T},v1={_V1},=1",
+        "A member has no name.",
+        why,
+        deciding_clauses.FORM,
     )
     yield draft_refusal(
-        "header/member/without-equals", HONEST, f"t={T},v1={_V1},v0", "A member has no equals sign.", why, pins.FORM
+        "header/member/without-equals",
+        HONEST,
+        f"t={T},v1={_V1},v0",
+        "A member has no equals sign.",
+        why,
+        deciding_clauses.FORM,
     )
     why = "Members are separated by commas"
     yield draft_refusal(
@@ -160,12 +206,14 @@ def second_scheme() -> Iterator[Draft]:
     """Yield headers without a usable v2, to receivers that go by it."""
     why = "Who goes by v2 must not fall back to v1 when somebody takes v2 away"
     v1, v2 = f"t={T},v1={_V1}", _V2.v2
-    yield draft_refusal("header/no-v2/left-out", _V2, v1, "The header has no v2.", why, pins.V2)
-    yield draft_refusal("header/no-v2/no-value", _V2, f"{v1},v2=", "v2 has no value.", why, pins.V2)
+    yield draft_refusal("header/no-v2/left-out", _V2, v1, "The header has no v2.", why, deciding_clauses.V2)
+    yield draft_refusal("header/no-v2/no-value", _V2, f"{v1},v2=", "v2 has no value.", why, deciding_clauses.V2)
     why = "v2 is 96 digits in lower-case hex"
     yield draft_refusal(
-        "header/v2-form/two-thirds", _V2, f"{v1},v2={v2[:64]}", "A third of v2 is missing.", why, pins.V2
+        "header/v2-form/two-thirds", _V2, f"{v1},v2={v2[:64]}", "A third of v2 is missing.", why, deciding_clauses.V2
     )
-    yield draft_refusal("header/v2-form/capitals", _V2, f"{v1},v2={v2.upper()}", "v2 is in capitals.", why, pins.V2)
+    yield draft_refusal(
+        "header/v2-form/capitals", _V2, f"{v1},v2={v2.upper()}", "v2 is in capitals.", why, deciding_clauses.V2
+    )
     v2_base64 = base64.b64encode(bytes.fromhex(v2)).decode()
-    yield draft_refusal("header/v2-form/base64", _V2, f"{v1},v2={v2_base64}", "v2 is base64.", why, pins.V2)
+    yield draft_refusal("header/v2-form/base64", _V2, f"{v1},v2={v2_base64}", "v2 is base64.", why, deciding_clauses.V2)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from algosdk import transaction
 
-from tools.vectors_builder.challenges.offering import TTL, UNIX
+from tools.vectors_builder.challenges.drafting import TTL, UNIX
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.welds import algorand_wallet as wallet
 from tools.vectors_builder.welds.algorand_wallet import ASSET, PAYEE, PAYER, STRANGER, TOKEN

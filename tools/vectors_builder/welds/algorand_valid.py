@@ -8,7 +8,7 @@ from typing import Final
 from algosdk import encoding, transaction
 from algosdk.atomic_transaction_composer import MultisigTransactionSigner
 
-from tools.vectors_builder.challenges.offering import TTL, UNIX
+from tools.vectors_builder.challenges.drafting import TTL, UNIX
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.welds import algorand_wallet as wallet
 from tools.vectors_builder.welds.algorand_wallet import PAYEE, PAYER, SPONSOR, STRANGER

@@ -12,7 +12,7 @@ from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.transaction import AssetTransferTxn, LogicSigAccount, SuggestedParams, Transaction
 from nacl.signing import SigningKey
 
-from tools.vectors_builder.challenges.offering import UNIX
+from tools.vectors_builder.challenges.drafting import UNIX
 from tools.vectors_builder.welds.drafting import MINED_AT, PRICE, challenge, draw
 
 ASSET: Final = 31_566_704

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from tools.vectors_builder.challenges.revm import keccak256, recover_address
+from tools.vectors_builder.challenges.revm_crypto import keccak256, recover_address
 from tools.vectors_builder.drafting import Draft
 
 _TYPES: Final = (

@@ -8,7 +8,7 @@ from typing import Any, Final
 from eth_utils.crypto import keccak
 
 from conformance.lanes.base.authorization import ORDER, Authorization, Domain
-from conformance.lanes.base.evm_sdk import Signer
+from conformance.lanes.base.eth_account_import import Signer
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.welds import base_wallet as wallet
 from tools.vectors_builder.welds.base_wallet import DOMAIN, PAYER, STRANGER, USDC

@@ -10,8 +10,8 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from conformance.lanes.base.authorization import Authorization, Domain, nonce_of
-from conformance.lanes.base.evm_sdk import Signer
-from tools.vectors_builder.challenges.offering import UNIX
+from conformance.lanes.base.eth_account_import import Signer
+from tools.vectors_builder.challenges.drafting import UNIX
 from tools.vectors_builder.welds.drafting import MINED_AT, PRICE, challenge, draw
 
 USDC: Final = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tools.vectors_builder.challenges.offering import REQUEST, TTL, UNIX, Offer
+from tools.vectors_builder.challenges.drafting import REQUEST, TTL, UNIX, Offer
 from tools.vectors_builder.drafting import Draft, seed
 
 FAMILY: Final = "welds"

@@ -13,7 +13,7 @@ from spl.token.constants import ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_2022_PROGRAM_
 from spl.token.instructions import get_associated_token_address
 
 from conformance.lanes.solana.instructions import associated_account, memo, mint_to, with_accounts
-from tools.vectors_builder.challenges.offering import TTL, UNIX
+from tools.vectors_builder.challenges.drafting import TTL, UNIX
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.welds import solana_wallet as wallet
 from tools.vectors_builder.welds.drafting import ALL_MEMBERS, CODES, PRICE, draft_refusal

@@ -14,7 +14,7 @@ from solders.transaction import VersionedTransaction
 from spl.token.instructions import create_idempotent_associated_token_account
 
 from conformance.lanes.solana.instructions import associated_account, memo
-from tools.vectors_builder.challenges.offering import TTL, UNIX
+from tools.vectors_builder.challenges.drafting import TTL, UNIX
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.welds import solana_wallet as wallet
 from tools.vectors_builder.welds.drafting import PRICE, challenge, holds

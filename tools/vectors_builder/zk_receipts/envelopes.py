@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from conformance.oracles.ed25519_keys import encode_base64url
 from conformance.oracles.hash_recipes import jcs_bytes
-from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft, seed
 from tools.vectors_builder.falcon_envelopes.making import base64_text
 from tools.vectors_builder.zk_receipts.making import (

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.oracles.credentials.envelope import open_envelope
+from conformance.oracles.ed25519_keys import encode_base64url
 from conformance.oracles.hash_recipes import jcs_bytes
-from conformance.oracles.keys import encode_base64url
 from conformance.oracles.range_proof.making import Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, NAME, Transcript
 from tools.vectors_builder.drafting import Draft, draft_holding, draft_refusal
 from tools.vectors_builder.falcon_envelopes.making import NOW, base64_text, encode_value
-from tools.vectors_builder.falcon_envelopes.recording import Entry, Recorded
+from tools.vectors_builder.falcon_envelopes.recordings import Entry, Recorded
 from tools.vectors_builder.falcon_envelopes.signing import Signer
 
 _FOLDER = Path(__file__).parent / "recorded"

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.oracles.ed25519_keys import encode_base64url
 from conformance.oracles.hash_recipes import jcs_bytes
-from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.zk_receipts.making import (
     ADDON,

@@ -9,7 +9,7 @@ from typing import Final
 
 from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
 from conformance.engine.check import Case
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer, read_retry_after
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer

@@ -7,7 +7,7 @@ from typing import Final
 from conformance.assertions.gateway.refusals import ROW as CODE_ROW
 from conformance.assertions.gateway.refusals import Refusal, Request, judge_refusal
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.lanes.base.checkout import BaseCheckout
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import administrator

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.lanes.solana.instructions import Order, memo, pubkey
 from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.payer import SolanaPayer

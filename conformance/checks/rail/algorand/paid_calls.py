@@ -9,7 +9,7 @@ from typing import Any
 from conformance.assertions.rail.refusals import require_honest_payment_served
 from conformance.assertions.rail.served_calls import judge_operations_served
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.algorand.group_shapes import GROUPS
 from conformance.outcome import OpenPoint

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from conformance.assertions.rail.algorand.payable_challenge import AlgorandQuote
+from conformance.assertions.rail.algorand.challenge_payments import AlgorandQuote
 from conformance.assertions.rail.specified_refusals import ROW, WrongPayment, judge_wrong_payment
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of
 
 

@@ -19,7 +19,7 @@ from conformance.assertions.rail.paid_tasks import (
 from conformance.assertions.rail.refusals import judge_refusal, judge_refused, require_honest_payment_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.algorand.transaction_ids import invented_id

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from conformance.assertions.rail.algorand.payable_challenge import AlgorandQuote
+from conformance.assertions.rail.algorand.challenge_payments import AlgorandQuote
 from conformance.assertions.rail.specified_refusals import ROW, WrongPayment, judge_over_rest, judge_wrong_payment
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of

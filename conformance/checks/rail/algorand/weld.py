@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from conformance.assertions.rail.algorand.payable_challenge import AlgorandQuote
+from conformance.assertions.rail.algorand.challenge_payments import AlgorandQuote
 from conformance.assertions.rail.chain_outage import judge_nothing_served
 from conformance.assertions.rail.paid_tasks import can_pay_tasks, judge_unpaid, order_quoted_task, submit_payment
 from conformance.assertions.rail.refusals import (
@@ -25,10 +25,10 @@ from conformance.assertions.rail.weld_attacks import (
     judge_stray_transfers,
 )
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
-from conformance.oracles.near_miss_values import list_near_texts
+from conformance.oracles.nearly_equal_values import list_near_texts
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.forged_challenge_tokens import forge_tokens
 from conformance.surfaces.rail.purchase import Challenge, challenge, pay

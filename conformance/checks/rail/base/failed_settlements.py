@@ -11,7 +11,7 @@ from conformance.assertions.rail.specified_refusals import ROW, WrongPayment, ju
 from conformance.discovery.rail import Operation
 from conformance.engine import clock
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import Account, BasePayer

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.assertions.rail.base.funded_challenges import FundedChallenges, get_base_payer
 from conformance.assertions.rail.refusals import judge_challenged_again
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.surfaces.rail.proofs import encode_base64, encode_json
 
 _NUMBERS = ("value", "validAfter", "validBefore")

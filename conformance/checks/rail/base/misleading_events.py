@@ -12,7 +12,7 @@ from conformance.assertions.rail.base.funded_challenges import FundedChallenge, 
 from conformance.assertions.rail.refusals import require_honest_payment_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
 from conformance.lanes.base.token import WHOLE, encode_own_call

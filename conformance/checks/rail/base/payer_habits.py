@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from conformance.assertions.rail.base.funded_challenges import FundedChallenges, get_base_payer
-from conformance.assertions.rail.specified_sale import ROW, judge_sale
+from conformance.assertions.rail.paid_answer_members import ROW, judge_sale
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.base.payer_habits import list_windows
 from conformance.surfaces.rail.base.spellings import spellings

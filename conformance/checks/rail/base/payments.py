@@ -18,10 +18,10 @@ from conformance.assertions.rail.refusals import assert_control_is_served, requi
 from conformance.assertions.rail.served_calls import judge_operations_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.base.authorization import Authorization, nonce_of
-from conformance.oracles.near_miss_values import list_near_texts
+from conformance.oracles.nearly_equal_values import list_near_texts
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.base.spellings import DUE, Spelling, spellings
 from conformance.surfaces.rail.purchase import challenge, lane_of

@@ -8,7 +8,7 @@ from typing import Any
 from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
 from conformance.assertions.rail.specified_refusals import ROW, WrongPayment, judge_wrong_payment
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.lanes.base.authorization import Authorization, nonce_of
 
 _NONCE_SIZE, _SIGNATURE_SIZE = 32, 64

@@ -21,12 +21,12 @@ from conformance.assertions.rail.refusals import (
 )
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.oracles.keccak import keccak256 as keccak
-from conformance.oracles.near_miss_values import list_near_bytes
+from conformance.oracles.nearly_equal_values import list_near_bytes
 from conformance.surfaces.rail.forged_challenge_tokens import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, pay, present, redeem

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from conformance.assertions.rail.refusals import require_honest_payment_served
-from conformance.assertions.rail.solana.payable_challenge import Quoted, get_solana_payer
+from conformance.assertions.rail.solana.challenge_payments import Quoted, get_solana_payer
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.lanes.solana.node import CONFIRMED, FINALIZED

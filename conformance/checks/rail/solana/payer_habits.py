@@ -8,10 +8,10 @@ from typing import Final
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
-from conformance.assertions.rail.solana.payable_challenge import Quoted, get_solana_payer
-from conformance.assertions.rail.specified_sale import ROW, judge_sale
+from conformance.assertions.rail.paid_answer_members import ROW, judge_sale
+from conformance.assertions.rail.solana.challenge_payments import Quoted, get_solana_payer
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.solana.instructions import TokenTransfer, memo
 from conformance.lanes.solana.payer import SolanaPayer

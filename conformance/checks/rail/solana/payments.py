@@ -13,10 +13,10 @@ from solders.transaction import VersionedTransaction
 
 from conformance.assertions.rail.refusals import judge_refused, require_honest_payment_served
 from conformance.assertions.rail.served_calls import judge_operations_served
-from conformance.assertions.rail.solana.payable_challenge import Quoted, get_solana_payer
+from conformance.assertions.rail.solana.challenge_payments import Quoted, get_solana_payer
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check, log_shortened_part
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.lanes.algorand.transaction_ids import invented_id as invented_algorand_id
 from conformance.lanes.solana.instructions import TokenTransfer

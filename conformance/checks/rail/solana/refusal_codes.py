@@ -7,10 +7,10 @@ from typing import Any
 
 from solders.pubkey import Pubkey
 
-from conformance.assertions.rail.solana.payable_challenge import Quoted, get_solana_payer
+from conformance.assertions.rail.solana.challenge_payments import Quoted, get_solana_payer
 from conformance.assertions.rail.specified_refusals import ROW, WrongPayment, judge_wrong_payment
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.lanes.solana.instructions import memo
 
 _KEY_SIZE = 32

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from conformance.assertions.rail.refusals import require_honest_payment_served
-from conformance.assertions.rail.solana.payable_challenge import Quoted
+from conformance.assertions.rail.solana.challenge_payments import Quoted
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive, OpenPoint
 from conformance.surfaces.rail.paid_answers import extract_receipts

@@ -20,7 +20,7 @@ from solders.transaction import VersionedTransaction
 
 from conformance.assertions.rail.chain_outage import judge_nothing_served
 from conformance.assertions.rail.refusals import require_honest_payment_served
-from conformance.assertions.rail.solana.payable_challenge import Quoted, derive_reference, get_solana_payer
+from conformance.assertions.rail.solana.challenge_payments import Quoted, derive_reference, get_solana_payer
 from conformance.assertions.rail.weld_attacks import (
     judge_mixed_pairs,
     judge_near_misses,
@@ -29,7 +29,7 @@ from conformance.assertions.rail.weld_attacks import (
     judge_stray_transfers,
 )
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts

@@ -12,10 +12,10 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 
 from conformance.assertions.rail.refusals import require_honest_payment_served
-from conformance.assertions.rail.solana.payable_challenge import Quoted, get_solana_payer
+from conformance.assertions.rail.solana.challenge_payments import Quoted, get_solana_payer
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.lanes.solana.instructions import TOKEN_2022_PROGRAM_ID, TokenTransfer, hand_over, with_accounts
 from conformance.lanes.solana.payer import Refused, SolanaPayer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
+from conformance.engine.concurrent_check_steps import run_concurrently
 from conformance.lanes.base.checkout import BaseCheckout
 from conformance.lanes.checkout_request import CheckoutRequest
 from conformance.surfaces.gateway.orders import memo_carrier, open_several_links, payer

@@ -14,7 +14,7 @@ from reference.protocol.message_signatures.diagnosis import (
     signature_base_mistakes,
     target,
 )
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspicion, find_proven_note
+from reference.protocol.message_signatures.diagnosis.suspect_trial import Case, Suspicion, find_proven_note
 
 # The most frequent mistakes go first, because the number of trials is bounded.
 SUSPICIONS: tuple[Suspicion, ...] = (

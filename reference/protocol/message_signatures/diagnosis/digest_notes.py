@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 
 from reference.protocol.message_signatures.content_digest import ALGORITHMS, FIELD, DigestReport, compute
-from reference.protocol.message_signatures.diagnosis.case import clip
+from reference.protocol.message_signatures.diagnosis.suspect_trial import clip
 from reference.protocol.message_signatures.message import Message
 
 # Each variant of the body is hashed. Large bodies are not tried, so that one call stays cheap.

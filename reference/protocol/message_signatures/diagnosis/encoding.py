@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from reference.protocol.message_signatures import structured
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, clip
+from reference.protocol.message_signatures.diagnosis.suspect_trial import Case, Suspect, clip
 
 _SIGNATURE_BYTES = 64
 _MOST_LABELS = 16

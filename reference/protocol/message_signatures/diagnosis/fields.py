@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from reference.protocol.message_signatures import components, content_digest
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, clip
+from reference.protocol.message_signatures.diagnosis.suspect_trial import Case, Suspect, clip
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.field_components import STRUCTURED_FIELDS, field_value
 from reference.protocol.message_signatures.signature_input import Component

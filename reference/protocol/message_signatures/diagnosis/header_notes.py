@@ -10,7 +10,7 @@ from dataclasses import replace
 from reference.protocol.message_signatures import structured
 from reference.protocol.message_signatures.algorithms import ExpectedKey
 from reference.protocol.message_signatures.base import build
-from reference.protocol.message_signatures.diagnosis.case import clip
+from reference.protocol.message_signatures.diagnosis.suspect_trial import clip
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
 from reference.protocol.message_signatures.message import Message

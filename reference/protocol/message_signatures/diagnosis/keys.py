@@ -11,7 +11,7 @@ from nacl.signing import SigningKey
 
 from reference.protocol.keys import KEY_BYTES, public_key_from_did_key
 from reference.protocol.message_signatures.algorithms import ED25519, ExpectedKey
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, clip
+from reference.protocol.message_signatures.diagnosis.suspect_trial import Case, Suspect, clip
 
 _FIELD_PRIME = 2**255 - 19
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")

@@ -9,7 +9,7 @@ from itertools import islice, permutations
 from urllib.parse import quote, unquote
 
 from reference.protocol.message_signatures import components
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, clip
+from reference.protocol.message_signatures.diagnosis.suspect_trial import Case, Suspect, clip
 
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _UNRESERVED = re.compile(r"%(2[DdEe]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe])")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from reference.protocol.message_signatures.diagnosis.case import clip
+from reference.protocol.message_signatures.diagnosis.suspect_trial import clip
 from reference.protocol.message_signatures.policy import Demands
 
 # Unix seconds reach this number in the year 5138, so a larger one is surely in milliseconds.

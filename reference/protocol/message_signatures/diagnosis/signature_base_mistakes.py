@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect
+from reference.protocol.message_signatures.diagnosis.suspect_trial import Case, Suspect
 from reference.protocol.message_signatures.signature_input import params_text
 
 _SECTION = "(RFC 9421 section 2.5)"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from reference.protocol.message_signatures import components
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, clip
+from reference.protocol.message_signatures.diagnosis.suspect_trial import Case, Suspect, clip
 
 _PORT = re.compile(r":\d+$")
 _FORWARDED = re.compile(r'(host|proto)="?([^";,\s]+)"?', re.IGNORECASE)

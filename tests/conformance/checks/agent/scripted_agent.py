@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.oracles.keys import KeyFault
+from conformance.oracles.ed25519_keys import KeyFault
 from conformance.oracles.message_signatures import judgement, keys, signing, verify_request_members
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.oracles.message_signatures.digests import digest_value

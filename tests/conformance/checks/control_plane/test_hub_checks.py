@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import pytest
 
 from conformance import target
-from conformance.checks.control_plane import health, services
+from conformance.checks.control_plane import liveness_and_counts, services
 from conformance.engine.check_loading import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.http.curl_and_templates import make_template
@@ -49,7 +49,7 @@ CHECKS = {
             "access",
             "audit",
             "concurrent_changes",
-            "health",
+            "liveness_and_counts",
             "issuer_registration",
             "path_bypass",
             "services",
@@ -205,7 +205,7 @@ async def test_a_flaw_breaks_exactly_its_rows(
     flaw: str, check: str, rows: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each flaw breaks the rows of the rule it drops, and every other row of the check passes."""
-    monkeypatch.setattr(health, "_TRIES", 1)
+    monkeypatch.setattr(liveness_and_counts, "_TRIES", 1)
     log = await run_checks(Hub(flaw), check, budget=SHORT, seconds="5" if "waits" in flaw or "bounds" in flaw else "30")
     assert find_breached_rows(log) == rows
     undecided_rows = {row for row, verdict in verdicts(log).items() if verdict not in {"pass", "fail", "warn"}}

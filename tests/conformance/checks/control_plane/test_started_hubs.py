@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance import target
-from conformance.checks.control_plane import default_port_and_calls
+from conformance.checks.control_plane import default_port_and_outbound_calls
 from conformance.engine.check_loading import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
@@ -39,7 +39,10 @@ CHECKS = {
     one.id: one
     for one in load_checks()
     if one.function.__module__
-    in {f"conformance.checks.control_plane.{name}" for name in ("first_run", "default_port_and_calls", "restarts")}
+    in {
+        f"conformance.checks.control_plane.{name}"
+        for name in ("first_run", "default_port_and_outbound_calls", "restarts")
+    }
 }
 STORE = "a_postgresql_dsn_moves_the_store"
 TOKENS, RESTART_CHECK = "the_token_is_made_on_the_first_run", "what_was_registered_survives_a_restart"
@@ -145,7 +148,7 @@ async def test_a_flaw_breaks_exactly_its_rows(
     """Each flaw breaks the rows of the rule it drops."""
     if check in ENCLOSED_CHECKS and not enclosures:
         pytest.skip("this machine allows no network namespaces")
-    monkeypatch.setattr(default_port_and_calls, "ANSWERS_SECONDS", 3.0 if flaw == "another port" else 60.0)
+    monkeypatch.setattr(default_port_and_outbound_calls, "ANSWERS_SECONDS", 3.0 if flaw == "another port" else 60.0)
     log = await run_checks(
         check, flaw=flaw, budget="0.7" if flaw in {"forgets", "keeps nothing", "lists none"} else "60"
     )

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.assertions.gateway import uncounted
-from conformance.assertions.gateway.uncounted import Uncounted, judge_listed
+from conformance.assertions.gateway import uncounted_payments
+from conformance.assertions.gateway.uncounted_payments import Uncounted, judge_listed
 from conformance.http.client import Answer
 from conformance.lanes.checkout_request import CheckoutRequest
 from tests.conformance.checks.gateway.recorded_case import RecordedCase, build_answer
@@ -39,7 +39,7 @@ class Lists:
 
 async def judge(admin: Lists, entry: Uncounted, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Return whether an entry is listed as it should be."""
-    monkeypatch.setattr(uncounted, "_LISTED_SECONDS", 0.0)
+    monkeypatch.setattr(uncounted_payments, "_LISTED_SECONDS", 0.0)
     case = RecordedCase(admin.call)
     await judge_listed(case, admin, "tenant", entry)  # type: ignore[arg-type]
     return not case.breaches

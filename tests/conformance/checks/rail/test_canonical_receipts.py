@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.discovery.unusual_bodies import NAMES, NUMBERS, TEXTS, repeated_bodies, unusual_places
+from conformance.discovery.encoder_sensitive_bodies import NAMES, NUMBERS, TEXTS, repeated_bodies, unusual_places
 from conformance.log.events import EventLog
 from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.oracles.jose import JwsFault, parse

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.rail.base.settlement import _use_in_time
+from conformance.checks.rail.base.third_party_settlement import _use_in_time
 from conformance.lanes.base.payer import Refused
 from conformance.outcome import Inconclusive
 

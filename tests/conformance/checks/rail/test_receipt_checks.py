@@ -16,7 +16,7 @@ from conformance.checks.rail.receipt_signatures import change_each_once, is_publ
 from conformance.checks.rail.services import asks_to_sign_in, list_security_requirements, list_verdicts
 from conformance.log.events import EventLog
 from conformance.oracles import hash_recipes, jose
-from conformance.oracles.keys import Ed25519Key
+from conformance.oracles.ed25519_keys import Ed25519Key
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
 from tests.conformance.checks.rail.test_challenge_checks import answer

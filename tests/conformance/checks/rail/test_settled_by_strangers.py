@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.rail.base.settlement import _judge_foreign_settlement
+from conformance.checks.rail.base.third_party_settlement import _judge_foreign_settlement
 from conformance.http.client import Answer
 
 

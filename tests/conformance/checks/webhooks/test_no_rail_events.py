@@ -12,7 +12,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.webhooks import no_rail_events
 from conformance.discovery.rail import Operation
-from conformance.engine.operation_catalog import OperationCatalog
+from conformance.engine.paid_operations import OperationCatalog
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.surfaces.gateway import orders

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from conformance.oracles.credentials import envelope, judging, payloads
+from conformance.oracles.credentials import envelope, judging, payload_kinds
 from conformance.oracles.credentials.judging import Judgement
-from conformance.oracles.keys import encode_base64url
+from conformance.oracles.ed25519_keys import encode_base64url
 from reference.addons.falcon_library import find_library
 from reference.protocol import credentials, federation_token, zk_receipts
 from reference.protocol.issuer_key_documents import keys_of_trust_set
@@ -111,8 +111,8 @@ def test_changed_envelopes_are_judged_alike() -> None:
 
 def test_a_suite_that_takes_too_much_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: where one of them takes any text for a methodology, they disagree."""
-    rules = {**payloads.MEMBERS[payloads.Kind.CERTIFICATE], "methodology_version": lambda _: True}
-    monkeypatch.setitem(payloads.MEMBERS, payloads.Kind.CERTIFICATE, rules)
+    rules = {**payload_kinds.MEMBERS[payload_kinds.Kind.CERTIFICATE], "methodology_version": lambda _: True}
+    monkeypatch.setitem(payload_kinds.MEMBERS, payload_kinds.Kind.CERTIFICATE, rules)
     with pytest.raises(AssertionError):
         compare(random.Random(8), 2000)
 

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
-from conformance.oracles.message_signatures import headers, keys, signing, structured
+from conformance.oracles.message_signatures import keys, signature_headers, signing, structured
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.oracles.message_signatures.base import signature_base
 from conformance.oracles.message_signatures.components import Component
@@ -39,7 +39,7 @@ def sign_message(message: Message = PLAIN) -> Message:
 
 def with_base(change: Callable[[str], str], parameters: str = f";created={NOW}") -> Message:
     """Sign a text made from the true base by a careless signer."""
-    coverage = headers.read_coverage(
+    coverage = signature_headers.read_coverage(
         "s", structured.read_dictionary(f's=("@method" "@path" "@query"){parameters}')["s"]
     )
     base = signature_base(PLAIN, coverage).text

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from conformance.oracles.keys import KeyFault
+from conformance.oracles.ed25519_keys import KeyFault
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.algorithms import ALGORITHMS, SigningKey
 

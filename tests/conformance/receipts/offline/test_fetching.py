@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from conformance.oracles.keys import KeyFault
+from conformance.oracles.ed25519_keys import KeyFault
 from conformance.receipts.offline.fetching import LARGEST, AddressRefused, NotFetched, fetch_document
 from conformance.receipts.offline.key_sources import of_did
 from tests.conformance.receipts.offline.served_documents import serve_documents

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from conformance.oracles.forging import compact
 from conformance.oracles.receipt_kinds import MEMBERS
-from conformance.receipts.offline.claim_members import CLAIMS
+from conformance.receipts.offline.claim_meanings import CLAIMS
 from conformance.receipts.offline.inspecting import Inspection, inspect
 from conformance.receipts.offline.reading import Found
-from conformance.receipts.offline.wording import amount, instant, micro_amount
+from conformance.receipts.offline.value_wording import amount, instant, micro_amount
 from conformance.vocabulary.networks import network_named
 from tests.conformance.receipts.offline.signed_receipts import (
     ATTESTATION,

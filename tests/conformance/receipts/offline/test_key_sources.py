@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from conformance.oracles.keys import KeyFault
+from conformance.oracles.ed25519_keys import KeyFault
 from conformance.receipts.offline.did_web import document_url
 from conformance.receipts.offline.key_sources import of_did, of_did_document, of_hex, of_jwks, of_key
 from tests.conformance.receipts.offline.signed_receipts import DID, DID_KEY, HEX, OTHER_SIGNER, SIGNER, did_document

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.log_reading import oldest_first
 
 NAME, URL = "verifier-1", "http://127.0.0.1:9000"
@@ -32,7 +32,7 @@ NAME, URL = "verifier-1", "http://127.0.0.1:9000"
 )
 def test_records_of_a_service(posture: Any, place: str | None, count: int) -> None:
     """A service is found by its name or address, in lists and under its name, at a bound place or anywhere."""
-    assert len(documents.records(posture, NAME, URL, place)) == count
+    assert len(document_reader.records(posture, NAME, URL, place)) == count
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_records_of_a_service(posture: Any, place: str | None, count: int) -> No
 )
 def test_health_of_a_record(record: Any, well: bool | None) -> None:
     """Booleans and words of health say that a service is well; every other word says that it is not."""
-    assert documents.read_health(record, None, None) is well
+    assert document_reader.read_health(record, None, None) is well
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_health_of_a_record(record: Any, well: bool | None) -> None:
 )
 def test_health_at_a_bound_place(name_at: str, healthy_at: str, record: Any, well: bool | None) -> None:
     """The bound place decides, whatever else a record says."""
-    assert documents.read_health(record, name_at, healthy_at) is well
+    assert document_reader.read_health(record, name_at, healthy_at) is well
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_health_at_a_bound_place(name_at: str, healthy_at: str, record: Any, wel
 )
 def test_counts(document: Any, place: str | None, number: int | None) -> None:
     """A count is a whole number at its place, or under a name that speaks of what it counts."""
-    assert documents.count(document, "issuers", place) == number
+    assert document_reader.count(document, "issuers", place) == number
 
 
 def test_templates() -> None:
     """Placeholders are filled in, and members without a value left out."""
     template = {"name": "{name}", "at": ["{base_url}/x", "{nothing}"], "kind": "addon", "n": 1, "gone": "{nothing}"}
-    filled_template = documents.fill_template(template, {"name": NAME, "base_url": URL})
+    filled_template = document_reader.fill_template(template, {"name": NAME, "base_url": URL})
     assert filled_template == {"name": NAME, "at": [URL + "/x"], "kind": "addon", "n": 1}
 
 
@@ -100,7 +100,7 @@ def test_templates() -> None:
 )
 def test_base64(text: str, length: int | None) -> None:
     """Both alphabets, padded or not; anything else is invalid."""
-    raw = documents.decode_base64(text)
+    raw = document_reader.decode_base64(text)
     assert (None if raw is None else len(raw)) == length
 
 
@@ -117,8 +117,8 @@ def test_base64(text: str, length: int | None) -> None:
 )
 def test_counts_are_told_from_other_numbers(document: Any, issuers: int | None, services: int | None) -> None:
     """The name that says it best is the count's: a service's uptime is no count of services."""
-    assert documents.count(document, "issuers", None) == issuers
-    assert documents.count(document, "services", None) == services
+    assert document_reader.count(document, "issuers", None) == issuers
+    assert document_reader.count(document, "services", None) == services
 
 
 _MACS = [f"{number:064x}" for number in range(1, 7)]

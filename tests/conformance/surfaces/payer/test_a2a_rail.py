@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.lanes.payer_host import PayerHost
+from conformance.lanes.tested_payer_accounts import PayerHost
 from conformance.surfaces.payer.a2a_rail import A2aRail
 from conformance.surfaces.payer.played_rail import Script, Step, hang_up, quote_again, refuse
 from conformance.surfaces.payer.quotes import PRICE, SERVICE_ID, QuoteDesk, Terms

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
-from conformance.lanes.payer_host import PayerHost
+from conformance.lanes.tested_payer_accounts import PayerHost
 from conformance.surfaces.payer.played_rail import PlayedRail, Script
 from conformance.surfaces.payer.quotes import PATH, QuoteDesk, Terms
 from conformance.vocabulary.lanes.registry import FACTS

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.lanes.payer_host import PayerHost
+from conformance.lanes.tested_payer_accounts import PayerHost
 from conformance.pages import qr
 from conformance.pages.page import Page
 from conformance.surfaces.payer.played_checkout import LinkScript, PlayedCheckout

@@ -15,7 +15,7 @@ from x402.http.utils import (
 )
 from x402.schemas import PaymentPayload, PaymentRequired
 
-from conformance.lanes.payer_host import StockHost
+from conformance.lanes.tested_payer_accounts import StockHost
 from conformance.oracles.welds.refusal_stages import RECIPIENT, PaymentRefusal
 from conformance.surfaces.payer.played_rail import Script, hang_up
 from conformance.surfaces.payer.quotes import PATH, PRICE, QuoteDesk, Terms

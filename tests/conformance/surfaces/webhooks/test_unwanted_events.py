@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from conformance.engine.check import Case
-from conformance.engine.stray_payments import StrayPayments
+from conformance.engine.unlinked_payments import StrayPayments
 from conformance.surfaces.gateway.orders import OpenedLink
 from conformance.surfaces.webhooks.unwanted_events import UnpaidLink, judge_unwanted_events
 

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from conformance.oracles import webhook_signature
-from conformance.surfaces.webhooks.deliveries import (
+from conformance.surfaces.webhooks.sample_deliveries import (
     STYLES,
     Event,
     Signer,

@@ -19,8 +19,8 @@ from reference.gateway.settings import GatewaySettings
 from reference.store.database import Database
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.destinations import Destinations
+from reference.store.link_payments import Payment
 from reference.store.links import Link
-from reference.store.payments import Payment
 from reference.web.clock import WpClock
 from tests.reference.gateway.checkout.scripted_chain import AMOUNT, ScriptedChain
 from tests.reference.gateway.gateway_stack import PAYOUTS

@@ -9,7 +9,7 @@ import pytest
 
 from reference.gateway.checkout.link_settlement import TransferUsed
 from reference.protocol.link_payment import LinkState
-from reference.store.payments import Payment, PaymentState, UnmatchedPayment
+from reference.store.link_payments import Payment, PaymentState, UnmatchedPayment
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
 
 ALGORAND, BASE, SOLANA = NETWORKS

@@ -11,7 +11,7 @@ from reference.gateway.checkout.watcher import GRACE_SECONDS
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.link_payment import LinkEnding
 from reference.protocol.observed_transaction import TxStatus
-from reference.store.payments import PaymentState
+from reference.store.link_payments import PaymentState
 from reference.store.used_transfers import SOME_TRANSFER, UsedBy, build_use
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
 from tests.reference.gateway.checkout.scripted_chain import AMOUNT

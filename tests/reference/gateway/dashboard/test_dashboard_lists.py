@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reference.webhooks.service import deliver
+from reference.webhooks.dispatcher_runner import deliver
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
 from tests.reference.gateway.checkout.scripted_chain import AMOUNT
 from tests.reference.gateway.dashboard.administrator import COPY_SCRIPT, ROOT, Administrator, Shown, fields
@@ -122,8 +122,8 @@ async def test_late_payments_are_listed_with_their_reason(store: Shop, keeper: A
     assert (await store.post(links["cancelled"], "/cancel", secret)).status_code == 200
     from reference.gateway.settings import GatewaySettings
     from reference.store.database_url import open_database, sqlite_dsn
+    from reference.store.link_payments import Payment, Payments, PaymentState
     from reference.store.links import Links
-    from reference.store.payments import Payment, Payments, PaymentState
 
     settings: GatewaySettings = store.settings
     database = open_database(sqlite_dsn(settings.gateway_data_dir / "gateway.sqlite3"))
@@ -192,8 +192,8 @@ async def test_a_late_payment_is_noted_as_given_back(store: Shop, keeper: Admini
 async def listed_late(store: Shop, link: dict[str, Any], tx_id: str) -> str:
     """List a late payment of a link beside the gateway, and return its id."""
     from reference.store.database_url import open_database, sqlite_dsn
+    from reference.store.link_payments import Payment, Payments, PaymentState
     from reference.store.links import Links
-    from reference.store.payments import Payment, Payments, PaymentState
 
     database = open_database(sqlite_dsn(store.settings.gateway_data_dir / "gateway.sqlite3"))
     of = await Links(database, store.settings.word).by_token(link["token"])

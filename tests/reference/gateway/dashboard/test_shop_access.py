@@ -16,7 +16,7 @@ from reference.gateway.dashboard import Dashboard
 from reference.gateway.dashboard.forms import csrf_token
 from reference.gateway.dashboard.signed_in_request import Route
 from reference.gateway.settings import GatewaySettings
-from reference.webhooks.service import deliver
+from reference.webhooks.dispatcher_runner import deliver
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
 from tests.reference.gateway.dashboard.administrator import ROOT, SIGN_IN, Administrator
 from tests.reference.gateway.dashboard.merchant import SHOP, Merchant, paid_link

@@ -181,7 +181,7 @@ async def test_a_payment_that_the_chain_has_undone_has_no_receipt(
     """Nothing is signed for it, and it counts for nothing."""
     _, told = await paid_link(store, seller)
     from reference.store.database_url import open_database, sqlite_dsn
-    from reference.store.payments import Payments
+    from reference.store.link_payments import Payments
 
     database = open_database(sqlite_dsn(store.settings.gateway_data_dir / "gateway.sqlite3"))
     (payment,) = await Payments(database).of_tenant(seller.id, "paid")

@@ -13,7 +13,7 @@ from reference.protocol.a2a_card import agent_card
 from reference.variants.chameleon.a2a_variants import _own_message, _reshape_task, own_id, reshaped_id
 from reference.variants.chameleon.agent_documents import card
 from reference.variants.chameleon.rail_a2a_points import POINTS
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.web.a2a.json_rpc import RpcError
 
 _ID = "0b9f6f0e-5a0c-4c0e-9d55-0f3c1f6f6a01"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from conformance.surfaces.agent.answer_reader import values_at
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from reference.addons.kit import Call
 from reference.variants.chameleon import addon_variants
 from reference.variants.chameleon.addon_points import POINTS
 from reference.variants.chameleon.answer_rewriter import Answer, ReceivedRequest
 from reference.variants.chameleon.points import Choice
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.web.http.exchange import Request
 
 _BY_ID = {point.id: {choice.name: choice for choice in point.choices} for point in POINTS}
@@ -38,7 +38,7 @@ def test_a_question_is_taken_and_its_verdict_told(addon: str, question: str, ans
     surface = f"addons.{addon}"
     told = choice.binds[f"addons.{addon}.question"](shape)
     path = addon_variants.elsewhere(shape, surface)(told["path"])
-    body = documents.fill_template(told["body"], {"credential": "c"})
+    body = document_reader.fill_template(told["body"], {"credential": "c"})
     call = Call(Request(path, "POST", "", {}, json.dumps(body).encode(), ""))
     own = addon_variants._own(call, call.json(), surface) if shape.addon_question == "words" else call.json()
     assert own == _OWN[addon]
@@ -68,4 +68,4 @@ def test_health_tells_the_issuers_where_it_is_bound(form: str) -> None:
     answer = Answer(ReceivedRequest("GET", "/health", ""), 200, [], b"", health)
     addon_variants.edit(answer, shape_of(choice), "addons.atb_verifier")
     place = choice.binds.get("addons.atb_verifier.issuers_at")
-    assert documents.count(answer.document, "issuers", place) == (3 if place else None)
+    assert document_reader.count(answer.document, "issuers", place) == (3 if place else None)

@@ -20,7 +20,7 @@ from reference.variants.chameleon.agent_results import reshape_signed, reshape_v
 from reference.variants.chameleon.agent_variants import edit
 from reference.variants.chameleon.answer_rewriter import Answer, ReceivedRequest
 from reference.variants.chameleon.points import Choice
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 _NOW = 1_767_225_600
 _MOMENT = Moment(_NOW, 60)

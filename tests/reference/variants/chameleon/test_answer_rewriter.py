@@ -21,7 +21,7 @@ from reference.variants.chameleon.answer_rewriter import (
     encoder,
 )
 from reference.variants.chameleon.http_variants import head_edits, own_answer
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 
 class Service:

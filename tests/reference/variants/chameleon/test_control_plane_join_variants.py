@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reference.variants.chameleon import control_plane_join_variants
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.web.control_plane_link.link import (
     SERVICES,
     ControlPlaneLink,

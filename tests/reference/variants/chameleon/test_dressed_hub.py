@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from conformance.oracles import audit_chain
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.log_reading import oldest_first
 from reference.variants.chameleon.catalog import draw_variant
 from reference.variants.chameleon.points import Variant
@@ -68,7 +68,7 @@ def _serve(variant: Variant, folder: Path) -> Iterator[httpx.Client]:
 
 
 def _log(http: httpx.Client) -> list[Any]:
-    return oldest_first(documents.entries(http.get("/v1/audit").json(), None) or [])
+    return oldest_first(document_reader.entries(http.get("/v1/audit").json(), None) or [])
 
 
 def _issuer(number: int) -> dict[str, str]:
@@ -90,7 +90,7 @@ def test_a_log_in_another_look_is_kept_and_checked(tmp_path: Path) -> None:
     form = audit_chain.find_form(first, key)
     assert form is not None
     assert len(first) == 3
-    assert documents.mentions(first[2], "did:web:issuer-1.example")
+    assert document_reader.mentions(first[2], "did:web:issuer-1.example")
     with _serve(variant, tmp_path) as http:
         again = _log(http)
         assert http.get("/v1/issuer-pks").json() == trust_set

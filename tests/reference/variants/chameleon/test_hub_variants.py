@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.oracles import audit_chain as oracle
-from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane import document_reader
 from conformance.surfaces.control_plane.access import CANDIDATES
 from conformance.surfaces.control_plane.log_reading import oldest_first
 from reference.control_plane.health_client import HealthResult
@@ -30,7 +30,7 @@ from reference.variants.chameleon.answer_rewriter import ABSENT, Answer, Receive
 from reference.variants.chameleon.hub_documents import edit as edit_document
 from reference.variants.chameleon.hub_points import POINTS
 from reference.variants.chameleon.points import Choice
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 from reference.web.clock import WpClock
 
 _BY_ID = {point.id: point for point in (*POINTS, *hub_audit_points.POINTS)}
@@ -98,8 +98,8 @@ def test_every_form_of_the_posture_says_how_a_service_is(form: str, word: str, m
     hub_answer_variants.edit(answer, shape)
     bindings = bindings_of(shape, *chosen_values)
     for name_at, healthy_at in ((None, None), (bindings.get("posture_name_at"), bindings.get("posture_healthy_at"))):
-        records = documents.records(answer.document, _NAME, _URL, name_at)
-        assert [healthy] == [documents.read_health(one, name_at, healthy_at) for one in records]
+        records = document_reader.records(answer.document, _NAME, _URL, name_at)
+        assert [healthy] == [document_reader.read_health(one, name_at, healthy_at) for one in records]
 
 
 @pytest.mark.parametrize("form", choices("hub.health"))
@@ -112,8 +112,8 @@ def test_every_form_of_health_tells_both_counts(form: str) -> None:
     hub_answer_variants.edit(answer, shape)
     places = bindings_of(shape, choice)["health_counts"]
     for member, expected in (("issuers", 3), ("services", 5)):
-        assert documents.count(answer.document, member, places[member]) == expected
-        assert documents.count(answer.document, member, None) == (expected if choice.may_bind else None)
+        assert document_reader.count(answer.document, member, places[member]) == expected
+        assert document_reader.count(answer.document, member, None) == (expected if choice.may_bind else None)
 
 
 @pytest.mark.parametrize("form", choices("hub.service-body"))
@@ -123,7 +123,7 @@ def test_every_registration_is_read_as_the_same_service(form: str) -> None:
     shape = shape_of(choice)
     record = {"name": _NAME, "type": "addon", "base_url": _URL, "health_path": "/health"}
     for registration in (
-        documents.fill_template(bindings_of(shape, choice)["service_body"], _VALUES),
+        document_reader.fill_template(bindings_of(shape, choice)["service_body"], _VALUES),
         control_plane_join_variants.registration(record, dataclasses.replace(shape, join_more=True)),
     ):
         own = (
@@ -138,7 +138,7 @@ def test_every_registration_is_read_as_the_same_service(form: str) -> None:
 def test_a_registration_that_may_be_told_is_among_those_that_are_tried(form: str) -> None:
     """Where a profile need not tell the body, one of the suite's own registers the service."""
     shape = shape_of(choices("hub.service-body")[form])
-    candidates = [documents.fill_template(one, _VALUES) for one in CANDIDATES]
+    candidates = [document_reader.fill_template(one, _VALUES) for one in CANDIDATES]
     own = (
         candidates
         if shape.hub_service_request == "base_url"
@@ -194,7 +194,7 @@ def test_every_log_is_a_chain_for_the_oracle(entry: str, recipe: str, key: str) 
         assert oldest_first(shown_log[::-1]) == shown_log
         assert oldest_first(shown_log) == shown_log
         if shape.audit_entry == "nested":
-            assert oracle.find_links([documents.flatten_entry(one) for one in shown_log])
+            assert oracle.find_links([document_reader.flatten_entry(one) for one in shown_log])
             continue
         chain = bindings_of(shape, *chosen_values)["audit_chain"]
         for form in (oracle.Form(**{"seq": None, "prev": None, **chain}, any_case=True), found_form(shown_log)):
@@ -239,7 +239,7 @@ def test_every_document_holds_the_entries(form: str, order: str) -> None:
     hub_audit_variants.edit(answer, shape)
     expected = [hub_audit_variants.show_entry(one, shape) for one in log]
     for place in (bindings_of(shape, choice)["audit_entries_at"], None):
-        entries = documents.entries(answer.document, place)
+        entries = document_reader.entries(answer.document, place)
         assert entries is not None
         assert oldest_first(entries) == expected
 

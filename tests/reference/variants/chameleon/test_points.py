@@ -16,7 +16,7 @@ from reference.variants.chameleon.catalog import CONFLICTS, POINTS, draw_variant
 from reference.variants.chameleon.open_points import CONTRADICTIONS, FIXED_POINTS, OPEN
 from reference.variants.chameleon.points import Choice, Point
 from reference.variants.chameleon.points_page import page
-from reference.variants.chameleon.variant_values import Shape
+from reference.variants.chameleon.variant_shape import Shape
 
 _DOCUMENT = Path(__file__).parents[4] / "docs" / "chameleon.md"
 _SEEDS = 64

@@ -13,8 +13,8 @@ from algosdk.transaction import Multisig, SuggestedParams
 
 from sim.algorand.encoding import decode_address, unpack_all
 from sim.algorand.evaluator import Evaluator, Network
-from sim.algorand.rules import Protocol, Rejected, Signed
 from sim.algorand.state import Account, Asset, Holding, State
+from sim.algorand.stateless_checks import Protocol, Rejected, Signed
 from tests.algorand_signing import signed_by
 
 ASSET = 1005

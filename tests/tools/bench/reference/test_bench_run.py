@@ -18,7 +18,7 @@ from reference.store.database import Database
 from reference.store.redemption_rows import NewClaim
 from reference.store.redemptions import Redemptions
 from tools.bench.reference import material
-from tools.bench.reference.calling import call
+from tools.bench.reference.asgi_calls import call
 from tools.bench.reference.comparison_databases import DirectDatabase, EngineDatabase
 from tools.bench.reference.jobs import JOBS
 from tools.bench.reference.memory_rail import PATH, memory_rail
