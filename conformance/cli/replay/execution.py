@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,7 +112,10 @@ def _add_reference_payer(record: Record, profile: Profile, mutant: str | None) -
 
 
 def _judges_payer(record: Record) -> bool:
-    return _check(record.check, LANES).surface == _PAYER
+    # An unknown check is reported after the nodes of the target are known to be no main network.
+    with suppress(UsageFault):
+        return _check(record.check, LANES).surface == _PAYER
+    return False
 
 
 def _target(record: Record, options: ReplayOptions, payer_command: Sequence[str]) -> tuple[Profile | None, list[str]]:
