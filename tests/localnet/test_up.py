@@ -253,7 +253,7 @@ def test_a_stack_of_one_lane_starts_that_chain_alone(tmp_path: Path) -> None:
         ready = ready_line(stack)
         addons = {"the credential verifier", "the federation validator", "the ZK receipt addon"}
         surfaces = {"the agent", "the control plane", "the gateway", "the rail"}
-        companions = {"the limited gateway", "the limited rail", "the edge host", "the agent without a network"}
+        companions = {"the limited gateway", "the limited rail", "the edge host", "the limited agent"}
         assert set(dict(ready["pids"])) == {*addons, *surfaces, *companions, "the simulated Algorand"}
         assert target.load(tmp_path / "weldproof.toml").claims.lanes == ("algorand",)
         addresses = {name: value for name, value in ready.items() if str(value).startswith(("http:", "ws:"))}

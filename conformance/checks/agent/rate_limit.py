@@ -68,7 +68,9 @@ async def calls_of_an_agent_are_limited(case: Case) -> None:
             advance=agent.advance,
         )
         for name in _CALLS:
-            await judge_counted(case, ROW, f"calls of {name}", partial(_call, agent, name), _LIMIT)
+            await judge_counted(
+                case, ROW, f"calls of {name}", partial(_call, agent, name), _LIMIT, use_up=partial(_call, agent, None)
+            )
         await judge_other_client(case, ROW, "POST", agent.url + VERIFY)
         probes = [await agent.call("GET", "/health/live") for _ in range(_PROBES)]
         statuses = sorted({one.status for one in probes})

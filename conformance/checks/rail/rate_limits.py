@@ -104,7 +104,7 @@ async def _judge_others(case: Case, rail: LimitedRail) -> None:
             "calls of the hint at /a2a": partial(_get, rail, a2a.A2A),
         }
     for name, send in sends.items():
-        await judge_counted(case, ROW, name, send, _LIMIT)
+        await judge_counted(case, ROW, name, send, _LIMIT, use_up=partial(_call_operation, rail, headers={}))
     await judge_other_client(case, ROW, "POST", rail.url + rail.operations[0].path)
 
 
