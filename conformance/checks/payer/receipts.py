@@ -62,6 +62,11 @@ def _claims(**members: Any) -> Change:
     return lambda claims: {**claims, **members}
 
 
+def _name_other_payment_once(claims: dict[str, Any]) -> dict[str, Any]:
+    others = {name: value for name, value in claims.items() if name != "payment_reference_hash"}
+    return {**others, "settled_payment_ref": _OTHER_HASH}
+
+
 def _leave_out_request_hash(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "extra": {name: value for name, value in entry["extra"].items() if name != "request_hash"}}
 
@@ -133,8 +138,8 @@ async def reports_a_receipt_of_another_call(case: Case) -> None:
     """A receipt that binds another request, answer or payment makes the payer report a failure.
 
     Signs receipts with one other hash each, one of them also in a continued call and one for a challenge without
-    `request_hash`, and serves another answer than
-    the receipt and the answer's own hash bind. Expects an exit code other than 0.
+    `request_hash`, and one for another payment without `payment_reference_hash`. Serves another answer than the receipt
+    and the answer's own hash bind. Expects an exit code other than 0.
     """
     scripts = {
         "of another request": Script(claims=_claims(request_hash=_OTHER_HASH)),
@@ -147,5 +152,6 @@ async def reports_a_receipt_of_another_call(case: Case) -> None:
         "of another payment": Script(
             claims=_claims(payment_reference_hash=_OTHER_HASH, settled_payment_ref=_OTHER_HASH)
         ),
+        "of another payment, without payment_reference_hash": Script(claims=_name_other_payment_once),
     }
     await _expect_report(case, "PAYER-RCPT-03", scripts, "of another request")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from conformance.engine.check import Case, check
 from conformance.surfaces.payer.played_rail import PlayedRail, Script, send_elsewhere, send_round, serve
@@ -23,6 +23,8 @@ from conformance.vocabulary.lanes.registry import FACTS
 from conformance.webhook_receiver.raw_receiver import Arrival, Reply, redirect
 
 # A token whose lifetime is counted from the arrival of the challenge.
+# The digits 0 to 9 of Arabic, which many languages read as a number.
+_ARABIC_INDIC_DIGITS: Final = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
 _TIMELESS_TOKEN = f"quote:{'0' * 16}:{'0' * 64}"
 
 
@@ -207,14 +209,15 @@ async def refuses_malformed_payees(case: Case) -> None:
 async def refuses_malformed_prices(case: Case) -> None:
     """An offer whose price is not a number of atomic units, or is two different numbers, is not paid.
 
-    Offers a decimal fraction, a negative number, an exponent, and `amount` other than `maxAmountRequired`. Expects that
-    nothing is paid, and an exit code other than 0.
+    Offers a decimal fraction, a negative number, an exponent, digits of another script, and `amount` other than
+    `maxAmountRequired`. Expects that nothing is paid, and an exit code other than 0.
     """
     prices = {"a decimal fraction": "0.05", "a negative number": f"-{PRICE}", "an exponent": "5e4"}
     scenes = {name: _scene(_price(case, price)) for name, price in prices.items()}
     # x402 version 2 has one name for the price.
     if not case.profile.payer.stock:
         scenes["an amount that contradicts maxAmountRequired"] = _scene(_entry(amount="1"))
+        scenes["digits of another script"] = _scene(_price(case, str(PRICE).translate(_ARABIC_INDIC_DIGITS)))
     await _expect_refusals(case, "PAYER-OFFER-05", scenes)
 
 

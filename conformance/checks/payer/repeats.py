@@ -243,8 +243,8 @@ async def stops_at_a_new_challenge(case: Case) -> None:
     """A payer that gets a new challenge in answer to its proof stops, pays nothing more, and reports a failure.
 
     Answers each proof with a new challenge at the same price, in further scenes at a higher price within the limit,
-    and with a code that 5.7 does not list, and with `tx_not_found` outside of `error`. Expects one payment, and an
-    exit code other than 0.
+    with `challenge_expired`, with a code that 5.7 does not list, and with `tx_not_found` outside of `error`. Over A2A
+    also fails the task with `tx_not_found`. Expects one payment, one presentation, and an exit code other than 0.
     """
     await require_honest_call(case)
     scripts: dict[str, Script] = {
@@ -252,16 +252,25 @@ async def stops_at_a_new_challenge(case: Case) -> None:
         "the new challenge is dearer": Script(steps=(quote_again,), amounts=(PRICE, PRICE + 10_000)),
         # Without Retry-After, which says of a 402 that the same proof may be presented again (P-ER-02).
         "a code that 5.7 does not list": Script(steps=(refuse(402, "payment_undecided", None), serve)),
+        "the challenge of the proof has expired": Script(steps=(refuse(402, "challenge_expired", None), serve)),
     }
     if not case.profile.payer.stock:
         step = mention(refuse(402, "payment_invalid", None), "tx_not_found")
         scripts["tx_not_found outside of error"] = Script(steps=(step, serve))
     scenes = {scene: Scene(script=script) for scene, script in scripts.items()}
-    for scene, outcome in (await perform_each(case, scenes, also_over_a2a=3)).items():
+    outcomes = await perform_each(case, scenes, also_over_a2a=4)
+    if len(outcomes) > len(scenes):
+        failed_task = Script(steps=(refuse(402, "tx_not_found", None), serve), fails_undecided=True)
+        outcomes["a failed task with tx_not_found, over A2A"] = await perform(
+            case, Scene(script=failed_task, is_over_a2a=True)
+        )
+    for scene, outcome in outcomes.items():
+        # x402 does not say how often a proof may be presented.
+        stops = case.profile.payer.stock or len(outcome.presentations) <= 1
         case.expect(
             "PAYER-ONCE-06",
-            outcome.has_paid_at_most_once and outcome.is_refused,
-            "no second payment, and an exit code other than 0",
+            outcome.has_paid_at_most_once and outcome.is_refused and stops,
+            "no second payment, no further presentation, and an exit code other than 0",
             outcome.story,
             exchange=cite_last_call(outcome),
             where={"scene": scene},
@@ -378,12 +387,13 @@ async def ends_when_the_time_is_over(case: Case) -> None:
 
     Answers each proof of the first run with 503 and a Retry-After beyond the time of the call, and serves the next one.
     Starts the payer twice. Expects a failure, then the same proof as the first call of the second run, exit code 0, and
-    one payment. In further scenes answers each proof with 425, or none. Expects a failure in time.
+    one payment. In further scenes answers each proof with 425, or hangs up and then never answers. Expects a failure
+    in time.
     """
     await require_honest_call(case)
     script = Script(steps=(_refuse_until_resumed,))
     busy_script = Script(steps=(refuse(425, "too_early", "1"),))
-    lost_script = Script(steps=(hang_up,))
+    lost_script = Script(steps=(hang_up, stay_silent))
     outcomes, busy, lost = await asyncio.gather(
         perform_each(case, {"started twice": Scene(script=script, runs=2, seconds=_SHORT_SECONDS)}),
         perform(case, Scene(script=busy_script, seconds=_SHORT_SECONDS)),

@@ -157,7 +157,7 @@ class A2aRail(PlayedRail):
             state = _state("completed", {STATUS_KEY: "payment-completed", RECEIPTS_KEY: [settlement]})
             return {**state, "artifacts": [{"artifactId": str(uuid.uuid4()), "parts": [_data(body)]}]}
         code = str(body.get("error"))
-        if code in _UNDECIDED and has_payment:
+        if code in _UNDECIDED and has_payment and not self.script.fails_undecided:
             state = _state("input-required", {STATUS_KEY: "payment-submitted"})
             return {**state, "metadata": {"retry_after_seconds": int(fields.get("Retry-After", "1"))}}
         if reply.status not in _PAYMENT_STATUSES:

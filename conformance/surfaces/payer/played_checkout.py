@@ -43,6 +43,7 @@ class LinkScript:
         state: The state that the page shows; None for the true one.
         status: The state that the status endpoint answers; None for the true one.
         is_late: Whether the page shows Paid only after the payer was started again.
+        late_seconds: For how long it does not show Paid after that; counted from the first look.
     """
 
     page: Change = keep
@@ -50,6 +51,7 @@ class LinkScript:
     state: str | None = None
     status: str | None = None
     is_late: bool = False
+    late_seconds: float = 0.0
 
 
 @dataclass
@@ -63,6 +65,7 @@ class PlayedCheckout(PlayedRail):
 
     link: LinkScript = field(default_factory=LinkScript)
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    _shows_paid_from: float | None = None
 
     @property
     def path(self) -> str:
@@ -91,8 +94,11 @@ class PlayedCheckout(PlayedRail):
         """Return the state that is shown: paid once the amount has reached the payee."""
         if self.link.state is not None:
             return self.link.state
-        if self.link.is_late and not self.is_resumed:
-            return "active"
+        if self.link.is_late:
+            if self.is_resumed and self._shows_paid_from is None:
+                self._shows_paid_from = time.monotonic() + self.link.late_seconds
+            if self._shows_paid_from is None or time.monotonic() < self._shows_paid_from:
+                return "active"
         units = await self.host.read_units(self.terms.pay_to, self.terms.asset)
         return "paid" if units >= self.terms.amount else "active"
 

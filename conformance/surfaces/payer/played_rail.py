@@ -94,6 +94,7 @@ class Script:
         forgets_tasks: Whether no payment finds its task any more; only over A2A.
         loses_results: Whether the answer to each payment that is served in its task is lost, and the finished task
             takes no further message (P-RA-04); only over A2A.
+        fails_undecided: Whether a payment that is not decided yet fails its task (P-RA-08); only over A2A.
     """
 
     entry: Change = keep
@@ -113,6 +114,7 @@ class Script:
     body_text: Callable[[Any], str] = json.dumps
     forgets_tasks: bool = False
     loses_results: bool = False
+    fails_undecided: bool = False
 
 
 @dataclass
