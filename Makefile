@@ -28,7 +28,7 @@ test: lint programs
 	$(UNIT); unit=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/.types; exit $$((unit || types))
 
-# What `make test` leaves out because it is slow by nature (docs/slow-tests.md); PART=2/3 runs a part.
+# What `make test` leaves out because it is slow by nature (docs/slow-tests.md); PART=2/4 runs a part.
 test-all: $(if $(PART),programs,test)
 	$(UNIT) -m slow $(if $(PART),--part $(PART))
 

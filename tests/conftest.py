@@ -11,7 +11,7 @@ always something to do for each processor; they are over before the others are, 
 What collecting makes stays to the end: the collector of garbage waits meanwhile and never looks at it again. It would
 look through fourteen thousand tests dozens of times, and each time that a test asks for it.
 
-`--part 2/3` keeps the tests of a part, by their names: what is in one today is in it tomorrow.
+`--part 2/4` keeps the tests of a part, by their names: what is in one today is in it tomorrow.
 """
 
 from __future__ import annotations
