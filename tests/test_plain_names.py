@@ -9,16 +9,12 @@ import pytest
 from tests.plain_names import is_bare, names, variables
 
 LARGEST_SHARE = 0.05
-# Helpers that every test of a check imports are still named so.
-OLD_HELPERS = "tests/conformance/checks/"
 
 
 def test_names_say_what_they_hold_or_do() -> None:
     """No function, and at most one variable in twenty of a package, is a bare participle or a pointing word."""
     functions = [place for package in names().values() for place in package.functions]
-    assert [place for place in functions if not place.startswith(OLD_HELPERS)] == [], (
-        "begin these with a verb in the imperative, or with `is`, `has` or `may`"
-    )
+    assert functions == [], "begin these with a verb in the imperative, or with `is`, `has` or `may`"
     many = {name: package.bare for name, package in names().items() if package.share > LARGEST_SHARE}
     assert many == {}, "name these by what they hold"
 

@@ -74,7 +74,7 @@ class AnvilVerbs:
         """Plant the token at its real address, with a minter whom Anvil plays."""
         chain_id = int(await self._rpc.ask("eth_chainId"), 16)
         if chain_id not in TOKENS:
-            raise NodeFault(f"chain id {chain_id} is none that has a USDC here: {', '.join(map(str, TOKENS))}")
+            raise NodeFault(f"no USDC is known for chain id {chain_id}, only for {', '.join(map(str, TOKENS))}")
         self._asset, name = TOKENS[chain_id]
         await self._rpc.ask("anvil_impersonateAccount", _MINTER)
         await self._rpc.ask("anvil_setBalance", _MINTER, hex(_ENOUGH_WEI))

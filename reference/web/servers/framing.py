@@ -18,7 +18,7 @@ HEAD_LIMIT = 65536
 HEAD_SECONDS = 30
 """Seconds in which a connection must send a whole head: before the first request, and between two."""
 FIRST_REQUEST_SECONDS = 1.0
-"""Seconds that a new connection has for its first request after the process was told to end (P-CV-22)."""
+"""Seconds that a new connection has for its first request after the process got the signal to end (P-CV-22)."""
 
 _ABSOLUTE = re.compile(rb"https?://([^/?#@]+)([/?].*)?", re.IGNORECASE | re.DOTALL)
 # Each label of a host has 1 to 63 characters (RFC 1035, 2.3.4); a port counts with the last label. Routing by any other

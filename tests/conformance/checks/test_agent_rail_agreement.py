@@ -97,29 +97,29 @@ async def test_both_must_say_the_same_and_say_it(
     monkeypatch: pytest.MonkeyPatch, free: bool | None, paid: bool | None, verdict: str
 ) -> None:
     """Two that say nothing of validity do not agree on it."""
-    log, asked = await compared(monkeypatch, free, paid, "none")
+    log, asked = await compare_services(monkeypatch, free, paid, "none")
     assert {event["verdict"] for event in log.of("judgement")} == {verdict}
     assert {one.form for one in asked} == {"hex"}
 
 
 async def test_a_rail_of_the_reference_is_asked_with_a_did_key_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The key in its other spelling; elsewhere it is not said that a paid call accepts it."""
-    log, asked = await compared(monkeypatch, True, True, "reference")
+    log, asked = await compare_services(monkeypatch, True, True, "reference")
     assert {one.form for one in asked} == {"hex", "did"}
     assert "a key as did:key" in {event["where"]["message"] for event in log.of("judgement")}
 
 
-async def compared(
+async def compare_services(
     monkeypatch: pytest.MonkeyPatch, free: bool | None, paid: bool | None, defaults: str
 ) -> tuple[EventLog, list[Subject]]:
     """Compare an agent and a rail that say this of every message; return the log and what the agent was asked."""
     asked: list[Subject] = []
 
-    def noted(one: Subject) -> Any:
+    def note_subject(one: Subject) -> Any:
         asked.append(one)
-        return same(None)
+        return pass_through(None)
 
-    async def same(value: Any) -> Any:
+    async def pass_through(value: Any) -> Any:
         return value
 
     log, names = EventLog(), Names()
@@ -145,17 +145,17 @@ async def compared(
     told = SimpleNamespace(
         bindings=_OWN,
         is_reference=True,
-        verify=noted,
+        verify=note_subject,
         verify_body=lambda _: {},
         validity=lambda _: free,
     )
     answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), b"")
     for name, instead in {
-        "agent_of": lambda _: same(told),
+        "agent_of": lambda _: pass_through(told),
         "signed": lambda _: _ONE,
-        "challenge": lambda *_, **__: same(None),
-        "pay": lambda *_, **__: same(None),
-        "redeem": lambda *_, **__: same(answer),
+        "challenge": lambda *_, **__: pass_through(None),
+        "pay": lambda *_, **__: pass_through(None),
+        "redeem": lambda *_, **__: pass_through(answer),
         "result_of": lambda *_: {"outcome": {} if paid is None else {"holds": paid}},
     }.items():
         monkeypatch.setattr(agent_rail_agreement, name, instead)

@@ -20,7 +20,7 @@ from tests.conformance.checks.gateway.scripted_checkout import PROFILE as CHECKO
 from tests.conformance.checks.gateway.scripted_gateway import Gateway, profile_text
 from tests.conformance.checks.rail.scripted_rail import PROFILE as RAIL
 from tests.conformance.checks.rail.scripted_rail import Rail
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 
 def hints(log: EventLog) -> Mapping[str, str]:
@@ -57,7 +57,7 @@ async def test_a_body_that_loses_part_of_a_message_is_named(name: str) -> None:
     part, instead, check, row = AGENTS[name]
     told = EventLog()
     profile = FOREIGN + WHOLE.replace(part, instead) + 'validity_at = "report.outcome"\n'
-    await tried(check, Agent(look=Foreign()), profile, log=told)
+    await run_one_check(check, Agent(look=Foreign()), profile, log=told)
     assert "[agent] verify_body" in hints(told).get(row, ""), hints(told)
 
 
@@ -68,7 +68,7 @@ async def test_a_tenants_key_that_is_not_accepted_is_named(tmp_path: Path) -> No
     for name in ("first", "second"):
         (tmp_path / f"{name}.key").write_text("weld_" + "x" * 43)
     (tmp_path / "clock").write_text("0")
-    await tried("a_link_has_its_members", Gateway(), text, log=log)
+    await run_one_check("a_link_has_its_members", Gateway(), text, log=log)
     assert "[tenants.NAME] key" in hints(log)["GW-LINK-01"]
 
 
@@ -82,7 +82,7 @@ async def test_a_selector_that_finds_nothing_is_named(name: str, monkeypatch: py
     log = EventLog()
     bound = f'[gateway.checkout_selectors]\n{name} = "#no-such"\n'
     text = CHECKOUT.format(defaults="none", payout=PAYOUT) + bound
-    await tried("page_of_an_unpaid_link", Checkout(), text, log=log)
+    await run_one_check("page_of_an_unpaid_link", Checkout(), text, log=log)
     assert hints(log)[SELECTORS[name]].startswith(f"[gateway.checkout_selectors] {name} finds nothing"), hints(log)
     assert NETWORK in text
 
@@ -113,7 +113,7 @@ async def test_a_price_that_nobody_bound_is_named() -> None:
     """The suite takes the usual price for the rail's."""
     log = EventLog()
     text = RAIL.replace('"reference"', '"none"')
-    await tried("receipt_verification_is_sold", Rail(), text, log=log)
+    await run_one_check("receipt_verification_is_sold", Rail(), text, log=log)
     assert hints(log) == {} or "[rail] price_receipt_verify" in hints(log)["RAIL-SVC-05"]
 
 

@@ -13,7 +13,7 @@ from reference.agent.runtime import open_agent
 from reference.agent.settings import AgentSettings
 from reference.protocol.canonical_json import NotJson, parse
 from tests.conformance.checks.changed_reference import Change, ChangedReference
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 BASE = "http://agent.test"
 PROFILE = f"""
@@ -34,7 +34,7 @@ async def judge(change: Change | None = None) -> Verdict:
     async with open_agent(AgentSettings(agent_public_url=BASE, agent_rate=1_000_000)) as app:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url=BASE, trust_env=False) as client:
-            verdicts = await tried("conventions_of_the_agent", ChangedReference(client, change), PROFILE)
+            verdicts = await run_one_check("conventions_of_the_agent", ChangedReference(client, change), PROFILE)
     return verdicts["X-HTTP-01"]
 
 

@@ -55,7 +55,7 @@ def test_a_sentence_on_both_sides_tells_programs_nothing() -> None:
     assert find_verdict_member([{"report": None}], [prose]) == "report"
 
 
-def told(document: dict[str, Any]) -> Answer:
+def build_402(document: dict[str, Any]) -> Answer:
     """Return a 402."""
     return Answer(1, 402, CIMultiDictProxy(CIMultiDict[str]()), json.dumps(document).encode())
 
@@ -79,7 +79,7 @@ def test_a_member_of_a_challenge_is_goods_only_where_it_surely_is(
     members: dict[str, Any], bound: str | None, surely: bool
 ) -> None:
     """At the bound place, a receipt, or a result like the example; a schema, the example itself and words are not."""
-    answer = told({**members, **EXAMPLE})
+    answer = build_402({**members, **EXAMPLE})
     found = find_leaks(answer, bound)
     assert found
     assert is_goods(answer, found, bound) is surely

@@ -15,7 +15,7 @@ from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive, Verdict, worst
 
 
-async def tried(
+async def run_one_check(
     name: str,
     transport: Transport,
     profile: str,
@@ -55,6 +55,6 @@ async def tried(
     return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
 
 
-def breached(verdicts: Mapping[str, Verdict]) -> set[str]:
+def find_broken_rows(verdicts: Mapping[str, Verdict]) -> set[str]:
     """Return the rows that are broken."""
     return {row for row, verdict in verdicts.items() if verdict in {Verdict.FAIL, Verdict.WARN}}

@@ -22,7 +22,7 @@ from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.structured import BareItem
 from conformance.outcome import Verdict
 from conformance.surfaces.agent import EXPLAIN, OPERATIONS, SIGN, VERIFY
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 BASE = "http://agent.test"
 PROFILE = f"""
@@ -269,7 +269,7 @@ def answer_malformed(reason: str) -> Reply:
 
 async def run_check(name: str, agent: Agent, profile: str = PROFILE) -> dict[str, Verdict]:
     """Run one check against an agent and return the verdict of each row it judged."""
-    return await tried(name, agent, profile)
+    return await run_one_check(name, agent, profile)
 
 
 def at(path: str, change: Callable[[Any], Any]) -> Change:

@@ -18,7 +18,7 @@ from conformance.surfaces.agent import VERIFY
 from conformance.surfaces.agent.templates import find_lost_part
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Call, Foreign, Reply, run_check
 from tests.conformance.checks.agent.test_agent_probing import probe_scripted
-from tests.conformance.checks.trial import breached, tried
+from tests.conformance.checks.trial import find_broken_rows, run_one_check
 
 
 class Stranger(Foreign):
@@ -92,7 +92,7 @@ async def test_a_body_under_which_nothing_holds_judges_nobody() -> None:
     assert discovery is not None
     assert discovery.open_question is not None
     assert "verify_body" in discovery.open_question
-    assert not breached(await run_check("sound_messages_are_valid", agent, FOREIGN))
+    assert not find_broken_rows(await run_check("sound_messages_are_valid", agent, FOREIGN))
 
 
 async def test_a_bound_body_that_loses_the_content_is_named_too() -> None:
@@ -147,7 +147,7 @@ async def test_content_that_is_no_text_is_not_sent_to_an_agent_that_takes_text(c
     """It would arrive as other content, and a correct agent would say that its digest is wrong."""
     agent = Agent(look=Textual("content"))
     log = EventLog()
-    assert breached(await tried(check, agent, TEXTUAL, log=log)) == set()
+    assert find_broken_rows(await run_one_check(check, agent, TEXTUAL, log=log)) == set()
     bodies = [event["request"]["body"] for event in log.of("exchange")]
     assert bodies
     assert not any("\\ufffd" in json.dumps(body) for body in bodies)

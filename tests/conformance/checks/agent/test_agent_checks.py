@@ -40,7 +40,7 @@ from tests.conformance.checks.agent.scripted_agent import (
     only_added,
     run_check,
 )
-from tests.conformance.checks.trial import breached, tried
+from tests.conformance.checks.trial import find_broken_rows, run_one_check
 
 # The scripted agents do not claim the specification, and a run asks them nothing about these rows.
 CLAIMED_ROWS = {row.id for row in load() if row.option == "specification"}
@@ -71,7 +71,7 @@ async def test_an_honest_agent_breaks_no_row(name: str) -> None:
 async def test_an_honest_agent_of_other_names_breaks_no_row(name: str) -> None:
     """Names that are not bound are discovered: rows pass, and no row is broken."""
     verdict_by_row = await run_check(name, Agent(look=Foreign()), FOREIGN)
-    assert breached(verdict_by_row) == set()
+    assert find_broken_rows(verdict_by_row) == set()
     assert set(verdict_by_row) == set(next(one for one in load_checks() if one.id == name).rows)
     verdicts = {verdict for row, verdict in verdict_by_row.items() if row not in CLAIMED_ROWS}
     assert verdicts <= {Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE}
@@ -180,7 +180,7 @@ VALID = says(valid=True, errors=[], error_codes=[])
 )
 async def test_a_wrong_agent_breaks_the_row(check: str, row: str, change: Change) -> None:
     """Each fault breaks its row."""
-    assert row in breached(await run_check(check, Agent(change)))
+    assert row in find_broken_rows(await run_check(check, Agent(change)))
 
 
 def first_json(call: Call, reply: Reply) -> Reply:
@@ -198,7 +198,7 @@ async def test_junk_after_a_sound_body_is_no_json(operation: str, row: str) -> N
     """An operation that reads the first JSON text of a body takes what is no JSON."""
     for profile, look in ((PROFILE, Look()), (FOREIGN, Foreign())):
         verdict_by_row = await run_check(f"{operation}_refuses_malformed_bodies", Agent(first_json, look), profile)
-        assert row in breached(verdict_by_row)
+        assert row in find_broken_rows(verdict_by_row)
 
 
 async def test_a_wrong_digest_that_is_signed_breaks_its_rows() -> None:
@@ -224,7 +224,7 @@ async def test_a_wrong_digest_that_is_signed_breaks_its_rows() -> None:
             }
 
     verdict_by_row = await run_check("demo_requests_are_signed", Agent(look=Keeping()))
-    assert {"AGENT-SIGN-04", "AGENT-SIGN-09"} <= breached(verdict_by_row)
+    assert {"AGENT-SIGN-04", "AGENT-SIGN-09"} <= find_broken_rows(verdict_by_row)
 
 
 async def test_an_agent_that_takes_no_long_content_breaks_nothing() -> None:
@@ -260,7 +260,7 @@ def base_line(change: Callable[[str], str]) -> Change:
 )
 async def test_a_base_that_differs_in_bytes_breaks_its_row(change: Change) -> None:
     """A line feed at the end, other line ends, another order of lines: none of them is the base."""
-    assert "AGENT-EXPLAIN-02" in breached(await run_check("explanations_say_pass_or_fail", Agent(change)))
+    assert "AGENT-EXPLAIN-02" in find_broken_rows(await run_check("explanations_say_pass_or_fail", Agent(change)))
 
 
 @pytest.mark.parametrize("look", [Look, Foreign])
@@ -278,13 +278,13 @@ async def test_components_in_another_order_break_their_row(look: type[Look]) -> 
     verdict_by_row = await run_check(
         "explanations_show_what_is_signed", Agent(at(EXPLAIN, reverse_components), look()), profile
     )
-    assert breached(verdict_by_row) == {"AGENT-EXPLAIN-03"}
+    assert find_broken_rows(verdict_by_row) == {"AGENT-EXPLAIN-03"}
 
 
 async def test_odd_values_in_an_answer_are_judged_and_break_no_check_off() -> None:
     """Members whose names are no texts are read over."""
     odd = at(EXPLAIN, says(more=[{"name": {}, "value": 1}, {"name": [], "value": None}, {"name": None}, None, 5]))
-    assert breached(await run_check("explanations_show_what_is_signed", Agent(odd))) == set()
+    assert find_broken_rows(await run_check("explanations_show_what_is_signed", Agent(odd))) == set()
 
 
 class OneKey(Look):
@@ -297,7 +297,7 @@ class OneKey(Look):
 
 async def test_one_demo_key_for_all_breaks_its_row() -> None:
     """The same key in two answers is not fresh."""
-    assert breached(await run_check("every_demo_key_is_fresh", Agent(look=OneKey()))) == {"AGENT-SIGN-06"}
+    assert find_broken_rows(await run_check("every_demo_key_is_fresh", Agent(look=OneKey()))) == {"AGENT-SIGN-06"}
 
 
 class Taking(Look):
@@ -316,7 +316,7 @@ class Taking(Look):
 
 async def test_an_offered_key_that_is_used_breaks_its_row() -> None:
     """The public half of the offered key gives it away."""
-    assert breached(await run_check("offered_keys_are_never_used", Agent(look=Taking()))) == {"AGENT-SIGN-07"}
+    assert find_broken_rows(await run_check("offered_keys_are_never_used", Agent(look=Taking()))) == {"AGENT-SIGN-07"}
 
 
 async def test_an_offered_key_that_is_echoed_breaks_its_row() -> None:
@@ -329,7 +329,7 @@ async def test_an_offered_key_that_is_echoed_breaks_its_row() -> None:
         text = base64.b64encode(bytes.fromhex(private_key)).decode()
         return Reply(422, {"detail": [{"loc": ["body"], "msg": f"no {text}", "type": "x"}]})
 
-    assert breached(await run_check("offered_keys_are_never_used", Agent(echo))) == {"AGENT-SIGN-07"}
+    assert find_broken_rows(await run_check("offered_keys_are_never_used", Agent(echo))) == {"AGENT-SIGN-07"}
 
 
 async def test_a_verdict_that_is_remembered_breaks_rows() -> None:
@@ -342,7 +342,7 @@ async def test_a_verdict_that_is_remembered_breaks_rows() -> None:
         place = str(call.members["headers"].get("Signature"))
         return Reply(200, remembered.setdefault(place, reply.document))
 
-    assert "AGENT-VERIFY-06" in breached(await run_check("the_expected_key_decides", Agent(remember)))
+    assert "AGENT-VERIFY-06" in find_broken_rows(await run_check("the_expected_key_decides", Agent(remember)))
 
 
 def answer_shape(document: Any) -> Change:
@@ -361,15 +361,15 @@ async def test_a_shape_that_is_none_is_told_by_its_row() -> None:
     }
     for row, shape in shapes.items():
         agent = Agent(answer_shape(shape))
-        assert breached(await run_check("refusals_have_the_shape", agent)) == {row}
+        assert find_broken_rows(await run_check("refusals_have_the_shape", agent)) == {row}
 
 
 async def test_what_needs_a_network_is_told_by_the_agent_without_one() -> None:
     """An agent that fails without a network is not offline."""
     offline = PROFILE + '[agent]\noffline_url = "http://offline.test"\n'
-    assert breached(await run_check("verification_needs_no_network", Agent(), offline)) == set()
+    assert find_broken_rows(await run_check("verification_needs_no_network", Agent(), offline)) == set()
     helpless = Agent(at(VERIFY, says(valid=False, errors=["no name server"])))
-    assert breached(await run_check("verification_needs_no_network", helpless, offline)) == {"AGENT-VERIFY-20"}
+    assert find_broken_rows(await run_check("verification_needs_no_network", helpless, offline)) == {"AGENT-VERIFY-20"}
 
 
 @pytest.mark.parametrize("url", [BASE, BASE.upper().replace("HTTP", "http") + ":80/"])
@@ -383,7 +383,7 @@ async def test_a_report_says_that_isolation_is_the_operators_word() -> None:
     """No request shows that an agent can reach no network."""
     log = EventLog()
     offline = FOREIGN + '[agent]\noffline_url = "http://offline.test"\n'
-    await tried("verification_needs_no_network", Agent(look=Foreign()), offline, log=log)
+    await run_one_check("verification_needs_no_network", Agent(look=Foreign()), offline, log=log)
     assert {one["where"].get(ON_WORD) for one in log.of("judgement")} == {
         "the agent at [agent] offline_url can reach no network"
     }
@@ -423,7 +423,7 @@ async def test_codes_inside_a_list_of_objects_are_compared() -> None:
     assert right["AGENT-VERIFY-04"] is Verdict.PASS
     log = EventLog()
     wrong = bind_codes("report.problems.code", signature_mismatch="E17")
-    await tried("vectors_are_judged", Agent(look=Coded()), wrong, log=log)
+    await run_one_check("vectors_are_judged", Agent(look=Coded()), wrong, log=log)
     judgements = [one for one in log.of("judgement") if one["row"] == "AGENT-VERIFY-04" and one["verdict"] == "fail"]
     assert judgements
     assert all("E17" in one["expected"] for one in judgements)
@@ -432,7 +432,7 @@ async def test_codes_inside_a_list_of_objects_are_compared() -> None:
 async def test_a_place_without_codes_is_named() -> None:
     """Nothing is compared there, and nothing is broken."""
     log = EventLog()
-    await tried("vectors_are_judged", Agent(look=Coded()), bind_codes("report.problems.number"), log=log)
+    await run_one_check("vectors_are_judged", Agent(look=Coded()), bind_codes("report.problems.number"), log=log)
     judgements = [one for one in log.of("judgement") if one["row"] == "AGENT-VERIFY-04"]
     assert {one["verdict"] for one in judgements} == {"pass", "not_applicable", "inconclusive"}
     assert any("[agent] codes_at" in str(one) for one in judgements if one["verdict"] == "inconclusive")
@@ -461,15 +461,15 @@ async def test_an_offline_agent_that_is_not_there_breaks_nothing() -> None:
 async def test_every_vector_passes_an_honest_agent_and_breaks_a_blind_one() -> None:
     """The vectors' check has no complaint about the oracle behind an agent's door, and sees a blind one."""
     honest = await run_check("vectors_are_judged", Agent())
-    assert breached(honest) - CLAIMED_ROWS == set()
-    blind = breached(await run_check("vectors_are_judged", Agent(at(VERIFY, VALID))))
+    assert find_broken_rows(honest) - CLAIMED_ROWS == set()
+    blind = find_broken_rows(await run_check("vectors_are_judged", Agent(at(VERIFY, VALID))))
     assert {f"AGENT-VERIFY-{n:02}" for n in (2, 6, 7, 8, 10, 11, 12, 13, 14)} <= blind
 
 
 async def test_vectors_that_the_profile_decides_are_not_sent_to_others() -> None:
     """A target of other names is judged by what the standards say alone."""
     verdict_by_row = await run_check("vectors_are_judged", Agent(look=Foreign()), FOREIGN)
-    assert breached(verdict_by_row) == set()
+    assert find_broken_rows(verdict_by_row) == set()
     assert set(verdict_by_row) == set(next(one for one in load_checks() if one.id == "vectors_are_judged").rows)
     assert {row for row, verdict in verdict_by_row.items() if verdict is Verdict.INCONCLUSIVE} <= CLAIMED_ROWS
 
@@ -511,7 +511,7 @@ async def test_the_base_of_what_an_agent_takes_is_judged() -> None:
             return verdict_by_row
 
     verdict_by_row = await run_check("vectors_are_judged", Agent(look=Hidden()), FOREIGN)
-    assert breached(verdict_by_row) == {"AGENT-EXPLAIN-02"}
+    assert find_broken_rows(verdict_by_row) == {"AGENT-EXPLAIN-02"}
 
 
 class Unasked(Look):
@@ -527,9 +527,9 @@ async def test_codes_of_a_policy_that_an_agent_does_not_know_fail_nobody() -> No
     binding = (
         FOREIGN + '[agent]\ncodes_at = "error_codes"\n[agent.error_codes]\nempty_components = "empty_components"\n'
     )
-    assert breached(await run_check("vectors_are_judged", Agent(look=Unasked()), binding)) == set()
+    assert find_broken_rows(await run_check("vectors_are_judged", Agent(look=Unasked()), binding)) == set()
     renaming_agent = Agent(at(VERIFY, says(error_codes=["another_fault"])), look=Unasked())
-    assert "AGENT-VERIFY-04" in breached(await run_check("vectors_are_judged", renaming_agent, binding))
+    assert "AGENT-VERIFY-04" in find_broken_rows(await run_check("vectors_are_judged", renaming_agent, binding))
 
 
 def _take_expires_for_age(call: Call, reply: Reply) -> Reply:
@@ -542,7 +542,7 @@ def _take_expires_for_age(call: Call, reply: Reply) -> Reply:
 async def test_an_age_that_is_judged_by_expires_is_caught() -> None:
     """Only `created` shows the age of a signature."""
     verdict_by_row = await run_check("only_created_shows_the_age", Agent(_take_expires_for_age))
-    assert breached(verdict_by_row) == {"AGENT-VERIFY-11"}
+    assert find_broken_rows(verdict_by_row) == {"AGENT-VERIFY-11"}
 
 
 def _expire_from_now(call: Call, reply: Reply) -> Reply:
@@ -557,7 +557,7 @@ def _expire_from_now(call: Call, reply: Reply) -> Reply:
 async def test_a_demo_that_expires_before_it_begins_is_caught() -> None:
     """The lifetime of a demo signature begins at the given created."""
     verdict_by_row = await run_check("demo_requests_are_signed", Agent(_expire_from_now))
-    assert breached(verdict_by_row) == {"AGENT-SIGN-05"}
+    assert find_broken_rows(verdict_by_row) == {"AGENT-SIGN-05"}
 
 
 @pytest.mark.parametrize(("skew", "messages"), [(0, 2), (1, 2), (9, 2), (10, 4), (60, 4)])

@@ -10,7 +10,7 @@ from conformance.surfaces.agent import EXPLAIN, VERIFY
 from conformance.surfaces.agent.probing import DiscoveredAgent, probe_agent
 from conformance.target import parse
 from tests.conformance.checks.agent.scripted_agent import BASE, FOREIGN, Agent, Foreign, Look, Reply, at, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 
 async def probe_scripted(agent: Agent) -> DiscoveredAgent | None:
@@ -69,7 +69,8 @@ async def test_an_explanation_may_say_its_verdict_at_a_place_of_its_own() -> Non
     assert discovery is not None
     assert (discovery.bindings["validity_at"], discovery.bindings["verdict_at"]) == ("valid", "says")
     assert (
-        breached(await run_check("explanations_say_pass_or_fail", Agent(at(EXPLAIN, change_words)), FOREIGN)) == set()
+        find_broken_rows(await run_check("explanations_say_pass_or_fail", Agent(at(EXPLAIN, change_words)), FOREIGN))
+        == set()
     )
 
 

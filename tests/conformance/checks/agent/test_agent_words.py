@@ -15,7 +15,7 @@ from conformance.outcome import Inconclusive, Verdict
 from conformance.surfaces.agent import EXPLAIN, SIGN, VERIFY
 from conformance.vectors import message_signatures
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, Look, Reply, at, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 JUDGING_CHECKS = (
     *("sound_messages_are_valid", "wrong_signatures_are_not_valid", "the_expected_key_decides"),
@@ -65,7 +65,7 @@ SIGNED_FIELDS = (
 async def test_a_word_that_is_not_known_decides_nothing(name: str) -> None:
     """No row is broken, and none that the word decides passes."""
     verdict_by_row = await run_check(name, Agent(look=Worded()), FOREIGN)
-    assert breached(verdict_by_row) == set()
+    assert find_broken_rows(verdict_by_row) == set()
     assert Verdict.INCONCLUSIVE in verdict_by_row.values()
 
 
@@ -201,9 +201,9 @@ async def test_a_code_that_a_clause_states_is_demanded(
     """A digest of nothing that is known has no stated value; a code that is stated is the one to give."""
     monkeypatch.setitem(CHOICES, code, instead)
     profile = FOREIGN.replace('"none"', '"reference"')
-    assert breached(await run_check("vectors_are_judged", Agent(look=OtherCodes()), profile)) >= rows
+    assert find_broken_rows(await run_check("vectors_are_judged", Agent(look=OtherCodes()), profile)) >= rows
     assert (
-        "AGENT-EXPLAIN-05" in breached(await run_check("vectors_are_judged", Agent(look=OtherCodes()), profile))
+        "AGENT-EXPLAIN-05" in find_broken_rows(await run_check("vectors_are_judged", Agent(look=OtherCodes()), profile))
     ) is False
 
 
@@ -227,7 +227,7 @@ async def test_a_verifier_that_wants_young_signatures_is_not_held_to_old_ones() 
     """Every vector is old: those that hold say nothing of it, and the codes of others are not compared."""
     codes = 'codes_at = "error_codes"\nerror_codes = { signature_mismatch = "signature_mismatch" }'
     verdict_by_row = await run_check("vectors_are_judged", Agent(look=Young()), bind_agent(codes))
-    assert breached(verdict_by_row) == set()
+    assert find_broken_rows(verdict_by_row) == set()
     assert set(verdict_by_row) == set(next(one for one in load_checks() if one.id == "vectors_are_judged").rows)
 
 
@@ -239,4 +239,4 @@ async def test_a_verifier_that_takes_old_signatures_is_held_to_them() -> None:
         return {**document, "valid": False, "errors": ["no"]} if is_refused else document
 
     verdict_by_row = await run_check("vectors_are_judged", Agent(at(VERIFY, picky)), FOREIGN)
-    assert "AGENT-VERIFY-11" in breached(verdict_by_row)
+    assert "AGENT-VERIFY-11" in find_broken_rows(verdict_by_row)

@@ -16,7 +16,7 @@ from conformance.oracles.message_signatures.message import Message
 from conformance.outcome import Verdict
 from conformance.vectors import message_signatures
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 PACED_PROFILE = FOREIGN.replace("requests_per_second = 0.0", "requests_per_second = 10.0")
 Members = dict[str, Any]
@@ -195,7 +195,7 @@ async def found_in(look: Foreign, profile: str = PACED_PROFILE) -> dict[str, Ver
     worst: defaultdict[str, set[Verdict]] = defaultdict(set)
     for check in CHECKS:
         verdicts = await run_check(check, Agent(look=look), profile)
-        for row in breached(verdicts):
+        for row in find_broken_rows(verdicts):
             worst[row].add(verdicts[row])
     return {row: Verdict.FAIL if Verdict.FAIL in found else Verdict.WARN for row, found in worst.items()}
 

@@ -12,7 +12,7 @@ from conformance.outcome import Verdict
 from reference.agent.runtime import open_agent
 from reference.agent.settings import AgentSettings
 from tests.conformance.checks.changed_reference import Change, ChangedReference
-from tests.conformance.checks.trial import breached, tried
+from tests.conformance.checks.trial import find_broken_rows, run_one_check
 
 BASE = "http://agent.test"
 PROFILE = f"""
@@ -41,7 +41,7 @@ async def judge(check: str, change: Change | None = None, profile: str = PROFILE
     async with open_agent(AgentSettings(rate_limits=False, agent_public_url=BASE)) as app:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url=BASE, trust_env=False) as client:
-            return await tried(check, ChangedReference(client, change), profile)
+            return await run_one_check(check, ChangedReference(client, change), profile)
 
 
 def change_member(path: str, name: str, value: Any) -> Change:
@@ -63,7 +63,7 @@ def accept_malformed(path: str, status: int, document: Any) -> tuple[int, Any]:
 async def test_the_reference_keeps_each_row(row: str, check: str) -> None:
     """No row of the check is broken, and the row is judged."""
     verdicts = await judge(check)
-    assert (breached(verdicts), verdicts[row]) == (set(), Verdict.PASS)
+    assert (find_broken_rows(verdicts), verdicts[row]) == (set(), Verdict.PASS)
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ async def test_each_of_several_faults_is_judged(change_result: Callable[[Any], d
         is_result = isinstance(document, dict) and "error_codes" in document
         return status, {**document, **change_result(document)} if is_result else document
 
-    assert breached(await judge(SEVERAL_FAULTS)) == set()
-    assert breached(await judge(SEVERAL_FAULTS, change)) == {"AGENT-RESULT-01"}
+    assert find_broken_rows(await judge(SEVERAL_FAULTS)) == set()
+    assert find_broken_rows(await judge(SEVERAL_FAULTS, change)) == {"AGENT-RESULT-01"}

@@ -14,7 +14,7 @@ from reference.agent.runtime import open_agent
 from reference.agent.settings import AgentSettings
 from tests.conformance.checks.agent.test_claimed_members import BASE, PROFILE
 from tests.conformance.checks.changed_reference import Change, ChangedReference
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 ROW = "AGENT-RATE-01"
 CHECK = "calls_of_an_agent_are_limited"
@@ -29,7 +29,7 @@ async def judge(folder: Path, rate: int, change: Change | None = None) -> Verdic
     async with open_agent(settings) as app:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url=BASE, trust_env=False) as client:
-            return (await tried(CHECK, ChangedReference(client, change), profile))[ROW]
+            return (await run_one_check(CHECK, ChangedReference(client, change), profile))[ROW]
 
 
 @pytest.mark.parametrize(("rate", "verdict"), [(60, Verdict.PASS), (120, Verdict.FAIL), (6000, Verdict.FAIL)])
@@ -50,4 +50,4 @@ async def test_a_refusal_has_a_text(tmp_path: Path) -> None:
 async def test_without_a_separate_agent_it_is_documented() -> None:
     """No limit of the agent that other checks use is exhausted."""
     async with httpx.AsyncClient(base_url=BASE) as client:
-        assert (await tried(CHECK, ChangedReference(client, None), PROFILE))[ROW] is Verdict.DOCUMENTED
+        assert (await run_one_check(CHECK, ChangedReference(client, None), PROFILE))[ROW] is Verdict.DOCUMENTED

@@ -22,7 +22,7 @@ from tests.conformance.checks.agent.scripted_agent import (
     only_added,
     run_check,
 )
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 
 class Lasting(Look):
@@ -42,7 +42,7 @@ class Lasting(Look):
 )
 async def test_a_demo_has_some_time_to_hold(seconds: int, broken: set[str]) -> None:
     """Any lifetime is allowed; a signature that has expired when it begins is useless."""
-    assert breached(await run_check("demo_requests_are_signed", Agent(look=Lasting(seconds)))) == broken
+    assert find_broken_rows(await run_check("demo_requests_are_signed", Agent(look=Lasting(seconds)))) == broken
 
 
 def _rename_members(document: Any) -> Any:
@@ -65,7 +65,7 @@ def _as_lists(document: Any) -> Any:
 )
 async def test_fields_of_a_signed_request_may_stand_in_any_form(change: Change) -> None:
     """A signed request has the fields that it was given, however they are written and whatever stands beside them."""
-    assert breached(await run_check("demo_requests_are_signed", Agent(change))) == set()
+    assert find_broken_rows(await run_check("demo_requests_are_signed", Agent(change))) == set()
 
 
 async def test_what_signing_adds_is_enough_elsewhere() -> None:
@@ -77,7 +77,7 @@ async def test_what_signing_adds_is_enough_elsewhere() -> None:
             added_fields = [pair for pair in document["request"]["headers"] if pair[0] in ADDED_FIELDS]
             return {**document, "request": {"headers": added_fields}}
 
-    assert breached(await run_check("demo_requests_are_signed", Agent(look=Adding()), FOREIGN)) == set()
+    assert find_broken_rows(await run_check("demo_requests_are_signed", Agent(look=Adding()), FOREIGN)) == set()
 
 
 class Signing(Look):
@@ -105,7 +105,7 @@ class Signing(Look):
 @pytest.mark.parametrize("before", ["dropped", "kept"])
 async def test_a_request_may_be_signed_again(before: str) -> None:
     """Who signs what was signed before, in place of the signature or beside it, returns what is valid."""
-    assert breached(await run_check("demo_requests_are_signed", Agent(look=Signing(before)))) == set()
+    assert find_broken_rows(await run_check("demo_requests_are_signed", Agent(look=Signing(before)))) == set()
 
 
 @pytest.mark.parametrize("status", [400, 409])
@@ -116,10 +116,10 @@ async def test_a_request_that_is_signed_may_be_refused(status: int) -> None:
         is_hit = call.path == SIGN and b"Signature-Input" in call.body
         return Reply(status, {"detail": "signed already"}) if is_hit else reply
 
-    assert breached(await run_check("demo_requests_are_signed", Agent(refuse))) == set()
+    assert find_broken_rows(await run_check("demo_requests_are_signed", Agent(refuse))) == set()
 
 
 async def test_a_label_that_is_there_twice_breaks_the_row() -> None:
     """What sign returns for a request that bears signature fields already has to be valid, too."""
     verdict_by_row = await run_check("demo_requests_are_signed", Agent(look=Signing("carelessly")))
-    assert breached(verdict_by_row) == {"AGENT-SIGN-04"}
+    assert find_broken_rows(verdict_by_row) == {"AGENT-SIGN-04"}

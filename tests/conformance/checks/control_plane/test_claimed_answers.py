@@ -9,7 +9,7 @@ import pytest
 
 from conformance.outcome import Verdict
 from tests.conformance.checks.changed_reference import Change, ChangedReference
-from tests.conformance.checks.trial import breached, tried
+from tests.conformance.checks.trial import find_broken_rows, run_one_check
 from tests.reference.control_plane.hub_stack import hub
 
 PROFILE = """
@@ -39,7 +39,7 @@ async def judge(folder: Path, check: str, change: Change | None = None) -> dict[
     """Return the verdicts of a check of the reference."""
     async with hub(folder) as plane:
         profile = PROFILE.format(token=plane.data / "admin_token")
-        return await tried(check, ChangedReference(plane.http, change), profile)
+        return await run_one_check(check, ChangedReference(plane.http, change), profile)
 
 
 def change_records(name: str, value: Any) -> Change:
@@ -83,7 +83,7 @@ def forbid(path: str, status: int, document: Any) -> tuple[int, Any]:
 async def test_the_reference_keeps_each_row(tmp_path: Path, row: str, check: str) -> None:
     """No row of the check is broken, and the row is judged."""
     verdicts = await judge(tmp_path, check)
-    assert (breached(verdicts), verdicts[row]) == (set(), Verdict.PASS)
+    assert (find_broken_rows(verdicts), verdicts[row]) == (set(), Verdict.PASS)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from conformance.lanes.checkout_request import (
 )
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive, Verdict
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 BASE = "http://gateway.test"
 NETWORK = "algorand_testnet"
@@ -342,7 +342,7 @@ async def run_check(
         text = text.replace('"http://127.0.0.1:1"', '"http://127.0.0.1:1"\ncontrol = "http://127.0.0.1:1/control"')
         text += f'[chains.algorand]\nnetwork = "{other_network}"\nalgod = "http://127.0.0.1:2"\n'
         text += 'control = "http://127.0.0.1:2/control"\n'
-    return await tried(name, checkout, text + profile, ready=ready, log=log)
+    return await run_one_check(name, checkout, text + profile, ready=ready, log=log)
 
 
 def data_image(link: Link) -> str:

@@ -24,7 +24,7 @@ from conformance.engine.check_loading import load_checks
 from conformance.engine.exclusive import Exclusive
 from conformance.outcome import Verdict
 from conformance.target import clock_file
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 BASE, LIMITED_URL, EDGE = "http://gateway.test", "http://limited.test", "http://edge.test"
 KEYS = {
@@ -418,4 +418,4 @@ async def run_check(
     check = next(one for one in load_checks() if one.id == name)
     offset_file = clock_file if check.exclusive is Exclusive.LIMITS else None
     gateway = Gateway(*flaws, offset_file=offset_file, slow=slow)
-    return await tried(name, gateway, profile or profile_text(folder))
+    return await run_one_check(name, gateway, profile or profile_text(folder))

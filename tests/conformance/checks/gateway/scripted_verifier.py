@@ -16,7 +16,7 @@ from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
 from conformance.outcome import Verdict
 from conformance.receipts.live_mutations import PROFILE_PAYLOAD, keys
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 PLATFORM = Signer(bytes(range(32)), "platform")
 PROFILE = """
@@ -111,5 +111,5 @@ async def run_check(
 
     No profile of these tests claims the specification, so rows for targets that do are left out.
     """
-    verdicts = await tried(name, hosted, PROFILE.format(defaults=defaults) + profile, log=log)
+    verdicts = await run_one_check(name, hosted, PROFILE.format(defaults=defaults) + profile, log=log)
     return {row: verdict for row, verdict in verdicts.items() if load()[row].option != "specification"}

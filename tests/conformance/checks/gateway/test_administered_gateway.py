@@ -16,7 +16,7 @@ from conformance.checks.gateway import credentials
 from conformance.engine.check_loading import load_checks
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_gateway import Gateway, Refusal, profile_text
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 DELETED_KEY_CHECK, FIRST = "a_deleted_key_is_rejected", "a_link_without_a_network_is_on_the_first"
 ROWS = {DELETED_KEY_CHECK: "GW-AUTH-03", FIRST: "GW-LINK-11"}
@@ -94,7 +94,7 @@ async def verdict(name: str, folder: Path, *flaws: str, claims: bool = True) -> 
     text = profile_text(folder).replace("[gateway]\n", f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}\n')
     options = 'lanes = ["algorand"]\noptions = ["gateway.tenants"]'
     text = text.replace('lanes = ["algorand"]', options) if claims else text
-    return (await tried(name, Administered(*flaws), text))[ROWS[name]]
+    return (await run_one_check(name, Administered(*flaws), text))[ROWS[name]]
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -46,7 +46,7 @@ from tests.conformance.checks.gateway.scripted_checkout import (
     plain_page,
     run_check,
 )
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 PAGE = "page_of_an_unpaid_link"
 PAGE_ROWS = {"GW-CHK-01", "GW-CHK-02", "GW-CHK-03", "GW-CHK-04", "GW-CHK-05", "GW-CHK-06", "GW-CHK-08", "GW-CHK-18"}
@@ -180,7 +180,7 @@ FLAWED_PAGES: dict[str, tuple[Callable[[Link], str], set[str]]] = {
 async def test_flawed_page_is_caught(flaw: str) -> None:
     """Each thing that a page must show is missed when it is not there."""
     page, rows = FLAWED_PAGES[flaw]
-    assert breached(await run_check(PAGE, Checkout(page=page))) == rows
+    assert find_broken_rows(await run_check(PAGE, Checkout(page=page))) == rows
 
 
 @pytest.mark.parametrize("flaw", FLAWED_PAGES)
@@ -188,7 +188,7 @@ async def test_flawed_page_is_caught_where_nothing_is_bound(flaw: str) -> None:
     """Without selectors the same is missed in the page's text, except for a memo, which has no visible form."""
     page, rows = FLAWED_PAGES[flaw]
     verdicts = await run_check(PAGE, Checkout(page=page), defaults="none")
-    assert breached(verdicts) == rows - {"GW-CHK-05"}
+    assert find_broken_rows(verdicts) == rows - {"GW-CHK-05"}
     if flaw == "no memo":
         assert verdicts["GW-CHK-05"] is Verdict.INCONCLUSIVE
 
@@ -196,13 +196,13 @@ async def test_flawed_page_is_caught_where_nothing_is_bound(flaw: str) -> None:
 async def test_code_of_another_address_is_caught() -> None:
     """A QR code that pays a different account than the text says breaks the row about the code, and no other."""
     flawed_checkout = Checkout(scanned=lambda link: payload(link, ELSEWHERE))
-    assert breached(await run_check(PAGE, flawed_checkout)) == {"GW-CHK-18"}
+    assert find_broken_rows(await run_check(PAGE, flawed_checkout)) == {"GW-CHK-18"}
 
 
 async def test_one_memo_for_all_links_is_caught() -> None:
     """Links that share a memo are detected."""
     flawed_checkout = Checkout(page=edit_page(lambda page, link: page.replace(link.memo, "svc:same")))
-    assert breached(await run_check("memos_of_several_links", flawed_checkout)) == {"GW-CHK-07"}
+    assert find_broken_rows(await run_check("memos_of_several_links", flawed_checkout)) == {"GW-CHK-07"}
 
 
 async def test_page_or_code_of_an_equal_order_is_caught() -> None:
@@ -213,15 +213,15 @@ async def test_page_or_code_of_an_equal_order_is_caught() -> None:
         return first.setdefault(link.microunits, link)
 
     pages = Checkout(page=lambda link: plain_page(keep_first(link)))
-    assert breached(await run_check("memos_of_several_links", pages)) == {"GW-CHK-07"}
+    assert find_broken_rows(await run_check("memos_of_several_links", pages)) == {"GW-CHK-07"}
     first.clear()
     codes = Checkout(scanned=lambda link: payload(keep_first(link)))
-    assert breached(await run_check("memos_of_several_links", codes)) == {"GW-CHK-07"}
+    assert find_broken_rows(await run_check("memos_of_several_links", codes)) == {"GW-CHK-07"}
 
 
 async def test_page_for_any_token_is_caught() -> None:
     """A 200 for a token that no link has is detected."""
-    assert breached(await run_check("unknown_checkout_token", Checkout(unknown_status=200))) == {"GW-CHK-17"}
+    assert find_broken_rows(await run_check("unknown_checkout_token", Checkout(unknown_status=200))) == {"GW-CHK-17"}
 
 
 def ignore_members(**members: Any) -> Rule:
@@ -269,7 +269,7 @@ RULES: dict[str, tuple[str, Rule, set[str]]] = {
 async def test_flawed_rule_is_caught(flaw: str) -> None:
     """Each wrong payment is reported when it turns its page to Paid."""
     name, rule, rows = RULES[flaw]
-    assert breached(await run_check(name, Checkout(rule=rule))) == rows
+    assert find_broken_rows(await run_check(name, Checkout(rule=rule))) == rows
 
 
 SECOND = f"""
@@ -286,7 +286,9 @@ async def test_a_payment_to_another_tenant_is_caught() -> None:
     flawed_checkout = Checkout(
         rule=lambda link, seen: honest(link, replace(seen, address=seen.address.replace(ANOTHERS, PAYOUT)))
     )
-    assert breached(await run_check("payment_to_somebody_else", flawed_checkout, profile=SECOND)) == {"GW-LINK-24"}
+    assert find_broken_rows(await run_check("payment_to_somebody_else", flawed_checkout, profile=SECOND)) == {
+        "GW-LINK-24"
+    }
     verdicts = await run_check("payment_to_somebody_else", Checkout(), profile=SECOND)
     assert verdicts["GW-LINK-24"] is Verdict.PASS
 
@@ -301,11 +303,11 @@ async def test_a_payment_on_another_network_is_caught(monkeypatch: pytest.Monkey
         )
     )
     name, option = "payment_in_another_asset", '"gateway.checkout"'
-    assert breached(await run_check(name, flawed_checkout, other_network=other_network, options=option)) == {
+    assert find_broken_rows(await run_check(name, flawed_checkout, other_network=other_network, options=option)) == {
         "GW-CHK-14"
     }
-    assert breached(await run_check(name, flawed_checkout, other_network=other_network)) == set()
-    assert breached(await run_check(name, flawed_checkout, options=option)) == set()
+    assert find_broken_rows(await run_check(name, flawed_checkout, other_network=other_network)) == set()
+    assert find_broken_rows(await run_check(name, flawed_checkout, options=option)) == set()
     verdicts = await run_check(name, Checkout(), other_network=other_network, options=option)
     assert verdicts["GW-CHK-14"] is Verdict.PASS
 
@@ -321,7 +323,7 @@ async def test_a_second_payment_that_pays_another_link_is_caught() -> None:
         return honest(link, seen) or (flawed_checkout.transfers.count(seen) > 1 and link is following)
 
     flawed_checkout.rule = pays
-    assert breached(await run_check("payment_with_another_links_memo", flawed_checkout)) == {"GW-CHK-11"}
+    assert find_broken_rows(await run_check("payment_with_another_links_memo", flawed_checkout)) == {"GW-CHK-11"}
 
 
 async def test_a_payment_that_is_taken_for_a_duplicate_is_caught() -> None:
@@ -330,7 +332,7 @@ async def test_a_payment_that_is_taken_for_a_duplicate_is_caught() -> None:
     flawed_checkout.rule = lambda link, seen: (
         honest(link, seen) and all(one is link or one.microunits != link.microunits for one in paid_in(flawed_checkout))
     )
-    assert breached(await run_check("payment_with_another_links_memo", flawed_checkout)) == {"GW-CHK-09"}
+    assert find_broken_rows(await run_check("payment_with_another_links_memo", flawed_checkout)) == {"GW-CHK-09"}
 
 
 def paid_in(checkout: Checkout) -> list[Link]:
@@ -349,7 +351,7 @@ async def test_a_second_payment_that_takes_the_place_of_the_first_is_caught() ->
         checkout.status = status
         return checkout
 
-    assert breached(await run_check(name, of(Checkout(), -1), options=options)) == {"GW-CHK-19"}
+    assert find_broken_rows(await run_check(name, of(Checkout(), -1), options=options)) == {"GW-CHK-19"}
     verdicts = await run_check(name, of(Checkout(), 0), options=options)
     assert verdicts["GW-CHK-19"] is Verdict.PASS
 
@@ -389,7 +391,7 @@ DOORS = ["memo ignored", "memo cut", "any link's memo", "failed counts", "any as
 async def test_flawed_rule_of_the_door_alone_is_caught(flaw: str) -> None:
     """The chain watcher keeps the rules, but a client that names a wrong payment gets the link paid: detected."""
     name, rule, rows = RULES[flaw]
-    assert breached(await run_check(name, Checkout(door=rule))) == rows
+    assert find_broken_rows(await run_check(name, Checkout(door=rule))) == rows
 
 
 @pytest.mark.parametrize("name", [one for one in ALL_CHECKS if one.startswith(("payment_", "failed_"))])
@@ -405,7 +407,7 @@ async def test_a_door_that_keeps_the_rules_passes(name: str) -> None:
 async def test_open_readings_of_a_memo_are_not_judged(flaw: str) -> None:
     """If it is not bound how a memo is carried, one with more around it, or in another case, may be the memo."""
     name, rule, _ = RULES[flaw]
-    assert breached(await run_check(name, Checkout(rule=rule), defaults="none")) == set()
+    assert find_broken_rows(await run_check(name, Checkout(rule=rule), defaults="none")) == set()
 
 
 @pytest.mark.parametrize("name", ["payment_without_the_memo", "payment_with_another_links_memo"])
@@ -423,7 +425,7 @@ async def test_what_is_not_tried_of_an_unbound_memo_is_told(name: str, defaults:
 async def test_flawed_rule_is_caught_where_nothing_is_bound(flaw: str) -> None:
     """What the interface says of memos holds without any binding, on a page of any shape."""
     name, rule, rows = RULES[flaw]
-    assert breached(await run_check(name, Checkout(page=table_page, rule=rule), defaults="none")) == rows
+    assert find_broken_rows(await run_check(name, Checkout(page=table_page, rule=rule), defaults="none")) == rows
 
 
 @pytest.mark.parametrize("name", [one for one in ALL_CHECKS if one.startswith(("payment_", "failed_"))])
@@ -439,7 +441,7 @@ async def test_payment_that_is_taken_for_another_links_is_caught() -> None:
     flawed_checkout.rule = lambda link, seen: (
         honest(link, replace(seen, memo=link.memo)) and link is _first_of(flawed_checkout, seen.amount)
     )
-    assert breached(await run_check("payment_with_another_links_memo", flawed_checkout)) == {"GW-CHK-11"}
+    assert find_broken_rows(await run_check("payment_with_another_links_memo", flawed_checkout)) == {"GW-CHK-11"}
 
 
 def _first_of(checkout: Checkout, amount: int) -> Link:
@@ -448,14 +450,14 @@ def _first_of(checkout: Checkout, amount: int) -> Link:
 
 async def test_payment_that_is_never_seen_is_caught() -> None:
     """An honest payment that does not turn its page to Paid is reported, on Algorand for being late, too."""
-    assert breached(await run_check("right_payment_is_paid", Checkout(rule=lambda *_: False))) == {"GW-CHK-09"}
+    assert find_broken_rows(await run_check("right_payment_is_paid", Checkout(rule=lambda *_: False))) == {"GW-CHK-09"}
     verdicts = await run_check("algorand_payment_is_paid_soon", Checkout(rule=lambda *_: False))
-    assert breached(verdicts) == {"GW-CHK-15"}
+    assert find_broken_rows(verdicts) == {"GW-CHK-15"}
 
 
 async def test_page_that_forgets_is_caught() -> None:
     """A page that turns back from Paid is detected."""
-    assert breached(await run_check("right_payment_is_paid", Checkout(forgets=True))) == {"GW-CHK-16"}
+    assert find_broken_rows(await run_check("right_payment_is_paid", Checkout(forgets=True))) == {"GW-CHK-16"}
 
 
 @dataclass
@@ -485,7 +487,7 @@ async def test_a_page_whose_time_ends_after_payment_is_caught(ends_paid: bool, r
         f"[clock]\noffset_file = '{tmp_path}/clock'\n",
     )
     verdicts = await run_check("a_paid_link_outlives_its_time", checkout, profile=clock)
-    assert breached(verdicts) == rows
+    assert find_broken_rows(verdicts) == rows
     assert "GW-CHK-16" in verdicts
 
 
@@ -502,7 +504,7 @@ async def test_no_link_is_paid_late_where_no_time_can_pass() -> None:
 
 async def test_share_of_the_service_is_caught() -> None:
     """A payment of which another account receives a share is detected."""
-    assert breached(await run_check("right_payment_is_paid", Checkout(), skims=7)) == {"GW-LINK-24"}
+    assert find_broken_rows(await run_check("right_payment_is_paid", Checkout(), skims=7)) == {"GW-LINK-24"}
 
 
 async def test_address_of_the_service_is_caught() -> None:
@@ -510,7 +512,7 @@ async def test_address_of_the_service_is_caught() -> None:
     flawed_checkout = Checkout(
         page=edit_page(lambda page, _: page.replace(PAYOUT, ELSEWHERE)), rule=ignore_members(address=lambda *_: PAYOUT)
     )
-    assert breached(await run_check("right_payment_is_paid", flawed_checkout)) == {"GW-LINK-24"}
+    assert find_broken_rows(await run_check("right_payment_is_paid", flawed_checkout)) == {"GW-LINK-24"}
 
 
 async def test_page_of_scripts_is_inconclusive_without_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -522,7 +524,7 @@ async def test_page_of_scripts_is_inconclusive_without_a_browser(monkeypatch: py
     monkeypatch.setattr(Browser, "render", start_nothing)
     flawed_checkout = Checkout(page=lambda _: "<body><div id='root'></div><script src='/app.js'></script></body>")
     verdicts = await run_check(PAGE, flawed_checkout, defaults="none")
-    assert breached(verdicts) == set()
+    assert find_broken_rows(verdicts) == set()
     assert verdicts["GW-CHK-01"] is Verdict.PASS
     for row in PAGE_ROWS - {"GW-CHK-01", "GW-CHK-08"}:
         assert verdicts[row] is Verdict.INCONCLUSIVE, row
@@ -561,7 +563,7 @@ async def test_what_was_not_drawn_is_the_reason_that_is_given(monkeypatch: pytes
     curved_drawing = "<svg viewBox='0 0 9 9'><path d='M0 0C1 1 2 2 3 3z'/></svg>"
     checkout = Checkout(page=lambda link: drawn_page(link, curved_drawing))
     verdicts = await run_check(PAGE, checkout, defaults="none", profile=SELECTORS, log=log)
-    assert breached(verdicts) == set()
+    assert find_broken_rows(verdicts) == set()
     assert verdicts["GW-CHK-02"] is verdicts["GW-CHK-18"] is Verdict.INCONCLUSIVE
     (reason,) = {event["expected"] for event in log.of("judgement") if event["row"] == "GW-CHK-02"}
     assert "the page runs scripts, which were not run; the page has drawings, which were not drawn" in reason

@@ -15,7 +15,7 @@ from conformance.http.client import PieceListener
 from conformance.lanes.checkout_request import USDC
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import PAYOUT, PROFILE
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 CHECK, ROW = "the_events_report_each_status", "GW-CHK-24"
 BASE, TOKEN = "http://gateway.test", "AAECAwQFBgcICQoLDA0ODw"
@@ -96,7 +96,7 @@ async def judge(shop: EventShop, monkeypatch: pytest.MonkeyPatch, *, paid_second
     monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_key")
     text = PROFILE.format(defaults="reference", payout=PAYOUT).replace("paid = 0.2", f"paid = {paid_seconds}")
     text = text.replace("[tenants.first]\n", 'specification = "1"\n[tenants.first]\n', 1)
-    return (await tried(CHECK, shop, text))[ROW]
+    return (await run_one_check(CHECK, shop, text))[ROW]
 
 
 @pytest.mark.parametrize("opening_seconds", [0.0, 1.0])

@@ -16,7 +16,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.lanes.checkout_request import USDC
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import BASE, PAYOUT, PROFILE
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 TOKEN = "AAECAwQFBgcICQoLDA0ODw"
 CREATED, EXPIRES = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -101,7 +101,7 @@ async def judge(name: str, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Verdi
     monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_key")
     claims = 'specification = "1"\n[tenants.first]'
     text = PROFILE.format(defaults="reference", payout=PAYOUT).replace("[tenants.first]\n", f"{claims}\n", 1)
-    (row,) = (await tried(name, shop, text)).values()
+    (row,) = (await run_one_check(name, shop, text)).values()
     return row
 
 

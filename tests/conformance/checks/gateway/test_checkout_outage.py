@@ -53,18 +53,18 @@ async def run(flaw: str, monkeypatch: pytest.MonkeyPatch) -> RecordedCase:
     case = RecordedCase(answer)
     case.mark_not_applicable = lambda *_: None  # type: ignore[attr-defined]
     case.lane = "algorand"  # type: ignore[attr-defined]
-    case.session.payers = SimpleNamespace(for_gateway=_returning(node))
-    monkeypatch.setattr(module, "on_first_lane", _returning(case))
-    monkeypatch.setattr(module, "open_link", _returning(link))
-    monkeypatch.setattr(module, "_enter_service", _returning(None))
-    monkeypatch.setattr(module, "payer", _returning(SimpleNamespace(settle=settle)))
+    case.session.payers = SimpleNamespace(for_gateway=_return_always(node))
+    monkeypatch.setattr(module, "on_first_lane", _return_always(case))
+    monkeypatch.setattr(module, "open_link", _return_always(link))
+    monkeypatch.setattr(module, "_enter_service", _return_always(None))
+    monkeypatch.setattr(module, "payer", _return_always(SimpleNamespace(settle=settle)))
     monkeypatch.setattr(module, "memo_carrier", lambda _: None)
-    monkeypatch.setattr(module, "wait_for_paid", _returning(None if flaw == "unpaid" else object()))
+    monkeypatch.setattr(module, "wait_for_paid", _return_always(None if flaw == "unpaid" else object()))
     await module.nothing_is_decided_without_the_chain(case)
     return case
 
 
-def _returning(value: Any) -> Any:
+def _return_always(value: Any) -> Any:
     async def function(*_: Any, **__: Any) -> Any:
         return value
 

@@ -17,7 +17,7 @@ from reference.protocol import jws
 from reference.protocol.keys import SigningKey, did_document, jwks
 from reference.protocol.receipt_verification import verify_receipt
 from tests.conformance.checks.gateway.scripted_verifier import PROFILE
-from tests.conformance.checks.trial import breached, tried
+from tests.conformance.checks.trial import find_broken_rows, run_one_check
 
 ACTIVE, RETIRED = (SigningKey.from_seed(bytes([number]) * 32) for number in (1, 2))
 KEYS = [ACTIVE.public, RETIRED.public]
@@ -88,7 +88,7 @@ async def judge(check: str, gateway: Gateway) -> dict[str, Verdict]:
     """Return the verdicts of a check of a gateway that claims the specification."""
     profile = PROFILE.format(defaults="reference").replace("[claims]", CLAIMS) + "\n"
     profile = profile.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\nspecification = "1"')
-    return await tried(check, gateway, profile)
+    return await run_one_check(check, gateway, profile)
 
 
 @pytest.mark.parametrize("check", [REPORTS, KEY_DOCUMENTS])
@@ -104,7 +104,7 @@ async def test_a_member_of_a_report_that_is_wrong_breaks_the_row(name: str) -> N
     def change(path: str, document: Any) -> Any:
         return {**document, name: None} if path == "/v1/receipt/verify" else document
 
-    assert breached(await judge(REPORTS, Gateway(change))) == {"GW-REPORT-01"}
+    assert find_broken_rows(await judge(REPORTS, Gateway(change))) == {"GW-REPORT-01"}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ async def test_a_key_document_that_is_wrong_breaks_the_row(path: str, name: str,
     def change(called_path: str, document: Any) -> Any:
         return {**document, name: value} if called_path == path else document
 
-    assert breached(await judge(KEY_DOCUMENTS, Gateway(change))) == {"GW-KEY-01"}
+    assert find_broken_rows(await judge(KEY_DOCUMENTS, Gateway(change))) == {"GW-KEY-01"}
 
 
 async def test_without_a_command_no_key_is_rotated() -> None:

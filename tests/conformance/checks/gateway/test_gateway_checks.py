@@ -25,7 +25,7 @@ from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from conformance.text.times import utc_time
 from tests.conformance.checks.gateway.scripted_gateway import Gateway, profile_text, run_check
-from tests.conformance.checks.trial import breached, tried
+from tests.conformance.checks.trial import find_broken_rows, run_one_check
 
 # Each flaw with the check that must see it and the rows that it must break, no others.
 FLAWS = [
@@ -141,7 +141,7 @@ async def test_an_honest_gateway_passes(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("flaw", "name", "rows"), FLAWS)
 async def test_a_flaw_breaks_its_row_and_no_other(flaw: str, name: str, rows: set[str], tmp_path: Path) -> None:
     """A gateway that drops one rule is caught by the row of that rule."""
-    assert rows == breached(await run_check(name, tmp_path, flaw))
+    assert rows == find_broken_rows(await run_check(name, tmp_path, flaw))
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ async def test_the_claim_of_the_specification_decides(flaw: str, name: str, rows
     """What only the specification says is judged at a target that claims it, and at no other."""
     text = profile_text(tmp_path)
     claimed = text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\nspecification = "1"')
-    assert set() == breached(await run_check(name, tmp_path, flaw, profile=text))
-    assert rows == breached(await run_check(name, tmp_path, flaw, profile=claimed))
+    assert set() == find_broken_rows(await run_check(name, tmp_path, flaw, profile=text))
+    assert rows == find_broken_rows(await run_check(name, tmp_path, flaw, profile=claimed))
 
 
 _OPTIONS = 'options = ["gateway.records", "gateway.checkout"]\n'
@@ -170,7 +170,7 @@ LOOKS = ("403 for every credential", "a changed body gets the original", "waits 
 @pytest.mark.parametrize("name", CHECKS)
 async def test_what_the_interface_leaves_open_breaks_nothing(name: str, tmp_path: Path) -> None:
     """Other refusals of credentials, originals for changed bodies, waits as dates, 422 before 429 are as good."""
-    assert set() == breached(await run_check(name, tmp_path, *LOOKS))
+    assert set() == find_broken_rows(await run_check(name, tmp_path, *LOOKS))
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -179,7 +179,7 @@ async def test_without_credentials_nothing_is_judged_in_vain(name: str, tmp_path
     text = profile_text(tmp_path)
     bare = text[: text.index("[limited.gateway]")]
     verdicts = await run_check(name, tmp_path, profile=bare)
-    assert set() == breached(verdicts)
+    assert set() == find_broken_rows(verdicts)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ async def test_without_a_claim_either_neighbour_of_an_amount_passes(flaw: str, t
 async def test_one_lane_of_two_that_a_gateway_must_have_is_told(tmp_path: Path) -> None:
     """Who claims one lane reads with the verdict that links on two were not tried."""
     log, text = EventLog(), re.sub(r'^(base|solana)_.* = "address"$', "", profile_text(tmp_path), flags=re.MULTILINE)
-    verdicts = await tried("a_link_names_the_network_that_was_asked_for", Gateway(), text, log=log)
+    verdicts = await run_one_check("a_link_names_the_network_that_was_asked_for", Gateway(), text, log=log)
     assert verdicts["GW-LINK-18"] is Verdict.NOT_APPLICABLE
     assert [one["rows"] for one in log.of("check.shortened")] == [["GW-LINK-18"]]
 
@@ -384,14 +384,14 @@ async def test_what_is_not_built_yet_is_named(tmp_path: Path) -> None:
     media_log, page_log, id_log = EventLog(), EventLog(), EventLog()
     text = profile_text(tmp_path)
     unserved = Gateway("nothing at /v1/receipt/verify")
-    await tried("receipt_verification_wants_json", unserved, text, log=media_log)
+    await run_one_check("receipt_verification_wants_json", unserved, text, log=media_log)
     hints = {event["hint"] for event in media_log.of("judgement")}
     assert hints == {"Serve POST /v1/receipt/verify: it was answered 404."}
-    await tried("successes_have_a_request_id", Gateway("nothing at /checkout/"), text, log=page_log)
+    await run_one_check("successes_have_a_request_id", Gateway("nothing at /checkout/"), text, log=page_log)
     reasons = [event["expected"] for event in page_log.of("judgement") if event["row"] == "GW-HTTP-09"]
     assert reasons == ["the checkout page was answered 404, so there is nothing to read"]
     flaws = [f"no request id on {status}" for status in (400, 401, 403, 404, 405, 413, 415, 422, 431)]
-    await tried("errors_have_a_request_id", Gateway(*flaws), text, log=id_log)
+    await run_one_check("errors_have_a_request_id", Gateway(*flaws), text, log=id_log)
     reasons = [event["expected"] for event in id_log.of("judgement") if event["row"] == "GW-HTTP-10"]
     assert reasons == ["fewer than two answers had a request id, which GW-HTTP-08 judges"]
 
@@ -424,8 +424,8 @@ async def test_what_is_read_has_a_request_id_too(path: str, tmp_path: Path) -> N
     """Documents, and the statuses and records that a target claims to show, are successes like any other."""
     text = profile_text(tmp_path).replace("[gateway]\n", f"{_OPTIONS}[gateway]\n", 1)
     name = "successes_have_a_request_id"
-    assert set() == breached(await run_check(name, tmp_path, profile=text))
-    assert {"GW-HTTP-07"} == breached(await run_check(name, tmp_path, f"no request id at {path}", profile=text))
+    assert set() == find_broken_rows(await run_check(name, tmp_path, profile=text))
+    assert {"GW-HTTP-07"} == find_broken_rows(await run_check(name, tmp_path, f"no request id at {path}", profile=text))
 
 
 def _without_limited(folder: Path) -> str:

@@ -21,7 +21,7 @@ from conformance.surfaces.gateway import orders
 from tests.conformance.checks.gateway.scripted_checkout import PAYOUT, PROFILE, Checkout, Payer
 from tests.conformance.checks.gateway.scripted_gateway import KEYS, Gateway, profile_text
 from tests.conformance.checks.gateway.scripted_verifier import Hosted
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 CHECK = "a_restart_forgets_no_link"
 LINKS, CHANGED, RESOURCE = "GW-IDEM-03", "GW-IDEM-06", "GW-IDEM-04"
@@ -109,7 +109,7 @@ async def test_answers_under_a_key_outlive_a_restart(forgets: bool, verdict: Ver
     """A forgotten key makes a second link, takes another body, and stands in the way of its own resource."""
     gateway, restart_file = Gateway(), tmp_path / "done"
     transport = Forgetful(gateway, restart_file, gateway.stored.clear if forgets else nothing)
-    verdict_by_row = await tried(CHECK, transport, with_restart_command(profile_text(tmp_path), restart_file))
+    verdict_by_row = await run_one_check(CHECK, transport, with_restart_command(profile_text(tmp_path), restart_file))
     assert {row: verdict_by_row[row] for row in (LINKS, CHANGED, RESOURCE)} == dict.fromkeys(
         (LINKS, CHANGED, RESOURCE), verdict
     )
@@ -126,7 +126,7 @@ async def test_what_was_signed_before_a_restart_verifies_after_it(rotates: bool,
         platform.judge = lambda token, supplied, _: verify_receipt(token, supplied or platform.jwks)
 
     transport = Forgetful(Gateway(), restart_file, forget if rotates else nothing, platform=platform)
-    verdict_by_row = await tried(CHECK, transport, with_restart_command(profile_text(tmp_path), restart_file))
+    verdict_by_row = await run_one_check(CHECK, transport, with_restart_command(profile_text(tmp_path), restart_file))
     assert {row: verdict_by_row[row] for row in RECEIPTS} == dict.fromkeys(
         RECEIPTS, Verdict.FAIL if rotates else Verdict.PASS
     )
@@ -137,7 +137,7 @@ async def test_the_original_is_as_good_as_a_refusal(flaw: str, tmp_path: Path) -
     """Another body under a key that was kept may get either."""
     restart_file = tmp_path / "done"
     transport = Forgetful(Gateway(flaw), restart_file, nothing)
-    verdict_by_row = await tried(CHECK, transport, with_restart_command(profile_text(tmp_path), restart_file))
+    verdict_by_row = await run_one_check(CHECK, transport, with_restart_command(profile_text(tmp_path), restart_file))
     assert verdict_by_row[CHANGED] == Verdict.PASS
 
 
@@ -148,7 +148,7 @@ async def judged_checkout(restart_file: Path, checkout: Checkout, forget: Callab
         session.payers.checkout_payers["algorand"] = Payer(checkout)
 
     text = with_restart_command(PROFILE.format(defaults="reference", payout=PAYOUT), restart_file)
-    return await tried(CHECK, Forgetful(checkout, restart_file, forget), text, ready=ready)
+    return await run_one_check(CHECK, Forgetful(checkout, restart_file, forget), text, ready=ready)
 
 
 async def test_paid_and_open_links_outlive_a_restart(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ async def test_a_payment_that_came_while_the_gateway_was_away_is_looked_for(tmp_
 async def test_a_gateway_whose_links_cannot_be_paid_is_judged_by_the_rest(tmp_path: Path) -> None:
     """Without a payer only what is paid stays open."""
     restart_file = tmp_path / "done"
-    verdict_by_row = await tried(
+    verdict_by_row = await run_one_check(
         CHECK, Forgetful(Gateway(), restart_file, nothing), with_restart_command(profile_text(tmp_path), restart_file)
     )
     assert verdict_by_row[PAYS] == verdict_by_row[STAYS] == Verdict.INCONCLUSIVE
@@ -225,7 +225,9 @@ async def test_a_deleted_key_stays_deleted(revives: bool, tmp_path: Path, monkey
         KEYS[FURTHER_KEY] = OWN
 
     text = with_administrator(with_restart_command(profile_text(tmp_path), restart_file), tmp_path, monkeypatch)
-    verdict_by_row = await tried(CHECK, Administered(Gateway(), restart_file, forget if revives else nothing), text)
+    verdict_by_row = await run_one_check(
+        CHECK, Administered(Gateway(), restart_file, forget if revives else nothing), text
+    )
     assert (verdict_by_row[KEY], verdict_by_row[ACCEPTED]) == (Verdict.FAIL if revives else Verdict.PASS, Verdict.PASS)
 
 
@@ -240,7 +242,7 @@ async def test_a_key_that_a_restart_forgets_breaks_its_row(
         del KEYS[lost]
 
     text = with_administrator(with_restart_command(profile_text(tmp_path), restart_file), tmp_path, monkeypatch)
-    verdict_by_row = await tried(CHECK, Administered(Gateway(), restart_file, forget), text)
+    verdict_by_row = await run_one_check(CHECK, Administered(Gateway(), restart_file, forget), text)
     assert (verdict_by_row[KEY], verdict_by_row[ACCEPTED]) == (Verdict.PASS, Verdict.FAIL)
 
 
@@ -253,13 +255,13 @@ async def test_a_key_that_is_deleted_opens_nothing(
     monkeypatch.setattr(credentials, "_LOOK_SECONDS", 0.01)
     text = with_administrator(profile_text(tmp_path), tmp_path, monkeypatch)
     transport = Administered(Gateway(), tmp_path / "done", nothing, deletes=deletes)
-    verdict_by_row = await tried("a_deleted_key_is_rejected", transport, text)
+    verdict_by_row = await run_one_check("a_deleted_key_is_rejected", transport, text)
     assert verdict_by_row == {KEY: Verdict.PASS if deletes else Verdict.FAIL}
 
 
 async def test_without_a_command_nothing_is_asked(tmp_path: Path) -> None:
     """Who does not say how the gateway is restarted is not judged by it."""
     transport = Forgetful(Gateway(), tmp_path / "done", nothing)
-    verdict_by_row = await tried(CHECK, transport, profile_text(tmp_path))
+    verdict_by_row = await run_one_check(CHECK, transport, profile_text(tmp_path))
     assert set(verdict_by_row.values()) == {Verdict.NOT_APPLICABLE}
     assert transport.calls == 0

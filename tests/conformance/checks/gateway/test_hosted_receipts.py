@@ -24,7 +24,7 @@ from tests.conformance.checks.gateway.scripted_verifier import (
     honest,
     run_check,
 )
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 VECTORS = "receipt_vectors"
 ALL_CHECKS = (
@@ -181,31 +181,31 @@ FLAWS: dict[str, tuple[Judge, set[str]]] = {
 async def test_flawed_verifier_is_caught(flaw: str) -> None:
     """Each rule of key choice and structure is missed when it is dropped, and nothing else is."""
     judge, rows = FLAWS[flaw]
-    assert breached(await run_check(VECTORS, Hosted(judge=judge))) == rows
+    assert find_broken_rows(await run_check(VECTORS, Hosted(judge=judge))) == rows
 
 
 async def test_signature_that_does_not_matter_is_caught() -> None:
     """A verifier that believes every signature breaks all rows of tampering."""
-    breached_rows = breached(await run_check(VECTORS, Hosted(judge=accept_faults("TAMPERED_SIGNATURE"))))
+    breached_rows = find_broken_rows(await run_check(VECTORS, Hosted(judge=accept_faults("TAMPERED_SIGNATURE"))))
     assert {"GW-RCPT-02", "GW-RCPT-03", "GW-RCPT-04", "GW-RCPT-07", "GW-RCPT-25", DIFF} <= breached_rows
 
 
 async def test_algorithm_that_does_not_matter_is_caught() -> None:
     """A verifier that believes every algorithm breaks the rows of none, HMAC and other keys."""
-    breached_rows = breached(await run_check(VECTORS, Hosted(judge=accept_faults("UNSUPPORTED_ALG"))))
+    breached_rows = find_broken_rows(await run_check(VECTORS, Hosted(judge=accept_faults("UNSUPPORTED_ALG"))))
     assert {"GW-RCPT-16", "GW-RCPT-17", "GW-RCPT-18"} <= breached_rows
 
 
 async def test_form_that_does_not_matter_is_caught() -> None:
     """A verifier that believes every form breaks the rows of form, encoding, critical members and key sets."""
-    breached_rows = breached(await run_check(VECTORS, Hosted(judge=accept_faults("INVALID_JWS_FORMAT"))))
+    breached_rows = find_broken_rows(await run_check(VECTORS, Hosted(judge=accept_faults("INVALID_JWS_FORMAT"))))
     assert {"GW-RCPT-23", "GW-RCPT-24", "GW-RCPT-26", "GW-RCPT-29"} <= breached_rows
 
 
 async def test_verifier_that_refuses_everything_is_caught() -> None:
     """Refusing what is true is a breach as well, where a receipt of the platform shows what is true."""
     refusing_verifier, log = Hosted(judge=lambda *_: verify_receipt("", None)), EventLog()
-    breached_rows = breached(await run_check(VECTORS, refusing_verifier, log=log))
+    breached_rows = find_broken_rows(await run_check(VECTORS, refusing_verifier, log=log))
     assert {"GW-RCPT-06", "GW-RCPT-09", "GW-RCPT-10", "GW-RCPT-12", DIFF} <= breached_rows
     hints = [str(one["hint"]) for one in log.of("judgement") if one["row"] == "GW-RCPT-06" and one["verdict"] != "pass"]
     # An unread member is likelier than a verifier that accepts nothing.
@@ -215,16 +215,16 @@ async def test_verifier_that_refuses_everything_is_caught() -> None:
 
 async def test_reports_that_tell_nothing_are_caught() -> None:
     """Codes that are all the same, ten and more, or missing, and a status that is not 422, are reported."""
-    assert breached(await run_check("eight_codes", Hosted(code=lambda _: "INVALID_PAYLOAD"))) == {"GW-RCPT-22"}
+    assert find_broken_rows(await run_check("eight_codes", Hosted(code=lambda _: "INVALID_PAYLOAD"))) == {"GW-RCPT-22"}
     numbers = itertools.count()
     many = await run_check(
         VECTORS, Hosted(code=lambda code: f"{code}_{next(numbers) % 20}"), defaults="none", profile=UNBOUND_SCREEN
     )
-    assert breached(many) == {"GW-RCPT-21"}
+    assert find_broken_rows(many) == {"GW-RCPT-21"}
     codeless_verifier = Hosted(code=lambda code: None if code == "UNSUPPORTED_ALG" else code)
-    assert breached(await run_check(VECTORS, codeless_verifier)) == {"GW-RCPT-20"}
-    assert breached(await run_check(VECTORS, Hosted(code=lambda _: None))) == {"GW-RCPT-20"}
-    assert "GW-RCPT-02" in breached(await run_check(VECTORS, Hosted(fail_status=401)))
+    assert find_broken_rows(await run_check(VECTORS, codeless_verifier)) == {"GW-RCPT-20"}
+    assert find_broken_rows(await run_check(VECTORS, Hosted(code=lambda _: None))) == {"GW-RCPT-20"}
+    assert "GW-RCPT-02" in find_broken_rows(await run_check(VECTORS, Hosted(fail_status=401)))
 
 
 async def test_verdict_that_changes_is_caught() -> None:
@@ -237,7 +237,7 @@ async def test_verdict_that_changes_is_caught() -> None:
         seen_tokens.add(token)
         raise ReceiptFault("MISSING_FIELD", "not yet")
 
-    assert breached(await run_check("verification_is_stateless", Hosted(judge=fickle))) == {"GW-RCPT-27"}
+    assert find_broken_rows(await run_check("verification_is_stateless", Hosted(judge=fickle))) == {"GW-RCPT-27"}
 
 
 async def test_keys_that_are_remembered_are_caught() -> None:
@@ -256,15 +256,15 @@ async def test_keys_that_are_remembered_are_caught() -> None:
         known_keys.extend(key_set["keys"])
         return claims
 
-    assert breached(await run_check("verification_is_stateless", Hosted(judge=remember_keys))) == {"GW-RCPT-27"}
+    assert find_broken_rows(await run_check("verification_is_stateless", Hosted(judge=remember_keys))) == {"GW-RCPT-27"}
 
 
 async def test_key_documents_are_judged() -> None:
     """A private member, and a document of a different key, are reported."""
     private_keys = {"keys": [{**PLATFORM.jwk, "d": "AAAA"}]}
-    assert breached(await run_check("published_keys", Hosted(jwks=private_keys))) == {"GW-RCPT-15"}
+    assert find_broken_rows(await run_check("published_keys", Hosted(jwks=private_keys))) == {"GW-RCPT-15"}
     other_keys = keys(Signer(b"\x07" * 32, "other"))
-    assert breached(await run_check("published_keys", Hosted(jwks=other_keys))) == {"GW-RCPT-14"}
+    assert find_broken_rows(await run_check("published_keys", Hosted(jwks=other_keys))) == {"GW-RCPT-14"}
 
 
 async def test_platform_receipt_that_fails_is_caught() -> None:
@@ -275,7 +275,7 @@ async def test_platform_receipt_that_fails_is_caught() -> None:
             raise ReceiptFault("INVALID_JWS_FORMAT", "jwks is required")
         return honest(token, key_set, expected_hash)
 
-    breached_rows = breached(await run_check("platform_receipt", Hosted(judge=demand_key_set)))
+    breached_rows = find_broken_rows(await run_check("platform_receipt", Hosted(judge=demand_key_set)))
     assert breached_rows == {"GW-RCPT-01", "GW-RCPT-30"}
 
 
@@ -286,12 +286,12 @@ def emit_receipts(signer: Signer, **header: str) -> Hosted:
 async def test_screening_is_judged() -> None:
     """No receipt, one of an unpublished key, and one at another path only, are reported."""
     check_name = "screening_emits_a_receipt"
-    assert "GW-SCR-01" in breached(await run_check(check_name, Hosted(emitted=lambda: "none")))
+    assert "GW-SCR-01" in find_broken_rows(await run_check(check_name, Hosted(emitted=lambda: "none")))
     stranger = emit_receipts(Signer(b"\x09" * 32, PLATFORM.kid))
-    assert breached(await run_check(check_name, stranger)) == {"GW-SCR-03", "GW-SCR-04"}
-    assert "GW-SCR-05" in breached(await run_check(check_name, Hosted(screen_path="/v1/compliance/screen")))
-    assert "GW-SCR-05" in breached(await run_check(check_name, Hosted(screened_elsewhere=True)))
-    assert "GW-SCR-02" in breached(await run_check(check_name, emit_receipts(PLATFORM, alg="ES256")))
+    assert find_broken_rows(await run_check(check_name, stranger)) == {"GW-SCR-03", "GW-SCR-04"}
+    assert "GW-SCR-05" in find_broken_rows(await run_check(check_name, Hosted(screen_path="/v1/compliance/screen")))
+    assert "GW-SCR-05" in find_broken_rows(await run_check(check_name, Hosted(screened_elsewhere=True)))
+    assert "GW-SCR-02" in find_broken_rows(await run_check(check_name, emit_receipts(PLATFORM, alg="ES256")))
 
 
 CODES = f"receipt_codes = {json.dumps(list(STEPS))}"
@@ -313,7 +313,7 @@ def bound_under(member: str) -> Hosted:
 async def test_which_payment_is_expected_may_be_told_under_any_name(name: str) -> None:
     """With the codes bound and that member not, nothing is held against a gateway; with both, everything passes."""
     unbound = await run_check(name, bound_under("for_payment"), defaults="none", profile=f"{UNBOUND_SCREEN}{CODES}\n")
-    assert breached(unbound) == set()
+    assert find_broken_rows(unbound) == set()
     binding = f'{UNBOUND_SCREEN}{CODES}\nreceipt_hash_member = "for_payment"\n'
     breached_rows = await run_check(name, bound_under("for_payment"), defaults="none", profile=binding)
     assert set(breached_rows.values()) == {Verdict.PASS}
@@ -322,7 +322,7 @@ async def test_which_payment_is_expected_may_be_told_under_any_name(name: str) -
 async def test_a_member_that_is_bound_is_held_to() -> None:
     """A verifier that compares nothing is reported once a binding says where the payment would be."""
     binding = f'{UNBOUND_SCREEN}{CODES}\nreceipt_hash_member = "for_payment"\n'
-    breached_rows = breached(await run_check(VECTORS, bound_under("never"), defaults="none", profile=binding))
+    breached_rows = find_broken_rows(await run_check(VECTORS, bound_under("never"), defaults="none", profile=binding))
     assert "GW-RCPT-19" in breached_rows
 
 

@@ -13,7 +13,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.outcome import Verdict
 from reference.protocol.money import amount_pretty, microunits_of
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 RATES = {"USD": "1", "USDC": "1", "EUR": "1.08", "GBP": "1.27"}
 PROFILE = """
@@ -78,7 +78,7 @@ class Gateway:
 async def judge(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Verdict:
     """Return the verdict of the check."""
     monkeypatch.setenv("MONEY_TEST_KEY", "key")
-    return (await tried("money_of_links", gateway, PROFILE))["GW-MONEY-01"]
+    return (await run_one_check("money_of_links", gateway, PROFILE))["GW-MONEY-01"]
 
 
 async def test_the_arithmetic_of_the_reference_passes(monkeypatch: pytest.MonkeyPatch) -> None:

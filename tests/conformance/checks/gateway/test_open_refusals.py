@@ -16,7 +16,7 @@ from conformance.outcome import Verdict
 from conformance.surfaces.gateway.refusal_hints import explain_open_value
 from conformance.target import parse
 from tests.conformance.checks.gateway.scripted_gateway import Gateway, Refusal, profile_text
-from tests.conformance.checks.trial import breached, tried
+from tests.conformance.checks.trial import find_broken_rows, run_one_check
 
 CHECKS = {
     "a_link_has_its_members": "GW-LINK-01",
@@ -68,23 +68,25 @@ def theirs(folder: Path, bound: str = "") -> str:
 async def test_a_member_that_nobody_bound_decides_nothing(check: str, row: str, wants: str, tmp_path: Path) -> None:
     """A refusal that names a member leaves the row open; bound, it passes."""
     member, binding = WANTS[wants]
-    verdicts = await tried(check, Particular(member), theirs(tmp_path))
+    verdicts = await run_one_check(check, Particular(member), theirs(tmp_path))
     assert verdicts[row] is Verdict.INCONCLUSIVE
-    assert breached(verdicts) == set()
-    verdicts = await tried(check, Particular(member), theirs(tmp_path, binding))
+    assert find_broken_rows(verdicts) == set()
+    verdicts = await run_one_check(check, Particular(member), theirs(tmp_path, binding))
     assert verdicts[row] is Verdict.PASS, verdicts
 
 
 async def test_a_refusal_without_a_name_is_a_breach(tmp_path: Path) -> None:
     """Who refuses the four members of the interface and says nothing of another one breaks the row."""
-    verdicts = await tried("a_link_has_its_members", Particular("order_id", pointer=False), theirs(tmp_path))
-    assert breached(verdicts) == {"GW-LINK-01"}
+    verdicts = await run_one_check("a_link_has_its_members", Particular("order_id", pointer=False), theirs(tmp_path))
+    assert find_broken_rows(verdicts) == {"GW-LINK-01"}
 
 
 async def test_a_bound_member_that_is_refused_is_a_breach(tmp_path: Path) -> None:
     """Who binds a value says that the target takes it."""
-    verdicts = await tried("a_link_has_its_members", Particular("currency"), theirs(tmp_path, 'currency = "USDT"'))
-    assert breached(verdicts) == {"GW-LINK-01"}
+    verdicts = await run_one_check(
+        "a_link_has_its_members", Particular("currency"), theirs(tmp_path, 'currency = "USDT"')
+    )
+    assert find_broken_rows(verdicts) == {"GW-LINK-01"}
 
 
 class Wording(Gateway):
@@ -112,25 +114,25 @@ async def test_a_code_that_names_an_open_member_decides_nothing(
     check: str, row: str, code: str, tmp_path: Path
 ) -> None:
     """`{"error": "currency_not_offered"}` says as much as a pointer; bound, the row passes."""
-    verdicts = await tried(check, Wording(code), theirs(tmp_path))
+    verdicts = await run_one_check(check, Wording(code), theirs(tmp_path))
     assert verdicts[row] is Verdict.INCONCLUSIVE
-    assert breached(verdicts) == set()
+    assert find_broken_rows(verdicts) == set()
     binding = {"currency": 'currency = "EURC"', "amount": 'smallest_amount = "2"', "label": "longest_label = 9"}
-    verdicts = await tried(check, Wording(code), theirs(tmp_path, binding[code.partition("_")[0]]))
+    verdicts = await run_one_check(check, Wording(code), theirs(tmp_path, binding[code.partition("_")[0]]))
     assert verdicts[row] is Verdict.PASS, verdicts
 
 
 @pytest.mark.parametrize("check", ["a_call_without_authorization_is_rejected", "a_wrong_key_is_rejected"])
 async def test_an_upper_bound_is_no_trace_of_a_refused_call(check: str, tmp_path: Path) -> None:
     """The honest call that shows that nothing was created is for more than this gateway takes."""
-    verdicts = await tried(check, Wording("amountTooLarge"), theirs(tmp_path))
-    assert breached(verdicts) == set()
+    verdicts = await run_one_check(check, Wording("amountTooLarge"), theirs(tmp_path))
+    assert find_broken_rows(verdicts) == set()
 
 
 async def test_too_few_amounts_say_what_the_refusals_name(tmp_path: Path) -> None:
     """The operator reads which bound is in the way, not to bind a currency that is bound."""
     log = EventLog()
-    verdicts = await tried(
+    verdicts = await run_one_check(
         "amounts_are_exact", Wording("amountTooLarge"), theirs(tmp_path, 'currency = "USDC"'), log=log
     )
     assert verdicts["GW-LINK-13"] is Verdict.INCONCLUSIVE
@@ -142,10 +144,10 @@ async def test_a_network_that_is_not_bound_decides_nothing(tmp_path: Path) -> No
     text = theirs(tmp_path)
     bare = "\n".join(line for line in text.splitlines() if "payout]" not in line and '"address"' not in line)
     assert len(bare) < len(text) - 100
-    verdicts = await tried("a_link_has_its_members", Wording("unsupported_chain"), bare)
+    verdicts = await run_one_check("a_link_has_its_members", Wording("unsupported_chain"), bare)
     assert verdicts["GW-LINK-01"] is Verdict.INCONCLUSIVE
-    verdicts = await tried("a_link_has_its_members", Wording("unsupported_chain"), text)
-    assert breached(verdicts) == {"GW-LINK-01"}
+    verdicts = await run_one_check("a_link_has_its_members", Wording("unsupported_chain"), text)
+    assert find_broken_rows(verdicts) == {"GW-LINK-01"}
 
 
 def test_a_key_in_conflict_is_no_open_value() -> None:

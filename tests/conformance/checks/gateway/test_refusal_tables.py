@@ -32,12 +32,12 @@ async def run(module: Any, monkeypatch: pytest.MonkeyPatch, wrong: str = "", **c
     expected: list[Refusal] = []
 
     def keep(function: Any) -> Any:
-        def listed(*arguments: Any) -> list[Refusal]:
+        def keep_refusals(*arguments: Any) -> list[Refusal]:
             refusals = list(function(*arguments))
             expected.extend(refusals)
             return refusals
 
-        return listed
+        return keep_refusals
 
     for name in LISTS[module]:
         monkeypatch.setattr(module, name, keep(getattr(module, name)))

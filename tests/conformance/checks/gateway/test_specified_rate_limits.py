@@ -12,7 +12,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.outcome import Verdict
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 PROFILE = """
 [target]
@@ -98,7 +98,7 @@ async def judge(
     clock = tmp_path / "clock"
     clock.write_text("0\n", "ascii")
     gateway = Gateway(clock, {**LIMITS, **(limits or {})}, retry_after=retry_after, first=first)
-    verdicts = await tried("limits_have_their_depth_and_their_callers", gateway, PROFILE.format(clock=clock))
+    verdicts = await run_one_check("limits_have_their_depth_and_their_callers", gateway, PROFILE.format(clock=clock))
     return verdicts[row]
 
 

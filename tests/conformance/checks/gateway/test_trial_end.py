@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_gateway import Refusal, profile_text
 from tests.conformance.checks.gateway.test_administered_gateway import Administered
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 CHECK, ROW = "trials_and_rotated_keys_end", "GW-TEN-04"
 _DAY = 86_400
@@ -80,7 +80,7 @@ async def verdict(folder: Path, *flaws: str, key: bool = True) -> Verdict:
         text = text.replace(
             "[limited.gateway]\n", f'[limited.gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}\n'
         )
-    return (await tried(CHECK, Timed(folder, *flaws), text))[ROW]
+    return (await run_one_check(CHECK, Timed(folder, *flaws), text))[ROW]
 
 
 async def test_the_ends_of_the_specification_pass(tmp_path: Path) -> None:

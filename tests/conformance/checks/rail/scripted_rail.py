@@ -18,7 +18,7 @@ from conformance.engine.session import Session
 from conformance.log.events import EventLog
 from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.outcome import Verdict
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 PATHS = {
     "/pay/v1/compliance/receipt": "compliance-receipt",
@@ -215,7 +215,7 @@ async def run_check(name: str, rail: Rail, profile: str = PROFILE, log: EventLog
         session.payers.open_payers["algorand"] = Payer(rail)
         rail.calls.clear()
 
-    return await tried(name, rail, profile, ready=ready, log=log)
+    return await run_one_check(name, rail, profile, ready=ready, log=log)
 
 
 def _reference(data: bytes) -> str:

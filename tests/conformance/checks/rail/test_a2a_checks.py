@@ -14,7 +14,7 @@ from conformance.oracles.json_encodings import OTHER_ENCODINGS
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.purchase import header_value
 from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Payer, Rail, Reply, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 CARD = "/.well-known/agent-card.json"
 JSON = {"Content-Type": "application/json"}
@@ -183,7 +183,7 @@ class OneConversation(Door):
 @pytest.mark.parametrize(("door", "broken"), [(Forgetful, {"RAIL-A2A-04"}), (OneConversation, set())])
 async def test_a_task_stays_as_it_was_while_another_goes_on(door: type[Door], broken: set[str]) -> None:
     """A message names its task; one context's tasks may end with it."""
-    assert breached(await run_check(ORDERS, rail_with(door()), A2A_PROFILE)) == broken
+    assert find_broken_rows(await run_check(ORDERS, rail_with(door()), A2A_PROFILE)) == broken
 
 
 class Silent(Door):
@@ -214,7 +214,7 @@ async def test_a_message_for_a_task_is_answered(check: str, row: str, status: st
             task["contextId"] = task["id"]
             return task
 
-    assert breached(await run_check(check, rail_with(Apart(status)), A2A_PROFILE)) == {row}
+    assert find_broken_rows(await run_check(check, rail_with(Apart(status)), A2A_PROFILE)) == {row}
     assert (await run_check(check, rail_with(Apart(status)), UNBOUND))[row] is Verdict.WARN
     assert set((await run_check(check, rail_with(Apart(status, times=1)), A2A_PROFILE)).values()) == {Verdict.PASS}
 
@@ -253,7 +253,7 @@ async def test_a_method_that_nobody_must_serve_is_served_or_refused_by_anybody(r
 
     rail = Rail(change_reply)
     door.rail = rail
-    assert breached(await run_check(ENVELOPES, rail, A2A_PROFILE)) == set()
+    assert find_broken_rows(await run_check(ENVELOPES, rail, A2A_PROFILE)) == set()
 
 
 NO_ENTRIES: tuple[object, ...] = ([], None, 5, [None], [{}])
@@ -296,7 +296,7 @@ def offer_accepts(accepts: object) -> Callable[[Any], Any]:
 )
 async def test_a_wrong_door_breaks_the_row(check: str, row: str, change: Callable[[Any, Any], Any]) -> None:
     """Each fault breaks its row."""
-    assert row in breached(await run_check(check, rail_with(Door(change)), A2A_PROFILE))
+    assert row in find_broken_rows(await run_check(check, rail_with(Door(change)), A2A_PROFILE))
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ async def test_a_wrong_card_breaks_the_row(row: str, change: Callable[[Any], Any
 
     rail = Rail(change_reply)
     door.rail = rail
-    assert row in breached(await run_check(POINTS, rail, A2A_PROFILE))
+    assert row in find_broken_rows(await run_check(POINTS, rail, A2A_PROFILE))
 
 
 URI = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"
@@ -366,7 +366,7 @@ async def test_a_door_that_takes_no_known_order_decides_nothing() -> None:
     refusal = of_method("message/send", lambda one: {**_head(one), "error": {"code": -32602, "message": "no"}})
     found = await run_check(ORDERS, rail_with(Door(refusal)), UNBOUND)
     assert found["RAIL-A2A-03"] is Verdict.INCONCLUSIVE
-    assert breached(found) == set()
+    assert find_broken_rows(found) == set()
 
 
 def _head(answer: Any) -> dict[str, Any]:
@@ -412,7 +412,7 @@ async def test_a_proof_that_both_doors_take_breaks_its_rows() -> None:
     """A proof spent by REST must be refused over A2A; an endpoint that serves it again breaks both rows."""
     assert Payer.lane == "algorand"
     found = await run_check("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Generous()), A2A_PROFILE)
-    assert breached(found) == {"RAIL-WELD-08", "RAIL-WELD-11"}
+    assert find_broken_rows(found) == {"RAIL-WELD-08", "RAIL-WELD-11"}
     honest = await run_check("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Door()), A2A_PROFILE)
     assert set(honest.values()) == {Verdict.PASS}
 

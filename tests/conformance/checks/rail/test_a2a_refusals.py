@@ -11,7 +11,7 @@ import pytest
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import NETWORK, run_check
 from tests.conformance.checks.rail.test_a2a_checks import A2A_PROFILE, UNBOUND, Door, rail_with
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 CHECK = "a_refused_payment_leaves_the_task_unpaid"
 ROWS = {"RAIL-A2A-02", "RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05", "X-ROB-02"}
@@ -104,7 +104,7 @@ FAULTS: list[tuple[set[str], Callable[[dict[str, Any]], None]]] = [
 @pytest.mark.parametrize(("rows", "fault"), FAULTS)
 async def test_a_member_that_is_wrong_breaks_its_row(rows: set[str], fault: Callable[[dict[str, Any]], None]) -> None:
     """It fails our own target and warns elsewhere, where the extension leaves the state open."""
-    assert breached(await run_check(CHECK, rail_with(Keeping(fault)), A2A_PROFILE)) == rows
+    assert find_broken_rows(await run_check(CHECK, rail_with(Keeping(fault)), A2A_PROFILE)) == rows
     verdicts = await run_check(CHECK, rail_with(Keeping(fault)), UNBOUND)
     assert {row for row, verdict in verdicts.items() if verdict is Verdict.WARN} == rows
     assert Verdict.FAIL not in verdicts.values()
@@ -128,19 +128,19 @@ async def test_tokens_of_the_first_challenge_are_not_fresh() -> None:
         return usual(message)
 
     door.answer_message = repeat_first_terms  # type: ignore[method-assign]
-    assert breached(await run_check(CHECK, rail_with(door), A2A_PROFILE)) == {"RAIL-A2A-05"}
+    assert find_broken_rows(await run_check(CHECK, rail_with(door), A2A_PROFILE)) == {"RAIL-A2A-05"}
 
 
 async def test_a_payload_in_the_history_breaks_its_row() -> None:
     """It fails our own target and warns elsewhere."""
-    assert breached(await run_check(CHECK, rail_with(Keeping(keeps_payload=True)), A2A_PROFILE)) == {"X-ROB-02"}
+    assert find_broken_rows(await run_check(CHECK, rail_with(Keeping(keeps_payload=True)), A2A_PROFILE)) == {"X-ROB-02"}
     verdicts = await run_check(CHECK, rail_with(Keeping(keeps_payload=True)), UNBOUND)
     assert verdicts["X-ROB-02"] is Verdict.WARN
 
 
 async def test_a_history_of_no_messages_is_asked_of_our_own_target() -> None:
     """A2A speaks of positive numbers, so that an endpoint of another operator may take 0 as not given."""
-    assert breached(await run_check(CHECK, rail_with(Keeping(longest=True)), A2A_PROFILE)) == {"RAIL-A2A-02"}
+    assert find_broken_rows(await run_check(CHECK, rail_with(Keeping(longest=True)), A2A_PROFILE)) == {"RAIL-A2A-02"}
     assert set((await run_check(CHECK, rail_with(Keeping(longest=True)), UNBOUND)).values()) == {Verdict.PASS}
 
 
@@ -155,7 +155,7 @@ async def test_a_forgotten_refusal_breaks_its_row() -> None:
 
     door = Keeping()
     door._change = change_reply
-    assert "RAIL-A2A-04" in breached(await run_check(CHECK, rail_with(door), A2A_PROFILE))
+    assert "RAIL-A2A-04" in find_broken_rows(await run_check(CHECK, rail_with(door), A2A_PROFILE))
 
 
 async def test_an_endpoint_without_orders_is_not_judged() -> None:

@@ -17,7 +17,7 @@ from conformance.oracles.json_encodings import AS_SENT, OTHER_ENCODINGS, Encoder
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.receipts import claims_of
 from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 CHECK = "receipt_binds_request_response_and_payment"
 UNBOUND = PROFILE.replace('"reference"', '"none"') + (
@@ -78,7 +78,7 @@ async def test_another_encoding_of_texts_is_told(name: str, profile: str) -> Non
         assert verdicts["RAIL-RCPT-04"] is Verdict.INCONCLUSIVE
         assert any(f"over JSON that {name}" in str(event["expected"]) for event in log.of("judgement"))
     else:
-        assert breached(verdicts) == {"RAIL-RCPT-04"}
+        assert find_broken_rows(verdicts) == {"RAIL-RCPT-04"}
 
 
 @pytest.mark.parametrize("profile", [PROFILE, UNBOUND])
@@ -86,7 +86,7 @@ async def test_another_encoding_of_texts_is_told(name: str, profile: str) -> Non
 async def test_another_order_or_spelling_of_numbers_is_told_in_an_open_member(name: str, profile: str) -> None:
     """A member whose schema leaves it open takes names beyond the basic plane and numbers at the edges."""
     rail = Hashing(OTHER_ENCODINGS[name], FREE_FORM)
-    assert breached(await run_check(CHECK, rail, profile)) == {"RAIL-RCPT-04"}
+    assert find_broken_rows(await run_check(CHECK, rail, profile)) == {"RAIL-RCPT-04"}
 
 
 @pytest.mark.parametrize("described", [None, FREE_FORM])
@@ -101,7 +101,7 @@ async def test_a_shops_name_in_the_profile_does_not_hide_an_encoder_for_pages() 
     """A recipe that fits two operations and not the third is broken there, and not unknown."""
     log = EventLog()
     go = OTHER_ENCODINGS["is Go's json.Marshal"]
-    assert breached(
+    assert find_broken_rows(
         await run_check(CHECK, Hashing(go, change=refuse_bodies(lambda body: "\u2028" in body)), SHOP, log)
     ) == {"RAIL-RCPT-04"}
     findings = [str(event["found"]) for event in log.of("judgement") if event["verdict"] == "fail"]
@@ -146,7 +146,7 @@ async def test_milder_values_are_tried_where_the_first_is_refused() -> None:
     """A service that takes no control characters is asked with others."""
     strict = refuse_bodies(lambda body: "\\b" in body)
     rail = Hashing(OTHER_ENCODINGS["escapes what is not ASCII as Python's json.dumps does"], change=strict)
-    assert breached(await run_check(CHECK, rail, UNBOUND)) == {"RAIL-RCPT-04"}
+    assert find_broken_rows(await run_check(CHECK, rail, UNBOUND)) == {"RAIL-RCPT-04"}
 
 
 async def test_members_in_the_order_that_was_sent_are_a_recipe_that_is_not_known() -> None:
@@ -180,8 +180,8 @@ async def test_a_response_that_holds_what_was_asked_is_bound_by_its_canonical_fo
         return rail
 
     go = OTHER_ENCODINGS["is Go's json.Marshal"]
-    assert breached(await run_check(CHECK, make_answering_rail(go), UNBOUND)) == {"RAIL-RCPT-05"}
-    assert breached(await run_check(CHECK, make_answering_rail(jcs_bytes), UNBOUND)) == set()
+    assert find_broken_rows(await run_check(CHECK, make_answering_rail(go), UNBOUND)) == {"RAIL-RCPT-05"}
+    assert find_broken_rows(await run_check(CHECK, make_answering_rail(jcs_bytes), UNBOUND)) == set()
 
 
 def describe_body(schema: Any) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def _kid_of(jws: Any) -> Any:
 async def test_another_encoding_of_what_a_result_repeats_is_reported(profile: str) -> None:
     """Results of the usual requests are plain: an unusual name of a key in a receipt is repeated in the report."""
     ascii_only = OTHER_ENCODINGS["escapes what is not ASCII as Python's json.dumps does"]
-    assert breached(await run_check(CHECK, Repeating(ascii_only), profile)) == {"RAIL-RCPT-05"}
+    assert find_broken_rows(await run_check(CHECK, Repeating(ascii_only), profile)) == {"RAIL-RCPT-05"}
     assert set((await run_check(CHECK, Repeating(jcs_bytes), profile)).values()) == {Verdict.PASS}
 
 

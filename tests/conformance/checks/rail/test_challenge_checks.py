@@ -13,7 +13,7 @@ from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.unpaid_answers import find_leaks, is_shareable
 from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 UNPAID = "unpaid_call_is_challenged"
 ANY_UNPAID = "every_unpaid_call_is_challenged"
@@ -78,7 +78,7 @@ async def test_a_fault_breaks_its_row(rows: set[str], rail: Rail) -> None:
     """One fault in the 402 breaks the rows that name it, and no other."""
     verdicts = await run_check(UNPAID, rail)
     # An exponent is no positive decimal either; which of the two rows tells it is no promise.
-    assert rows <= breached(verdicts) <= rows | {"RAIL-402-08"}
+    assert rows <= find_broken_rows(verdicts) <= rows | {"RAIL-402-08"}
 
 
 def unpaid(status: int, document: Any, *, body: bytes | None = None, accept: str = "") -> Rail:
@@ -103,7 +103,7 @@ def unpaid(status: int, document: Any, *, body: bytes | None = None, accept: str
 )
 async def test_an_unpaid_call_is_told_the_price_whatever_it_orders(row: str, rail: Rail) -> None:
     """The row that names the fault fails; if it is not said to hold of such calls, the row warns."""
-    assert breached(await run_check(ANY_UNPAID, rail)) == {row}
+    assert find_broken_rows(await run_check(ANY_UNPAID, rail)) == {row}
     foreign = await run_check(ANY_UNPAID, rail, PROFILE.replace('"reference"', '"none"'))
     assert foreign[row] is Verdict.WARN
 
@@ -111,7 +111,7 @@ async def test_an_unpaid_call_is_told_the_price_whatever_it_orders(row: str, rai
 async def test_a_page_for_browsers_is_no_challenge() -> None:
     """A browser is answered in JSON, too."""
     rail = unpaid(402, b"<!doctype html>", accept="text/html")
-    assert breached(await run_check(ANY_UNPAID, rail)) == {"RAIL-402-02"}
+    assert find_broken_rows(await run_check(ANY_UNPAID, rail)) == {"RAIL-402-02"}
 
 
 @pytest.mark.parametrize(("defaults", "verdict"), [("reference", Verdict.FAIL), ("none", Verdict.WARN)])
@@ -145,7 +145,7 @@ async def test_a_way_round_the_price_is_told(let_in: Callable[[Call], bool], pro
 async def test_a_page_at_another_path_is_no_way_round() -> None:
     """Nothing is handed over by a 200 that holds nothing that is sold."""
     rail = Rail(lambda call, reply: Reply(200, {"hint": "no slash"}) if call.path.endswith("/") else reply)
-    assert breached(await run_check(ANY_UNPAID, rail)) == set()
+    assert find_broken_rows(await run_check(ANY_UNPAID, rail)) == set()
 
 
 async def test_an_honest_rail_challenges_every_unpaid_call() -> None:
@@ -156,7 +156,7 @@ async def test_an_honest_rail_challenges_every_unpaid_call() -> None:
 @pytest.mark.parametrize("members", [{"accepts": []}, {"accepts": None}, {"accepts": {}}])
 async def test_a_challenge_without_accepts_is_no_challenge(members: dict[str, Any]) -> None:
     """A challenge without entries breaks a separate row."""
-    assert "RAIL-402-04" in breached(await run_check(UNPAID, document(**members)))
+    assert "RAIL-402-04" in find_broken_rows(await run_check(UNPAID, document(**members)))
 
 
 async def test_two_entries_for_one_network_are_one_too_many() -> None:
@@ -167,7 +167,7 @@ async def test_two_entries_for_one_network_are_one_too_many() -> None:
             reply.document["accepts"] *= 2
         return reply
 
-    assert breached(await run_check(UNPAID, Rail(double_entries))) == {"RAIL-402-05"}
+    assert find_broken_rows(await run_check(UNPAID, Rail(double_entries))) == {"RAIL-402-05"}
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_token_in_a_challenge_is_goods_unless_an_extension_signs_an_offer() ->
 async def test_a_credential_that_changes_the_answer_is_told(header: str, status: int) -> None:
     """A rail that looks at one kind of credential only is seen."""
     rail = Rail(lambda call, reply: Reply(status, {}) if header in call.headers else reply)
-    assert breached(await run_check("account_credentials_change_nothing", rail)) == {"RAIL-402-13"}
+    assert find_broken_rows(await run_check("account_credentials_change_nothing", rail)) == {"RAIL-402-13"}
 
 
 @pytest.mark.parametrize(("price", "broken"), [("9000", {"RAIL-402-13"}), ("10000", set())])
@@ -218,7 +218,7 @@ async def test_a_credential_that_changes_the_price_is_told(price: str, broken: s
             reply.document["accepts"][0]["maxAmountRequired"] = price
         return reply
 
-    assert breached(await run_check("account_credentials_change_nothing", Rail(change_price))) == broken
+    assert find_broken_rows(await run_check("account_credentials_change_nothing", Rail(change_price))) == broken
 
 
 async def test_a_price_that_changes_by_itself_is_nobodys_discount() -> None:
@@ -230,7 +230,7 @@ async def test_a_price_that_changes_by_itself_is_nobodys_discount() -> None:
             reply.document["accepts"][0]["maxAmountRequired"] = str(next(prices))
         return reply
 
-    assert breached(await run_check("account_credentials_change_nothing", Rail(change_price))) == set()
+    assert find_broken_rows(await run_check("account_credentials_change_nothing", Rail(change_price))) == set()
 
 
 async def test_a_listed_address_is_called_by_the_method_it_is_declared_with() -> None:
@@ -242,8 +242,10 @@ async def test_a_listed_address_is_called_by_the_method_it_is_declared_with() ->
                 item["get"] = item["post"]
         return Reply(200, {}) if call.method == "GET" and call.path.startswith("/pay/v1/v") else reply
 
-    assert breached(await run_check("every_listed_operation_costs_something", Rail(free_to_get))) == {"RAIL-402-19"}
-    assert breached(await run_check("every_listed_operation_costs_something", Rail())) == set()
+    assert find_broken_rows(await run_check("every_listed_operation_costs_something", Rail(free_to_get))) == {
+        "RAIL-402-19"
+    }
+    assert find_broken_rows(await run_check("every_listed_operation_costs_something", Rail())) == set()
 
 
 async def test_an_address_outside_the_paid_prefix_is_called_too() -> None:
@@ -254,7 +256,9 @@ async def test_an_address_outside_the_paid_prefix_is_called_too() -> None:
             reply.document["resources"].append("http://rail.test/free")
         return Reply(200, {}) if call.path == "/free" else reply
 
-    assert breached(await run_check("every_listed_operation_costs_something", Rail(change_listing))) == {"RAIL-402-19"}
+    assert find_broken_rows(await run_check("every_listed_operation_costs_something", Rail(change_listing))) == {
+        "RAIL-402-19"
+    }
 
 
 def test_paid_methods_are_those_that_say_so() -> None:

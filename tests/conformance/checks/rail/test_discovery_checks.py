@@ -10,7 +10,7 @@ import pytest
 from conformance.discovery.rail import path_of
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 AGREE = "catalogs_agree"
 OUTSIDE = {"url": "/v2/outside"}
@@ -51,7 +51,7 @@ async def test_documents_that_agree_break_no_row() -> None:
 async def test_documents_that_differ_break_their_rows(rows: set[str], path: str, change: Callable[[Any], Any]) -> None:
     """Each difference is reported by the row that compares the two."""
     # The index is compared with OpenAPI, so a shorter OpenAPI document differs from it as well: the same row.
-    assert breached(await run_check(AGREE, publish(path, change))) == rows
+    assert find_broken_rows(await run_check(AGREE, publish(path, change))) == rows
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ async def test_documents_that_differ_break_their_rows(rows: set[str], path: str,
 )
 async def test_a_catalog_of_another_shape_is_read_by_its_addresses(shape: dict[str, Any]) -> None:
     """The interface leaves the shape open, so any address under the paid prefix counts."""
-    assert breached(await run_check(AGREE, publish("/.well-known/x402", lambda _: shape))) == set()
+    assert find_broken_rows(await run_check(AGREE, publish("/.well-known/x402", lambda _: shape))) == set()
 
 
 async def test_a_catalog_that_cannot_be_read_decides_nothing() -> None:
@@ -71,7 +71,7 @@ async def test_a_catalog_that_cannot_be_read_decides_nothing() -> None:
     verdicts = await run_check(AGREE, publish("/.well-known/x402", lambda _: {"products": ["verify", "http://[bad"]}))
     assert verdicts["RAIL-DISC-04"] is Verdict.INCONCLUSIVE
     assert verdicts["RAIL-DISC-06"] is Verdict.INCONCLUSIVE
-    assert breached(verdicts) == set()
+    assert find_broken_rows(verdicts) == set()
 
 
 @pytest.mark.parametrize("path", ["/.well-known/x402", "/discovery/resources", "/pay/v1/index"])
@@ -79,8 +79,8 @@ async def test_a_document_that_is_not_there_breaks_its_row(path: str) -> None:
     """404 is reported for each of the three."""
     rail = Rail(lambda call, reply: Reply(404, {"detail": "Not Found"}) if call.path == path else reply)
     row = {"/.well-known/x402": "RAIL-DISC-04", "/discovery/resources": "RAIL-DISC-05"}.get(path, "RAIL-DISC-07")
-    assert row in breached(await run_check(AGREE, rail))
-    assert breached(await run_check("documents_are_free", rail)) == {"RAIL-DISC-11"}
+    assert row in find_broken_rows(await run_check(AGREE, rail))
+    assert find_broken_rows(await run_check("documents_are_free", rail)) == {"RAIL-DISC-11"}
 
 
 @pytest.mark.parametrize(("row", "mark"), [("RAIL-DISC-09", "x-payment-info"), ("RAIL-DISC-10", "402")])
@@ -94,13 +94,13 @@ async def test_a_paid_operation_without_its_mark_is_told(row: str, mark: str) ->
         change_reply = {name: one for name, one in {**operation, "responses": responses}.items() if name != mark}
         return {**document, "paths": {**document["paths"], path: {"post": change_reply}}}
 
-    assert breached(await run_check(PRICES_CHECK, publish("/openapi.json", bare))) == {row}
+    assert find_broken_rows(await run_check(PRICES_CHECK, publish("/openapi.json", bare))) == {row}
 
 
 async def test_an_invalid_openapi_document_is_told() -> None:
     """A document that the standard's own validator refuses breaks its row."""
     rail = publish("/openapi.json", lambda one: {name: one[name] for name in one if name != "info"})
-    assert breached(await run_check(PRICES_CHECK, rail)) == {"RAIL-DISC-08"}
+    assert find_broken_rows(await run_check(PRICES_CHECK, rail)) == {"RAIL-DISC-08"}
 
 
 async def test_an_openapi_document_in_pieces_is_not_judged() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Rail, Reply, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 CHECK = "listed_prices_are_those_of_the_402"
 UNBOUND = PROFILE.replace('"reference"', '"none"')
@@ -95,7 +95,7 @@ async def test_terms_of_the_402_pass_and_so_do_documents_without_prices() -> Non
 )
 async def test_terms_of_another_operation_break_their_row(row: str, path: str, fault: Callable[[Any], None]) -> None:
     """Each fails our own target, and warns elsewhere."""
-    assert breached(await run_check(CHECK, Priced(path, fault))) == {row}
+    assert find_broken_rows(await run_check(CHECK, Priced(path, fault))) == {row}
     verdicts = await run_check(CHECK, Priced(path, fault), UNBOUND)
     assert verdicts[row] is Verdict.WARN
     assert Verdict.FAIL not in verdicts.values()

@@ -10,7 +10,7 @@ import pytest
 from conformance.checks.rail.malformed_payments import make_non_base64, make_non_json, make_wrong_fields
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 TOKEN = "1795240615:047652b0a2d99b35:" + "ab" * 32
 CHECKS = {
@@ -89,7 +89,7 @@ async def test_one_wrong_answer_among_all_is_seen(check: str, number: int, statu
                 return Reply(status, {"error": "bad header"})
         return reply
 
-    assert breached(await run_check(check, Rail(trip))) == {row}
+    assert find_broken_rows(await run_check(check, Rail(trip))) == {row}
 
 
 async def test_a_rail_that_takes_the_token_alone_is_seen() -> None:
@@ -99,7 +99,7 @@ async def test_a_rail_that_takes_the_token_alone_is_seen() -> None:
         token = isinstance(call.proof, dict) and call.proof.get("payment_reference")
         return Reply(200, {"result": {}}) if token and "tx_id" not in call.proof else reply
 
-    assert breached(await run_check("payment_with_wrong_fields", Rail(credulous))) == {"RAIL-402-16"}
+    assert find_broken_rows(await run_check("payment_with_wrong_fields", Rail(credulous))) == {"RAIL-402-16"}
 
 
 WHOLE = "a_refusal_is_a_whole_challenge"
@@ -125,9 +125,9 @@ async def test_a_refusal_in_another_form_is_told() -> None:
     """Its version, its form and its lanes are each reported by the row that names them; other lanes only warn."""
     lane = Rail().challenge(Call("POST", "/pay/v1/verify/receipt", {}, b"", ())).document["accepts"][0]
     two = [lane, {**lane, "network": "eip155:8453"}]
-    assert breached(await run_check(WHOLE, refuse_with(x402Version="2"))) == {"RAIL-402-03", "RAIL-402-21"}
-    assert breached(await run_check(WHOLE, refuse_with(resource=None))) == {"RAIL-402-21"}
-    assert breached(await run_check(WHOLE, refuse_with(accepts=two))) == {"RAIL-402-05"}
+    assert find_broken_rows(await run_check(WHOLE, refuse_with(x402Version="2"))) == {"RAIL-402-03", "RAIL-402-21"}
+    assert find_broken_rows(await run_check(WHOLE, refuse_with(resource=None))) == {"RAIL-402-21"}
+    assert find_broken_rows(await run_check(WHOLE, refuse_with(accepts=two))) == {"RAIL-402-05"}
     foreign = await run_check(WHOLE, refuse_with(accepts=two), PROFILE.replace('"reference"', '"none"'))
     assert foreign["RAIL-402-05"] is Verdict.WARN
 
@@ -139,7 +139,7 @@ async def test_a_refusal_that_caches_may_keep_is_told() -> None:
         public = {"Cache-Control": "public, max-age=60"}
         return Reply(402, reply.document, public) if "X-PAYMENT" in call.headers else reply
 
-    assert breached(await run_check(WHOLE, Rail(make_cacheable))) == {"RAIL-402-18"}
+    assert find_broken_rows(await run_check(WHOLE, Rail(make_cacheable))) == {"RAIL-402-18"}
 
 
 async def test_a_proof_that_is_refused_otherwise_is_judged_elsewhere() -> None:

@@ -10,7 +10,7 @@ from conformance.engine.session import Session
 from conformance.lanes.algorand.payer import AlgorandPayer
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Payer, Rail, Reply
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 OUTAGE = "chain_that_cannot_be_asked"
 
@@ -49,7 +49,7 @@ async def _run_outage_check(away: Reply, profile: str = PROFILE) -> dict[str, Ve
         payers.append(FalteringPayer(rail))
         session.payers.open_payers["algorand"] = payers[0]
 
-    return await tried(OUTAGE, rail, profile, ready=ready)
+    return await run_one_check(OUTAGE, rail, profile, ready=ready)
 
 
 @pytest.mark.parametrize("status", [402, 409, 503])

@@ -15,7 +15,7 @@ from conformance.log.events import EventLog
 from conformance.oracles.hash_recipes import jcs_bytes, sha256_hex
 from conformance.outcome import Inconclusive, Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Payer, Rail, Reply
-from tests.conformance.checks.trial import breached, tried
+from tests.conformance.checks.trial import find_broken_rows, run_one_check
 
 CHECK, ROW = "receipt_binds_request_response_and_payment", "RAIL-RCPT-06"
 UNBOUND = PROFILE.replace('"reference"', '"none"') + (
@@ -101,7 +101,7 @@ async def run_settling_check(
     def ready(session: Session) -> None:
         session.payers.open_payers["algorand"] = SettledPayer(rail, shown)
 
-    return await tried(CHECK, rail, profile, ready=ready, log=log)
+    return await run_one_check(CHECK, rail, profile, ready=ready, log=log)
 
 
 def honest(tx_id: str) -> tuple[str | None, Mapping[str, Any]]:
@@ -129,7 +129,7 @@ HONEST: Mapping[str, MakeReferences] = {
 @pytest.mark.parametrize("profile", [PROFILE, UNBOUND])
 async def test_a_receipt_of_the_transaction_on_the_chain_passes(named: MakeReferences, profile: str) -> None:
     """Whether the answer names it or not, and however it is written."""
-    assert breached(await run_settling_check(named, profile)) == set()
+    assert find_broken_rows(await run_settling_check(named, profile)) == set()
     assert (await run_settling_check(named, profile))[ROW] is Verdict.PASS
 
 

@@ -12,7 +12,7 @@ import pytest
 from conformance.outcome import Verdict
 from conformance.target import clock_file
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 ROW = "RAIL-RATE-01"
 CHECK = "calls_are_limited"
@@ -61,7 +61,7 @@ async def judge(
     offset_file = folder / "offset"
     offset_file.write_text("0", "ascii")
     profile = f'{PROFILE}\n[limited.rail]\nurl = "http://rail.test"\noffset_file = "{offset_file}"\n'
-    return (await tried(CHECK, Rail(Buckets(offset_file, name, wait, code, free_paths).change), profile))[ROW]
+    return (await run_one_check(CHECK, Rail(Buckets(offset_file, name, wait, code, free_paths).change), profile))[ROW]
 
 
 async def test_two_buckets_for_each_address_pass(tmp_path: Path) -> None:
@@ -95,4 +95,4 @@ async def test_a_path_that_is_not_counted_fails(tmp_path: Path, path: str) -> No
 
 async def test_without_a_separate_rail_it_is_documented() -> None:
     """No limit of the rail that other checks use is exhausted."""
-    assert (await tried(CHECK, Rail(), PROFILE))[ROW] is Verdict.DOCUMENTED
+    assert (await run_one_check(CHECK, Rail(), PROFILE))[ROW] is Verdict.DOCUMENTED

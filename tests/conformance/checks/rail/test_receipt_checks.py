@@ -20,7 +20,7 @@ from conformance.oracles.ed25519_keys import Ed25519Key
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
 from tests.conformance.checks.rail.test_challenge_checks import answer
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 SIGNATURE_CHECK = "receipt_verifies_offline"
 BINDING_CHECK = "receipt_binds_request_response_and_payment"
@@ -67,9 +67,9 @@ async def test_an_honest_receipt_breaks_no_row() -> None:
 async def test_a_key_missing_from_one_document_is_told_by_its_row() -> None:
     """A receipt that only one of the two documents verifies breaks the other's row only."""
     rail = Rail(lambda call, reply: Reply(200, {"keys": []}) if call.path.endswith("jwks.json") else reply)
-    assert breached(await run_check(SIGNATURE_CHECK, rail)) == {"RAIL-RCPT-02"}
+    assert find_broken_rows(await run_check(SIGNATURE_CHECK, rail)) == {"RAIL-RCPT-02"}
     rail = Rail(lambda call, reply: Reply(200, {"id": "did:web:x"}) if call.path.endswith("did.json") else reply)
-    assert breached(await run_check(SIGNATURE_CHECK, rail)) == {"RAIL-RCPT-03"}
+    assert find_broken_rows(await run_check(SIGNATURE_CHECK, rail)) == {"RAIL-RCPT-03"}
 
 
 async def test_a_changed_receipt_is_told() -> None:
@@ -79,7 +79,7 @@ async def test_a_changed_receipt_is_told() -> None:
         head, payload, signature = document["payable_receipt"].split(".")
         document["payable_receipt"] = f"{head}.{payload}.{signature[:-2]}AA"
 
-    assert breached(await run_check(SIGNATURE_CHECK, sell(forge_receipt))) == {
+    assert find_broken_rows(await run_check(SIGNATURE_CHECK, sell(forge_receipt))) == {
         "RAIL-RCPT-02",
         "RAIL-RCPT-03",
         "RAIL-RCPT-08",
@@ -108,21 +108,21 @@ async def test_a_binding_that_binds_nothing_is_told(member: str, rows: set[str])
         honest = jose.parse(document["payable_receipt"]).claims()
         document["payable_receipt"] = rail.sign({**claims, **{name: honest[name] for name in operation}})
 
-    assert breached(await run_check(BINDING_CHECK, sell(constant))) == rows
+    assert find_broken_rows(await run_check(BINDING_CHECK, sell(constant))) == rows
 
 
 async def test_a_receipt_without_the_query_is_told() -> None:
     """A query belongs to the request that a receipt binds, in every recipe."""
     rail = sell(lambda rail, call, document: document.update(payable_receipt=bare(rail, call, document)))
-    assert breached(await run_check(BINDING_CHECK, rail)) == {"RAIL-RCPT-04"}
-    assert breached(await run_check(BINDING_CHECK, rail, UNBOUND)) == {"RAIL-RCPT-04"}
+    assert find_broken_rows(await run_check(BINDING_CHECK, rail)) == {"RAIL-RCPT-04"}
+    assert find_broken_rows(await run_check(BINDING_CHECK, rail, UNBOUND)) == {"RAIL-RCPT-04"}
 
 
 async def test_a_service_that_refuses_a_query_is_sold_none() -> None:
     """What it does without payment shows that such a call cannot be sold."""
     rail = Rail(lambda call, reply: Reply(422, {}) if call.query and call.path.startswith("/pay/v1/c") else reply)
-    assert breached(await run_check(BINDING_CHECK, rail, UNBOUND)) == set()
-    assert breached(await run_check(BINDING_CHECK, Rail(), UNBOUND)) == set()
+    assert find_broken_rows(await run_check(BINDING_CHECK, rail, UNBOUND)) == set()
+    assert find_broken_rows(await run_check(BINDING_CHECK, Rail(), UNBOUND)) == set()
 
 
 async def test_a_hash_of_the_body_alone_is_told_as_one() -> None:
@@ -150,7 +150,7 @@ async def test_the_claim_with_the_familys_name_is_the_one_that_counts(first: boo
         claims_by_name = {"settled_payment_ref": before[-2:][0], "also": call.proof["tx_id"]}
         document["payable_receipt"] = rail.sign({**claims, **claims_by_name})
 
-    assert breached(await run_check(BINDING_CHECK, sell(previous), UNBOUND)) == {"RAIL-RCPT-06"}
+    assert find_broken_rows(await run_check(BINDING_CHECK, sell(previous), UNBOUND)) == {"RAIL-RCPT-06"}
 
 
 async def test_a_binding_that_one_operation_alone_lacks_is_broken() -> None:
@@ -208,7 +208,7 @@ def bare(rail: Rail, call: Call, document: dict[str, Any]) -> str:
 async def test_bindings_nobody_named_are_found_or_undecided_never_broken() -> None:
     """On a target that bound nothing usual recipes are found, and unusual ones leave the rows open."""
     verdicts = await run_check(BINDING_CHECK, Rail(), UNBOUND)
-    assert breached(verdicts) == set()
+    assert find_broken_rows(verdicts) == set()
     assert verdicts["RAIL-RCPT-05"] is Verdict.PASS
 
     def unusual(rail: Rail, _: Call, document: dict[str, Any]) -> None:
@@ -263,8 +263,8 @@ async def test_a_fault_in_the_did_document_breaks_its_row(rows: set[str], change
     def change_reply(call: Call, reply: Reply) -> Reply:
         return Reply(200, {**reply.document, **change}) if call.path.endswith("did.json") else reply
 
-    assert breached(await run_check("keys_are_published", Rail(change_reply))) == rows
-    assert breached(await run_check("keys_are_published", Rail())) == set()
+    assert find_broken_rows(await run_check("keys_are_published", Rail(change_reply))) == rows
+    assert find_broken_rows(await run_check("keys_are_published", Rail())) == set()
 
 
 @pytest.mark.parametrize("member", ["id", "type", "controller"])
@@ -322,7 +322,7 @@ async def test_a_key_may_stand_inside_the_relationship_that_uses_it() -> None:
 
     verdicts = await run_check("keys_are_published", Rail(embed_method))
     assert set(verdicts.values()) == {Verdict.PASS}
-    assert breached(await run_check(SIGNATURE_CHECK, Rail(embed_method))) == set()
+    assert find_broken_rows(await run_check(SIGNATURE_CHECK, Rail(embed_method))) == set()
 
 
 async def test_a_screening_with_verdicts_of_the_set_passes() -> None:
@@ -342,7 +342,7 @@ async def test_an_address_that_is_flagged_is_screened_where_nobody_bound_one(wor
             document["result"]["verdict"] = word
 
     verdicts = await run_check(SCREENING_CHECK, sell(flag_address), ALLOWED_PROFILE)
-    assert breached(verdicts) == (set() if word == "REFER" else {"RAIL-SVC-04"})
+    assert find_broken_rows(verdicts) == (set() if word == "REFER" else {"RAIL-SVC-04"})
 
 
 async def test_a_service_that_refuses_those_addresses_passes_in_part() -> None:
@@ -370,13 +370,13 @@ async def test_a_verdict_outside_the_set_is_told_wherever_it_stands(verdict: Any
         else:
             document["compliance_receipt"] = rail.sign({"screen_result": verdict})
 
-    assert breached(await run_check(SCREENING_CHECK, sell(wrong))) == {"RAIL-SVC-04"}
+    assert find_broken_rows(await run_check(SCREENING_CHECK, sell(wrong))) == {"RAIL-SVC-04"}
 
 
 async def test_a_verdict_that_no_receipt_carries_is_told() -> None:
     """The result alone is not signed."""
     rail = sell(lambda _, __, document: document.pop("compliance_receipt"))
-    assert breached(await run_check(SCREENING_CHECK, rail)) == {"RAIL-SVC-03"}
+    assert find_broken_rows(await run_check(SCREENING_CHECK, rail)) == {"RAIL-SVC-03"}
 
 
 LETTERS = "letters_of_an_address_change_no_verdict"
@@ -416,8 +416,8 @@ async def test_a_message_verification_without_a_receipt_is_told() -> None:
     """The result has to come with a receipt."""
     name = "message_verification_is_sold"
     rail = sell(lambda _, __, document: document.pop("payable_receipt"))
-    assert breached(await run_check(name, rail)) == {"RAIL-SVC-02"}
-    assert breached(await run_check(name, Rail())) == set()
+    assert find_broken_rows(await run_check(name, rail)) == {"RAIL-SVC-02"}
+    assert find_broken_rows(await run_check(name, Rail())) == set()
 
 
 @pytest.mark.parametrize(
@@ -433,7 +433,7 @@ async def test_receipt_verification_is_offered_at_its_price(rows: set[str], stat
             reply.document["accepts"][0]["maxAmountRequired"] = price
         return reply
 
-    assert breached(await run_check("receipt_verification_is_sold", Rail(change_reply))) == rows
+    assert find_broken_rows(await run_check("receipt_verification_is_sold", Rail(change_reply))) == rows
 
 
 @pytest.mark.parametrize("status", [401, 403, 407])
@@ -445,8 +445,8 @@ async def test_a_document_behind_a_sign_in_is_told(status: int) -> None:
             reply.document["paths"]["/status"] = {"get": {"responses": {}}}
         return Reply(status, {}) if call.path == "/status" else reply
 
-    assert breached(await run_check("nobody_signs_in", Rail(demand_sign_in))) == {"RAIL-SVC-06"}
-    assert breached(await run_check("nobody_signs_in", Rail())) == set()
+    assert find_broken_rows(await run_check("nobody_signs_in", Rail(demand_sign_in))) == {"RAIL-SVC-06"}
+    assert find_broken_rows(await run_check("nobody_signs_in", Rail())) == set()
 
 
 def test_only_a_redirect_to_a_sign_in_asks_for_one() -> None:
@@ -480,7 +480,7 @@ def test_security_counts_where_no_empty_requirement_lifts_it() -> None:
 async def test_a_recipe_that_fits_is_told_with_its_key(key: str, bound: str, fits: str, row: str) -> None:
     """Where another usual recipe fits, the profile is likelier wrong than the hash; else nothing of that is said."""
     log, profile = EventLog(), f'{PROFILE}[rail]\n{key} = "{bound}"\n'
-    assert row in breached(await run_check(BINDING_CHECK, Rail(), profile, log))
+    assert row in find_broken_rows(await run_check(BINDING_CHECK, Rail(), profile, log))
     hints = [event["hint"] for event in log.of("judgement") if (event["row"], event["verdict"]) == (row, "fail")]
     assert hints
     assert all(f'bind [rail] {key} = "{fits}"' in hint for hint in hints)
@@ -492,5 +492,5 @@ async def test_a_further_page_that_wants_an_account_is_told() -> None:
     def demand_sign_in(call: Call, reply: Reply) -> Reply:
         return Reply(401, {}) if "offset" in call.query else reply
 
-    assert breached(await run_check("nobody_signs_in", Rail(demand_sign_in))) == {"RAIL-SVC-06"}
-    assert breached(await run_check("nobody_signs_in", Rail())) == set()
+    assert find_broken_rows(await run_check("nobody_signs_in", Rail(demand_sign_in))) == {"RAIL-SVC-06"}
+    assert find_broken_rows(await run_check("nobody_signs_in", Rail())) == set()

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from conformance.checks.rail.receipt_verification import find_receipt_member, list_changes
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 CHECK = "receipts_are_verified"
 NOT_JUDGED = dict.fromkeys(("RAIL-SVC-01", "RAIL-RCPT-09"), Verdict.NOT_APPLICABLE)
@@ -141,13 +141,13 @@ async def test_a_verification_that_passes_everything_is_told() -> None:
             reply.document["result"] = {"verified": True}
         return reply
 
-    assert breached(await run_check(CHECK, Rail(change_reply))) == {"RAIL-SVC-01", "RAIL-RCPT-09"}
+    assert find_broken_rows(await run_check(CHECK, Rail(change_reply))) == {"RAIL-SVC-01", "RAIL-RCPT-09"}
 
 
 @pytest.mark.parametrize("decoded", [any_spare_bits, padded_or_not])
 async def test_a_reader_that_takes_two_spellings_is_told(decoded: Callable[[str], bytes]) -> None:
     """A receipt that was changed and is verified all the same breaks the row."""
-    assert breached(await run_check(CHECK, make_rail(decoded))) == {"RAIL-RCPT-09"}
+    assert find_broken_rows(await run_check(CHECK, make_rail(decoded))) == {"RAIL-RCPT-09"}
 
 
 async def test_a_crash_over_a_receipt_is_told() -> None:
@@ -160,7 +160,7 @@ async def test_a_crash_over_a_receipt_is_told() -> None:
         return Reply(500, {}) if short and reply.status == 200 else clean.change(call, reply)
 
     rail = Rail(crash)
-    assert breached(await run_check(CHECK, rail)) == {"RAIL-RCPT-09"}
+    assert find_broken_rows(await run_check(CHECK, rail)) == {"RAIL-RCPT-09"}
 
 
 async def test_a_verification_that_finds_nothing_sound_is_told() -> None:
@@ -189,7 +189,7 @@ async def test_what_is_refused_before_it_is_paid_for_is_refused() -> None:
         receipt = call.body.startswith(b"{") and json.loads(call.body).get("jws", "")
         return Reply(422, {"detail": []}) if receipt and receipt.endswith("=") else clean.change(call, reply)
 
-    assert breached(await run_check(CHECK, Rail(early))) == set()
+    assert find_broken_rows(await run_check(CHECK, Rail(early))) == set()
 
 
 def test_each_change_is_another_text() -> None:

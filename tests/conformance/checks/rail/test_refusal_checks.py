@@ -18,7 +18,7 @@ from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Payer, Rail, Reply, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 UNKNOWN = "unknown_transaction"
 OTHER_TARGET = PROFILE.replace('"reference"', '"none"')
@@ -64,7 +64,7 @@ async def test_a_503_that_nobody_made_is_noted(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("status", [200, 201, 202, 206])
 async def test_any_success_is_a_breach(status: int) -> None:
     """A rail that serves with another success than 200 serves all the same."""
-    assert breached(await run_check(UNKNOWN, refusals(Reply(status, {"ok": True})))) == {"RAIL-PAY-06"}
+    assert find_broken_rows(await run_check(UNKNOWN, refusals(Reply(status, {"ok": True})))) == {"RAIL-PAY-06"}
 
 
 @pytest.mark.parametrize("members", [{"result": {"verdict": "ALLOW"}}, {"payable_receipt": None}])
@@ -72,7 +72,7 @@ async def test_a_refusal_that_hands_the_goods_over_is_a_breach(members: dict[str
     """A result or a payable receipt in a 402 was bought by that proof."""
     if "payable_receipt" in members:
         members = {"payable_receipt": Rail().sign({"kind": "weldproof/payable-svc-receipt/1"})}
-    assert breached(await run_check(UNKNOWN, refusals(Reply(402, None), **members))) == {"RAIL-PAY-06"}
+    assert find_broken_rows(await run_check(UNKNOWN, refusals(Reply(402, None), **members))) == {"RAIL-PAY-06"}
 
 
 @pytest.mark.parametrize("status", [500, 502])
@@ -104,7 +104,7 @@ async def test_a_sale_without_a_receipt_is_a_breach(defaults: str) -> None:
         return reply
 
     profile = PROFILE.replace('"reference"', f'"{defaults}"')
-    assert breached(await run_check(PAID_CHECK, Rail(bare), profile)) == {"RAIL-PAY-05"}
+    assert find_broken_rows(await run_check(PAID_CHECK, Rail(bare), profile)) == {"RAIL-PAY-05"}
 
 
 async def test_a_token_of_a_stranger_is_no_receipt() -> None:
@@ -117,13 +117,13 @@ async def test_a_token_of_a_stranger_is_no_receipt() -> None:
         return reply
 
     profile = PROFILE.replace('"reference"', '"none"')
-    assert breached(await run_check(PAID_CHECK, Rail(strange), profile)) == {"RAIL-PAY-05"}
+    assert find_broken_rows(await run_check(PAID_CHECK, Rail(strange), profile)) == {"RAIL-PAY-05"}
 
 
 async def test_leave_for_shared_caches_is_told() -> None:
     """A paid answer that a shared cache may keep warns."""
     rail = Rail(lambda _, reply: Reply(reply.status, reply.document, {"Cache-Control": "max-age=60"}))
-    assert breached(await run_check(PAID_CHECK, rail)) == {"RAIL-PAY-16"}
+    assert find_broken_rows(await run_check(PAID_CHECK, rail)) == {"RAIL-PAY-16"}
 
 
 @pytest.mark.parametrize("what", SPELLINGS)
@@ -142,8 +142,8 @@ async def test_a_rail_that_matches_text_instead_of_reading_json_is_seen() -> Non
             return Reply(402, {"accepts": []})
         return reply
 
-    assert breached(await run_check("proof_is_read_as_json", Rail(textual))) == {"RAIL-PAY-01"}
-    assert breached(await run_check("proof_is_read_as_json", Rail())) == set()
+    assert find_broken_rows(await run_check("proof_is_read_as_json", Rail(textual))) == {"RAIL-PAY-01"}
+    assert find_broken_rows(await run_check("proof_is_read_as_json", Rail())) == set()
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ async def test_the_stored_answer_is_for_what_was_paid(
     monkeypatch.setattr(Rail, "request_hash", staticmethod(lambda _: f"sha256:{'0' * 64}"))
     rail = Rail(change_reply)
     found = await run_check("captured_proof_buys_nothing_else", rail)
-    assert breached(found) == expected
+    assert find_broken_rows(found) == expected
     assert Verdict.FAIL not in found.values()
 
 
@@ -202,7 +202,7 @@ async def test_the_same_proof_again_gets_what_the_profile_says(
     monkeypatch.setattr(Rail, "request_hash", staticmethod(lambda _: f"sha256:{'0' * 64}"))
     profile = f'{PROFILE}[rail]\nreplay = "{said}"\n'
     found = await run_check("captured_proof_buys_nothing_else", Rail(change_reply), profile)
-    assert breached(found) == expected
+    assert find_broken_rows(found) == expected
     assert Verdict.FAIL not in found.values()
 
 
@@ -246,7 +246,7 @@ async def test_an_answer_to_a_replay_that_caches_may_keep_is_told(
     monkeypatch.setattr(Rail, "request_hash", staticmethod(lambda _: f"sha256:{'0' * 64}"))
     rail = Rail(change_reply)
     found = await run_check("captured_proof_buys_nothing_else", rail)
-    assert breached(found) == ({row} if row else set())
+    assert find_broken_rows(found) == ({row} if row else set())
     assert Verdict.FAIL not in found.values()
 
 
@@ -261,7 +261,7 @@ async def test_a_rail_that_sells_its_usual_request_alone_is_seen() -> None:
         return honest if call.body == first_body or call.proof is None else rail.challenge(call)
 
     rail = Rail(change_reply)
-    assert breached(await run_check(PAID_CHECK, rail)) == {"RAIL-PAY-01", "RAIL-PAY-02"}
+    assert find_broken_rows(await run_check(PAID_CHECK, rail)) == {"RAIL-PAY-01", "RAIL-PAY-02"}
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ async def test_a_service_that_is_not_where_the_profile_says_is_not_offered(check
     """A bound path that the server does not have breaks the row of its service."""
     rail = Rail(lambda call, honest: Reply(404, {"detail": "Not Found"}) if call.path == path else honest)
     assert (await run_check(check, rail))[row] is Verdict.FAIL
-    assert breached(await run_check(check, Rail())) == set()
+    assert find_broken_rows(await run_check(check, Rail())) == set()
 
 
 def bound_to(body: bytes | None) -> Rail:
@@ -324,4 +324,4 @@ async def test_a_call_that_was_quoted_with_its_query_is_served_with_it(profile: 
 
     assert (await run_check(PAID_CHECK, Rail(forgetful), profile))["RAIL-PAY-02"] is found
     unsold = Rail(lambda call, reply: Reply(400, {}) if call.query and call.path in PATHS else reply)
-    assert breached(await run_check(PAID_CHECK, unsold, profile)) == set()
+    assert find_broken_rows(await run_check(PAID_CHECK, unsold, profile)) == set()

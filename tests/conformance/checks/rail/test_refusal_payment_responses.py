@@ -11,7 +11,7 @@ import pytest
 
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import NETWORK, PROFILE, Call, Rail, Reply, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 CHECK, ROW = "refused_payment_is_told_of", "RAIL-402-22"
 RESPONSE_PROFILE = PROFILE.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["rail.payment_response"]')
@@ -55,9 +55,9 @@ async def test_a_rail_that_tells_of_each_refusal_passes() -> None:
 )
 async def test_a_response_that_says_less_breaks_the_row(told: Any) -> None:
     """Each member is needed, and so is an object."""
-    assert breached(await run_check(CHECK, make_rail(lambda _: encode_response(told)), profile=RESPONSE_PROFILE)) == {
-        ROW
-    }
+    assert find_broken_rows(
+        await run_check(CHECK, make_rail(lambda _: encode_response(told)), profile=RESPONSE_PROFILE)
+    ) == {ROW}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ async def test_a_response_that_says_less_breaks_the_row(told: Any) -> None:
 )
 async def test_a_refusal_without_a_response_breaks_the_row(value: Callable[[Call], str | None]) -> None:
     """On any of them."""
-    assert breached(await run_check(CHECK, make_rail(value), profile=RESPONSE_PROFILE)) == {ROW}
+    assert find_broken_rows(await run_check(CHECK, make_rail(value), profile=RESPONSE_PROFILE)) == {ROW}
 
 
 BASE_NETWORK = "eip155:8453"
@@ -131,4 +131,4 @@ async def test_the_network_is_that_of_the_payment() -> None:
 @pytest.mark.parametrize("network_of", [lambda _: NETWORK, only_by_token, only_by_payload])
 async def test_the_network_of_another_lane_breaks_the_row(network_of: Callable[[Any], str]) -> None:
     """The first entry of accepts is not the lane of each payment."""
-    assert breached(await run_check(CHECK, TwoLanes(network_of), profile=RESPONSE_PROFILE)) == {ROW}
+    assert find_broken_rows(await run_check(CHECK, TwoLanes(network_of), profile=RESPONSE_PROFILE)) == {ROW}

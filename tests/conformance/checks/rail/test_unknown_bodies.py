@@ -9,7 +9,7 @@ import pytest
 
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, run_check
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 
 PROFILE = f"""
 [target]
@@ -99,7 +99,9 @@ async def test_bound_bodies_are_paid_for(check: str, looks: str) -> None:
 async def test_a_refused_body_that_is_bound_is_a_breach() -> None:
     """Who binds a body says that the operation takes it."""
     bound_request = BODIES.replace('document = "x"', 'other = "x"')
-    assert "RAIL-PAY-01" in breached(await run_check(PAID_CHECK, Particular("after it"), PROFILE + bound_request))
+    assert "RAIL-PAY-01" in find_broken_rows(
+        await run_check(PAID_CHECK, Particular("after it"), PROFILE + bound_request)
+    )
 
 
 @pytest.mark.parametrize("told", [False, True])
@@ -143,7 +145,7 @@ class Forgetful(Rail):
 async def test_a_payment_that_buys_an_optional_member_more_is_told(whole: bool) -> None:
     """A member that the known body does not have is part of the request, too."""
     verdicts = await run_check("unspent_proof_buys_only_its_request", Forgetful(whole=whole), PROFILE + BODIES)
-    assert breached(verdicts) == (set() if whole else {"RAIL-WELD-09"})
+    assert find_broken_rows(verdicts) == (set() if whole else {"RAIL-WELD-09"})
     assert verdicts["RAIL-WELD-09"] is (Verdict.PASS if whole else Verdict.FAIL)
 
 
@@ -160,4 +162,4 @@ class Terse(Forgetful):
 async def test_the_request_that_was_paid_for_is_not_another_request() -> None:
     """A full request can become one of the bodies that are tried as other ones; serving it is right."""
     verdicts = await run_check("unspent_proof_buys_only_its_request", Terse(), PROFILE + BODIES)
-    assert breached(verdicts) == set(), verdicts
+    assert find_broken_rows(verdicts) == set(), verdicts

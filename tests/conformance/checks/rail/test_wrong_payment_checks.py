@@ -12,7 +12,7 @@ from conformance.engine.session import Session
 from conformance.lanes.algorand.payer import AlgorandPayer
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Payer, Rail
-from tests.conformance.checks.trial import tried
+from tests.conformance.checks.trial import run_one_check
 
 OTHERWISE = "payment_of_something_else"
 ASSET, PRICE = 31566704, 10000
@@ -57,7 +57,7 @@ async def _run_payment_check(counts: Counts) -> dict[str, Verdict]:
     def ready(session: Session) -> None:
         session.payers.open_payers["algorand"] = SendingPayer(rail, counts)
 
-    verdicts = await tried(OTHERWISE, rail, PROFILE, ready=ready)
+    verdicts = await run_one_check(OTHERWISE, rail, PROFILE, ready=ready)
     return {row: verdict for row, verdict in verdicts.items() if verdict is not Verdict.PASS}
 
 

@@ -21,7 +21,7 @@ from conformance.outcome import Inconclusive, Verdict
 from conformance.target import ProfileError
 from conformance.webhook_receiver.raw_receiver import bind_sockets
 from tests.conformance.checks.gateway.scripted_checkout import Link, honest
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 from tests.conformance.checks.webhooks import scripted_sender
 from tests.conformance.checks.webhooks.changed_events import asset, change_event, data, write_with_spaces
 from tests.conformance.checks.webhooks.scripted_sender import (
@@ -146,7 +146,7 @@ class TurnedInTurn(InTurn):
 async def test_a_destination_that_waits_for_another_is_caught(shop: type[Shop], tmp_path: Path) -> None:
     """One that fails, or does not answer, keeps no other from the event, in whatever order they are served."""
     verdicts, _ = await run_check(APART_FROM, tmp_path, shop=shop())
-    assert breached(verdicts) == {"WH-DELIV-08"}
+    assert find_broken_rows(verdicts) == {"WH-DELIV-08"}
 
 
 class Generous(Shop):
@@ -163,7 +163,7 @@ class Generous(Shop):
 async def test_an_event_that_states_what_was_paid_is_caught(name: str, row: str, tmp_path: Path) -> None:
     """The amount of an event is the link's, also where more was paid."""
     verdicts, _ = await run_check(name, tmp_path, shop=Generous())
-    assert breached(verdicts) == {row}
+    assert find_broken_rows(verdicts) == {row}
 
 
 class GenerousInUnits(Shop):
@@ -177,7 +177,7 @@ class GenerousInUnits(Shop):
 async def test_two_amounts_of_one_event_are_caught(name: str, row: str, tmp_path: Path) -> None:
     """The two amounts of an event are one, also where more was paid."""
     verdicts, _ = await run_check(name, tmp_path, shop=GenerousInUnits())
-    assert breached(verdicts) == {row}
+    assert find_broken_rows(verdicts) == {row}
 
 
 @pytest.mark.parametrize("name", [AMOUNT, DATA])
@@ -273,7 +273,7 @@ async def test_a_flaw_of_the_event_breaks_its_row(flaw: str, tmp_path: Path) -> 
     """Each wrong member breaks its row and no other."""
     name, change, rows = EVENTS[flaw]
     verdicts, _ = await run_check(name, tmp_path, Flaws(event=change))
-    assert breached(verdicts) == rows
+    assert find_broken_rows(verdicts) == rows
 
 
 async def test_a_time_that_is_near_needs_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +321,7 @@ async def test_a_flaw_of_the_delivery_breaks_its_row(flaw: str, tmp_path: Path) 
     """Each wrong way to deliver breaks its row."""
     name, flaws, rows = DELIVERIES[flaw]
     verdicts, _ = await run_check(name, tmp_path, flaws)
-    assert breached(verdicts) == rows
+    assert find_broken_rows(verdicts) == rows
 
 
 @pytest.mark.parametrize("name", UNPAID)
@@ -329,13 +329,13 @@ async def test_an_event_of_a_payment_that_pays_nothing_breaks_its_row(name: str,
     """A sender that reports every transfer, although its pages stay right, is reported for each wrong payment."""
     flaws = Flaws(tells=lambda link, seen, _: link.token in seen.memo or seen.amount == link.microunits)
     verdicts, _ = await run_check(name, tmp_path, flaws)
-    assert breached(verdicts) == {"WH-DELIV-03"}
+    assert find_broken_rows(verdicts) == {"WH-DELIV-03"}
 
 
 async def test_an_event_of_a_link_that_was_only_made_breaks_its_row(tmp_path: Path) -> None:
     """A sender that reports a payment as soon as there is a link has reported one that was not made."""
     verdicts, _ = await run_check(NOWHERE, tmp_path, shop=Hasty())
-    assert breached(verdicts) == {"WH-DELIV-03"}
+    assert find_broken_rows(verdicts) == {"WH-DELIV-03"}
 
 
 class Hasty(Shop):

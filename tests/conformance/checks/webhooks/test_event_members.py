@@ -9,7 +9,7 @@ import pytest
 
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import Link
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 from tests.conformance.checks.webhooks.changed_events import asset, change_event, data
 from tests.conformance.checks.webhooks.scripted_sender import Event, Flaws, Shop, run_check
 
@@ -52,4 +52,4 @@ async def test_an_event_of_the_specification_passes(tmp_path: Path) -> None:
 async def test_a_wrong_member_breaks_the_row(flaw: str, tmp_path: Path) -> None:
     """Each member that is wrong, absent or of a neighbour breaks the row."""
     verdicts, _ = await run_check(CHECK, tmp_path, Flaws(event=FLAWS[flaw]), shop=Specified())
-    assert "WH-BODY-15" in breached(verdicts)
+    assert "WH-BODY-15" in find_broken_rows(verdicts)

@@ -13,7 +13,7 @@ import pytest
 from conformance.checks.webhooks import redelivery
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import honest
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 from tests.conformance.checks.webhooks.changed_events import change_event, data
 from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Shop, header, run_check, sign_attempt
 
@@ -80,7 +80,7 @@ async def test_a_flaw_of_the_redelivery_breaks_its_row(flaw: str, tmp_path: Path
     """Each wrong second attempt breaks its row."""
     flaws, rows = REDELIVERIES[flaw]
     verdicts, _ = await run_check(AGAIN, tmp_path, flaws)
-    assert breached(verdicts) == rows
+    assert find_broken_rows(verdicts) == rows
 
 
 async def test_a_redelivery_may_be_told_otherwise_than_the_first(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ async def test_who_delivers_in_order_may_be_held_up_by_an_attempt(name: str, tmp
         shop=OneWorker(),
         changed=lambda text: text.replace("paid = 120.0", "paid = 1.0"),
     )
-    assert breached(verdicts) == set()
+    assert find_broken_rows(verdicts) == set()
     assert verdicts["WH-DELIV-02"] is Verdict.PASS
 
 

@@ -21,7 +21,7 @@ from conformance.surfaces.webhooks import own_tenant_destinations
 from conformance.surfaces.webhooks.over_restart import RestartedGateway, restart_once
 from conformance.surfaces.webhooks.paid_links import failed_deliveries
 from tests.conformance.checks.gateway.scripted_checkout import Link
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 from tests.conformance.checks.webhooks.scripted_sender import (
     Attempt,
     Event,
@@ -133,7 +133,7 @@ async def test_who_remembers_passes(name: str, tmp_path: Path) -> None:
 async def test_a_delivery_that_a_restart_forgets_breaks_its_row(tmp_path: Path) -> None:
     """What was answered with 500 before the restart is not sent again, although the schedule promises it."""
     row_verdicts, _ = await judged_over(AGAIN, tmp_path, forget_deliveries)
-    assert breached(row_verdicts) == {"WH-DELIV-05"}
+    assert find_broken_rows(row_verdicts) == {"WH-DELIV-05"}
 
 
 async def test_a_payment_that_nobody_hears_of_after_a_restart_breaks_its_row(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ async def test_a_restart_hides_no_fault_of_a_process(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(redelivery, "restart_once", as_in_a_run)
     row_verdicts, _ = await judged_over(AGAIN, tmp_path, forget_signatures, kept=True)
-    assert breached(row_verdicts) == {"WH-SIG-06", "WH-SIG-07"}
+    assert find_broken_rows(row_verdicts) == {"WH-SIG-06", "WH-SIG-07"}
 
 
 @dataclass
@@ -289,7 +289,7 @@ def forget_attempts(shop: Restarting) -> None:
 async def test_an_attempt_that_a_restart_cuts_off_breaks_its_row(tmp_path: Path) -> None:
     """What was not answered yet when the gateway ended is made again."""
     row_verdicts, _ = await judged_over(AGAIN, tmp_path, forget_attempts)
-    assert breached(row_verdicts) == {"WH-DELIV-05"}
+    assert find_broken_rows(row_verdicts) == {"WH-DELIV-05"}
 
 
 async def test_without_a_command_nothing_is_asked(tmp_path: Path) -> None:

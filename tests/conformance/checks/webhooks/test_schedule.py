@@ -13,7 +13,7 @@ import pytest
 
 from conformance.checks.webhooks import schedule
 from conformance.outcome import Verdict
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 from tests.conformance.checks.webhooks.scripted_sender import Attempt, Event, Place, Shop, run_check
 
 CHECK = "failed_attempts_follow_the_schedule"
@@ -125,6 +125,6 @@ async def test_a_sender_that_keeps_the_schedule_passes(tmp_path: Path) -> None:
 async def test_a_sender_that_breaks_a_rule_of_it_fails(flaw: str, tmp_path: Path) -> None:
     """Each broken rule breaks its row. An attempt that follows redirects ends later, and may delay the next one."""
     make, rows = FLAWS[flaw]
-    found = breached(await judge(make(), tmp_path))
+    found = find_broken_rows(await judge(make(), tmp_path))
     assert rows <= found
     assert found <= rows | ({"WH-DELIV-12"} if rows == {"WH-DELIV-13"} else set())

@@ -15,7 +15,7 @@ import pytest
 
 from conformance.outcome import Verdict
 from conformance.target import clock_file
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import find_broken_rows
 from tests.conformance.checks.webhooks.changed_events import write_with_spaces
 from tests.conformance.checks.webhooks.scripted_sender import (
     Attempt,
@@ -143,7 +143,7 @@ async def test_a_flaw_of_the_signature_breaks_its_row_and_is_named(flaw: str, tm
     """Each wrong signature breaks its rows, and the hint says how it was made if that can be recognised."""
     name, flaws, rows, told = HEADERS[flaw]
     verdicts, log = await run_check(name, tmp_path, flaws)
-    assert breached(verdicts) == rows
+    assert find_broken_rows(verdicts) == rows
     assert told in " ".join(str(event["hint"]) for event in log.of("judgement"))
 
 
@@ -175,7 +175,7 @@ async def test_a_time_of_before_the_clock_was_moved_is_no_breach(
     request = Shop._request
     monkeypatch.setattr(Shop, "_request", arrive_late)
     verdicts, _ = await run_check(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", sign_attempt)))
-    assert breached(verdicts) == set()
+    assert find_broken_rows(verdicts) == set()
 
 
 @pytest.mark.parametrize("offset", [0, 331])
@@ -188,7 +188,7 @@ async def test_a_time_that_no_clock_told_is_a_breach_right_after_a_move(offset: 
     t = int(time.time()) - 3600
     flaws = Flaws(header=lambda one: header(t, one.place.secret, f"{t}.".encode() + one.body))
     verdicts, _ = await run_check(TIMELY, tmp_path, flaws)
-    assert breached(verdicts) == {"WH-SIG-06"}
+    assert find_broken_rows(verdicts) == {"WH-SIG-06"}
 
 
 async def test_a_time_that_was_kept_is_a_breach_though_the_clock_was_moved(tmp_path: Path) -> None:
@@ -200,13 +200,13 @@ async def test_a_time_that_was_kept_is_a_breach_though_the_clock_was_moved(tmp_p
         return header(t, attempt.place.secret, f"{t}.".encode() + attempt.body)
 
     verdicts, _ = await run_check(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", sign)))
-    assert breached(verdicts) == {"WH-SIG-06", "WH-SIG-07"}
+    assert find_broken_rows(verdicts) == {"WH-SIG-06", "WH-SIG-07"}
 
 
 async def test_the_first_destinations_own_secret_is_told_from_the_others(tmp_path: Path) -> None:
     """A delivery that is signed with another destination's secret is reported as such."""
     verdicts, log = await run_check(VERIFIES, tmp_path, Flaws(header=one_secret))
-    assert "WH-SIG-04" in breached(verdicts)
+    assert "WH-SIG-04" in find_broken_rows(verdicts)
     assert any("the secret of the destination first" in str(event["hint"]) for event in log.of("judgement"))
 
 
