@@ -312,7 +312,7 @@ def _other_subject(purchase: Purchase, record: PaymentRecord, claims: Mapping[st
     """Return the subject in which a receipt differs from the paid call; None if nothing shows a difference.
 
     The request's hash may have any known recipe. The answer's hash is compared only if the request's has the recipe of
-    the specification, which has one for answers, too.
+    the specification, which has one for answers, too. Then the payment's hash is required as well.
     """
     extra = record.entry.get("extra")
     extra = extra if isinstance(extra, Mapping) else {}
@@ -320,11 +320,13 @@ def _other_subject(purchase: Purchase, record: PaymentRecord, claims: Mapping[st
     if not _is_hash_of(purchase.challenge, extra, receipt_hash):
         return "request"
     response_hash = claims.get("response_hash")
-    if _follows_recipes(purchase, extra, receipt_hash) and response_hash not in _response_hashes(purchase):
+    is_specified = _follows_recipes(purchase, extra, receipt_hash)
+    if is_specified and response_hash not in _response_hashes(purchase):
         return "answer"
     payment = claims.get("payment_reference_hash")
     is_reference = isinstance(payment, str) and _HASH_REFERENCE.fullmatch(payment) is not None
-    if is_reference and payment not in hash_recipes.spellings(record.reference.encode()):
+    # A specified receipt has the member (2.3). Without it, nothing would bind the payment.
+    if (is_reference or is_specified) and payment not in hash_recipes.spellings(record.reference.encode()):
         return "payment"
     return None
 
