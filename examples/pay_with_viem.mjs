@@ -36,10 +36,12 @@ const AUTHORIZATION = {
   ],
 };
 
-function call(headers = {}) {
+function call(headers = {}, milliseconds = 60_000) {
   const sent = { "Content-Type": "application/json", ...headers };
   // No redirect is followed: the offer of another host is another party's, and the proof is for this host alone.
-  return fetch(URL_PAID, { method: "POST", headers: sent, body: JSON.stringify(BODY), redirect: "manual" });
+  // A rail that never answers must not hold the payer back beyond its time.
+  const signal = AbortSignal.timeout(Math.max(1000, Math.min(60_000, milliseconds)));
+  return fetch(URL_PAID, { method: "POST", headers: sent, body: JSON.stringify(BODY), redirect: "manual", signal });
 }
 
 const hashOf = (data) => `sha256:${createHash("sha256").update(data).digest("hex")}`;
@@ -117,7 +119,7 @@ async function present(proof) {
   for (;;) {
     let wait = 2;
     try {
-      const answer = await call({ "X-PAYMENT": header });
+      const answer = await call({ "X-PAYMENT": header }, ends - Date.now());
       const body = answer.headers.get("Content-Type")?.startsWith("application/json") ? await answer.json() : {};
       if (answer.status === 200) return body;
       reason = `${answer.status} ${body.error ?? ""}`;
