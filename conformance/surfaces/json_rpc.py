@@ -41,6 +41,18 @@ def request(method: str, params: Mapping[str, Any], call_id: object) -> dict[str
     return {"jsonrpc": "2.0", "id": call_id, "method": method, "params": dict(params)}
 
 
+def list_wrong_envelopes(good: Mapping[str, Any]) -> dict[str, tuple[Any, object]]:
+    """Return JSON bodies that are no call, each with the id of an answer to it, by what was changed in a good one."""
+    return {
+        "a batch": ([good], None),
+        "no version": ({name: value for name, value in good.items() if name != "jsonrpc"}, good["id"]),
+        "version 1.0": ({**good, "jsonrpc": "1.0"}, good["id"]),
+        "no id": ({name: value for name, value in good.items() if name != "id"}, None),
+        "a method that is a number": ({**good, "method": 1}, good["id"]),
+        "a text": ("hello", None),
+    }
+
+
 def message(parts: list[dict[str, Any]], message_id: str, **further: Any) -> dict[str, Any]:
     """Return the parameters of `message/send` for parts of a message of A2A 0.3."""
     message_members = {"kind": "message", "role": "user", "messageId": message_id, "parts": parts, **further}

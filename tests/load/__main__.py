@@ -25,12 +25,13 @@ import click
 
 from programs.missing import Missing
 from programs.wrk import wrk
-from tests.load.rail_worker import PAYEE, PAYMENTS, pay
+from tests.load.rail_worker import PAYMENTS
 from tests.reference.gateway.gateway_process import GatewayProcess
 from tests.reference.gateway.gateway_stack import LINK, LINKS, VERIFY
 from tests.reference.postgres_cluster import own_database, private_cluster
 from tests.reference.worker_process import WorkerProcess
 from tools.bench.reference import material
+from tools.bench.reference.memory_rail import PAYEE, name_transaction
 
 JOBS: Final = ("unpaid", "paid", "links", "status", "verification")
 STORES: Final = ("sqlite", "postgresql")
@@ -209,7 +210,7 @@ async def prepare_proofs(url: str, body: bytes, folder: Path, count: int) -> lis
 
         await asyncio.gather(*(ask() for _ in range(_CHALLENGES_AT_ONCE)))
     (folder / PAYMENTS).write_text("\n".join(tokens), "ascii")
-    proofs = [{"tx_id": pay(token), "payment_reference": token} for token in tokens]
+    proofs = [{"tx_id": name_transaction(token), "payment_reference": token} for token in tokens]
     return [base64.b64encode(json.dumps(proof).encode()).decode() for proof in proofs]
 
 

@@ -10,22 +10,23 @@ import httpx
 
 from reference.protocol.observed_transaction import ABSENT
 from tests.load.__main__ import list_rail_workers, prepare_proofs, run_workers
-from tests.load.rail_worker import PAYMENTS, FileLane, pay
+from tests.load.rail_worker import PAYMENTS, FileLane
 from tools.bench.reference import material
+from tools.bench.reference.memory_rail import name_transaction
 
 
 async def test_a_line_of_the_file_is_a_payment(tmp_path: Path) -> None:
     """Lines that are added later count, too, and anything else is absent."""
     file = tmp_path / PAYMENTS
     lane = FileLane(file, 10_000)
-    assert await lane.observe(pay("first")) is ABSENT
+    assert await lane.observe(name_transaction("first")) is ABSENT
     file.write_text("first\n", "ascii")
-    assert (await lane.observe(pay("first"))).note == b"first"
+    assert (await lane.observe(name_transaction("first"))).note == b"first"
     with file.open("a", encoding="ascii") as lines:
         lines.write("second\n")
-    second = await lane.observe(pay("second"))
+    second = await lane.observe(name_transaction("second"))
     assert (second.note, second.final, second.transfers[0].value) == (b"second", True, 10_000)
-    assert await lane.observe(pay("third")) is ABSENT
+    assert await lane.observe(name_transaction("third")) is ABSENT
 
 
 def test_either_worker_serves_a_proof_once(tmp_path: Path) -> None:

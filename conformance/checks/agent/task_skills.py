@@ -278,15 +278,7 @@ async def _judge_errors(case: Case, agent: Agent) -> None:
     for method, params, code in calls:
         answer = await _call(case, agent, method, params)
         _expect(case, answer, json_rpc.find_error_faults(answer, code), f"{method} with {json.dumps(params)[:60]}")
-    good = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": _UNKNOWN_TASK}}
-    envelopes: dict[str, tuple[Any, object]] = {
-        "a batch": ([good], None),
-        "no version": ({name: value for name, value in good.items() if name != "jsonrpc"}, 1),
-        "version 1.0": ({**good, "jsonrpc": "1.0"}, 1),
-        "no id": ({name: value for name, value in good.items() if name != "id"}, None),
-        "a method that is a number": ({**good, "method": 1}, 1),
-        "a text": ("hello", None),
-    }
+    envelopes = json_rpc.list_wrong_envelopes(json_rpc.request("tasks/get", {"id": _UNKNOWN_TASK}, 1))
     for trial, (envelope, call_id) in envelopes.items():
         answer = await case.client.call("POST", agent.url + A2A, json_body=envelope)
         _expect(case, answer, json_rpc.find_error_faults(answer, _BAD_REQUEST, call_id), trial)

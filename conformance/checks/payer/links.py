@@ -11,6 +11,7 @@ from conformance.surfaces.payer.played_checkout import LinkScript
 from conformance.surfaces.payer.quotes import PRICE, Change
 from conformance.surfaces.payer.scenes import (
     NEEDS_MORE,
+    SHORT_SECONDS,
     Outcome,
     Scene,
     cite_last_call,
@@ -21,8 +22,6 @@ from conformance.surfaces.payer.scenes import (
 )
 from conformance.vocabulary.lanes.registry import FACTS
 
-# Time of a run that does not see Paid. A payer pays within it also on a busy machine.
-_SHORT_SECONDS: Final = 8.0
 # A run that forgot its payment sees an active page for so long.
 _LATE_SECONDS: Final = 3.0
 
@@ -171,7 +170,7 @@ async def pays_a_link_once(case: Case) -> None:
     scenes = {
         "killed after its payment": Scene(link=LinkScript(is_late=True), runs=2, kill_at="payment"),
         "ended before the page shows Paid": Scene(
-            link=LinkScript(is_late=True, late_seconds=_LATE_SECONDS), runs=2, seconds=_SHORT_SECONDS
+            link=LinkScript(is_late=True, late_seconds=_LATE_SECONDS), runs=2, seconds=SHORT_SECONDS
         ),
     }
     outcomes = await asyncio.gather(*(perform(case, scene) for scene in scenes.values()))

@@ -24,11 +24,11 @@ from conformance.surfaces.payer.played_rail import (
 from conformance.surfaces.payer.quotes import PRICE
 from conformance.surfaces.payer.scenes import (
     NEEDS_MORE,
+    SHORT_SECONDS,
     Outcome,
     Scene,
     cite_last_call,
-    claims_a2a,
-    honest_call,
+    pays_over_a2a,
     perform,
     perform_each,
     require_fast_machine,
@@ -50,8 +50,6 @@ _NOT_YET: Final = (
     (520, "unknown_error"),
 )
 _WAIT_SECONDS: Final = 3
-# Time of a call that cannot be served in time. A payer pays within it also on a busy machine.
-_SHORT_SECONDS: Final = 8.0
 # An honest call must end in this part of the short time, or a run may have had no time to pay.
 _PAYING_PART: Final = 0.5
 _RUNS_AT_ONCE: Final = 2
@@ -112,7 +110,7 @@ async def keeps_the_proof_of_a_lost_answer(case: Case) -> None:
 
 async def _judge_closed_tasks(case: Case) -> None:
     """Judge a payment whose task is unknown or finished when the payer comes again; only A2A has tasks (P-RA-12)."""
-    if not claims_a2a(case) or not (await honest_call(case, is_over_a2a=True)).is_served:
+    if not await pays_over_a2a(case):
         return
     scripts = {
         "the task of the payment is unknown, over A2A": Script(forgets_tasks=True),
@@ -259,7 +257,7 @@ async def stops_at_a_new_challenge(case: Case) -> None:
         scripts["tx_not_found outside of error"] = Script(steps=(step, serve))
     scenes = {scene: Scene(script=script) for scene, script in scripts.items()}
     outcomes = await perform_each(case, scenes, also_over_a2a=4)
-    if len(outcomes) > len(scenes):
+    if await pays_over_a2a(case):
         failed_task = Script(steps=(refuse(402, "tx_not_found", None), serve), fails_undecided=True)
         outcomes["a failed task with tx_not_found, over A2A"] = await perform(
             case, Scene(script=failed_task, is_over_a2a=True)
@@ -395,15 +393,15 @@ async def ends_when_the_time_is_over(case: Case) -> None:
     busy_script = Script(steps=(refuse(425, "too_early", "1"),))
     lost_script = Script(steps=(hang_up, stay_silent))
     outcomes, busy, lost = await asyncio.gather(
-        perform_each(case, {"started twice": Scene(script=script, runs=2, seconds=_SHORT_SECONDS)}),
-        perform(case, Scene(script=busy_script, seconds=_SHORT_SECONDS)),
-        perform(case, Scene(script=lost_script, seconds=_SHORT_SECONDS)),
+        perform_each(case, {"started twice": Scene(script=script, runs=2, seconds=SHORT_SECONDS)}),
+        perform(case, Scene(script=busy_script, seconds=SHORT_SECONDS)),
+        perform(case, Scene(script=lost_script, seconds=SHORT_SECONDS)),
     )
     for scene, outcome in outcomes.items():
         is_continued = outcome.has_resumed_with_its_proof and outcome.is_served and len(outcome.payments) == 1
         if not is_continued:
             # The time of the first run may have been too short for a payment on this machine.
-            await require_fast_machine(case, seconds=_SHORT_SECONDS, part=_PAYING_PART)
+            await require_fast_machine(case, seconds=SHORT_SECONDS, part=_PAYING_PART)
         case.expect(
             "PAYER-ONCE-10",
             outcome.endings[0].code not in {None, 0} and is_continued,

@@ -19,8 +19,9 @@ from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.surfaces import json_rpc
+from conformance.surfaces.limited_service import REST_SECONDS
 from conformance.surfaces.rail import a2a
-from conformance.surfaces.rail.limited_rail import REST_SECONDS, LimitedRail, limited_rail
+from conformance.surfaces.rail.limited_rail import LimitedRail, limited_rail
 
 ROW: Final = "RAIL-RATE-01"
 # P-RL-05: calls at once from rest, and calls that come back each second.

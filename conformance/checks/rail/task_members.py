@@ -241,15 +241,10 @@ async def _judge_errors(case: Case, operation: Operation) -> None:
     for status in ("payment-completed", "payment-required", "paid", ""):
         answer = await a2a.send(case, [text_part], taskId=task.id, metadata={a2a.STATUS_KEY: status})
         _expect_error(case, answer, _BAD_PARAMS, f"a client that reports {status!r}")
-    good = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": _UNKNOWN_TASK}}
-    envelopes: dict[str, tuple[Any, object]] = {
-        "a batch": ([good], None),
-        "no version": ({name: value for name, value in good.items() if name != "jsonrpc"}, 1),
-        "version 1.0": ({**good, "jsonrpc": "1.0"}, 1),
-        "no id": ({name: value for name, value in good.items() if name != "id"}, None),
+    good = json_rpc.request("tasks/get", {"id": _UNKNOWN_TASK}, 1)
+    envelopes = {
+        **json_rpc.list_wrong_envelopes(good),
         **{f"an id that is {name}": ({**good, "id": value}, None) for name, value in json_rpc.WRONG_IDS.items()},
-        "a method that is a number": ({**good, "method": 1}, 1),
-        "a text": ("hello", None),
     }
     address = case.session.rail + a2a.A2A
     for trial, (envelope, call_id) in envelopes.items():

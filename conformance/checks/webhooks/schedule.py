@@ -366,32 +366,24 @@ async def _send_dead_letters_again(case: Case, all_series: Sequence[_Series], pa
     except Inconclusive as reason:
         case.note(f"no dead letter is sent again: {reason}")
         return ()
+    if not dead:
+        return ()
+    sale, event_id = dead[0].plan.sale, dead[0].attempts(case)[-1].id
+    ids = await _list_deliveries_of_event(admin, sale.link.order.tenant.id, event_id)
+    if not ids:
+        case.note("no dead letter is sent again: no delivery in the list contains the id of its event")
+        return ()
+    for one in dead:
+        one.count = len(one.attempts(case))
+    answers = [await admin.call("POST", sale.link.order.tenant.id, "deliveries", one, "retry") for one in ids]
+    await _await_attempts(case, dead, patience.due)
+    statuses = ", ".join(str(answer.status) for answer in answers)
+    expectation = "one attempt of a dead letter that is sent again"
     findings = []
-    for series in dead[:1]:
-        tenant, event_id = series.plan.sale.link.order.tenant.id, series.attempts(case)[-1].id
-        ids = await _list_deliveries_of_event(admin, tenant, event_id)
-        if not ids:
-            case.note("no dead letter is sent again: no delivery in the list contains the id of its event")
-            continue
-        before = {id(one): len(one.attempts(case)) for one in dead}
-        answers = [await admin.call("POST", tenant, "deliveries", delivery_id, "retry") for delivery_id in ids]
-        for one in dead:
-            one.count = before[id(one)]
-        await _await_attempts(case, dead, patience.due)
-        for one in dead:
-            count, where = len(one.attempts(case)) - one.count, {"destination": one.plan.place.name}
-            statuses = ", ".join(str(answer.status) for answer in answers)
-            finding = f"{count} attempts, and the calls were answered {statuses}"
-            findings.append(
-                _Finding(
-                    _SCHEDULE_ROW,
-                    count == 1,
-                    "one attempt of a dead letter that is sent again",
-                    finding,
-                    one.attempts(case)[-1],
-                    where,
-                )
-            )
+    for one in dead:
+        count, where = len(one.attempts(case)) - one.count, {"destination": one.plan.place.name}
+        finding = f"{count} attempts, and the calls were answered {statuses}"
+        findings.append(_Finding(_SCHEDULE_ROW, count == 1, expectation, finding, one.attempts(case)[-1], where))
     return findings
 
 

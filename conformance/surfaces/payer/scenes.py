@@ -51,6 +51,8 @@ _LOOK_SECONDS: Final = 0.2
 # Atomic units of a USDC.
 _UNITS: Final = 10**6
 _SERVED: Final = 200
+# Time of a run that ends before it is served. A payer pays within it also on a busy machine.
+SHORT_SECONDS: Final = 8.0
 _OWNER_ONLY: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -346,7 +348,7 @@ async def perform_each(
         Inconclusive: A scene cannot be played.
     """
     played = dict(scenes)
-    if also_over_a2a != 0 and await _pays_over_a2a(case):
+    if also_over_a2a != 0 and await pays_over_a2a(case):
         chosen = list(scenes.items())[:also_over_a2a]
         played |= {f"{name}, over A2A": replace(scene, is_over_a2a=True) for name, scene in chosen}
     outcomes = await asyncio.gather(*(perform(case, scene) for scene in played.values()))
@@ -358,7 +360,7 @@ def claims_a2a(case: Case) -> bool:
     return PAYER_A2A in case.profile.claims.options and not case.profile.payer.stock
 
 
-async def _pays_over_a2a(case: Case) -> bool:
+async def pays_over_a2a(case: Case) -> bool:
     """Return whether the payer completes an honest call over A2A. PAYER-PAY-01 judges one that does not."""
     return claims_a2a(case) and (await honest_call(case, is_over_a2a=True)).is_served
 

@@ -11,9 +11,7 @@ from dataclasses import replace
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.surfaces.limited_service import REST_SECONDS, LimitedService, open_limited_service
-
-__all__ = ["REST_SECONDS", "LimitedRail", "limited_rail"]
+from conformance.surfaces.limited_service import LimitedService, open_limited_service
 
 
 class LimitedRail(LimitedService):

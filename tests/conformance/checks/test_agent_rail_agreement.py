@@ -142,7 +142,7 @@ async def compare_services(
         random.Random(1),
         cast("Session", session),
     )
-    told = SimpleNamespace(
+    answering_agent = SimpleNamespace(
         bindings=_OWN,
         is_reference=True,
         verify=note_subject,
@@ -151,7 +151,7 @@ async def compare_services(
     )
     answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), b"")
     for name, instead in {
-        "agent_of": lambda _: pass_through(told),
+        "agent_of": lambda _: pass_through(answering_agent),
         "signed": lambda _: _ONE,
         "challenge": lambda *_, **__: pass_through(None),
         "pay": lambda *_, **__: pass_through(None),

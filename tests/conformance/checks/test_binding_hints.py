@@ -55,10 +55,10 @@ AGENTS = {
 async def test_a_body_that_loses_part_of_a_message_is_named(name: str) -> None:
     """The template is bound and wrong: the agent judges something else than what was signed."""
     part, instead, check, row = AGENTS[name]
-    told = EventLog()
+    log = EventLog()
     profile = FOREIGN + WHOLE.replace(part, instead) + 'validity_at = "report.outcome"\n'
-    await run_one_check(check, Agent(look=Foreign()), profile, log=told)
-    assert "[agent] verify_body" in hints(told).get(row, ""), hints(told)
+    await run_one_check(check, Agent(look=Foreign()), profile, log=log)
+    assert "[agent] verify_body" in hints(log).get(row, ""), hints(log)
 
 
 async def test_a_tenants_key_that_is_not_accepted_is_named(tmp_path: Path) -> None:

@@ -31,7 +31,24 @@ from tools.bench.reference.material import Receipt
 
 PATH = "/pay/v1/verify/receipt"
 _PAYER = str(encoding.encode_address(bytes(31) + b"\x01"))
-_PAYEE = str(encoding.encode_address(bytes(31) + b"\x02"))
+PAYEE = str(encoding.encode_address(bytes(31) + b"\x02"))
+
+
+def name_transaction(token: str) -> str:
+    """Return the id of the transaction that pays a token."""
+    return base64.b32encode(hashlib.sha512(token.encode()).digest()[:32]).decode().rstrip("=")
+
+
+def describe_payment(token: str, asset: str, amount: int) -> ObservedTransaction:
+    """Return the payment of a token as a final transaction of this moment."""
+    return ObservedTransaction(
+        TxStatus.CONFIRMED,
+        final=True,
+        block_time=int(time.time()),
+        sender=_PAYER,
+        note=token.encode(),
+        transfers=(Transfer(0, asset, _PAYER, PAYEE, amount),),
+    )
 
 
 class NoNode(Node):
@@ -42,7 +59,7 @@ class NoNode(Node):
 
     async def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         del method, path, body
-        raise ChainUnavailable("the chain is in memory")
+        raise ChainUnavailable("the chain has no node")
 
 
 class MemoryLane(AlgorandLane):
@@ -55,24 +72,14 @@ class MemoryLane(AlgorandLane):
 
     def pay(self, token: str) -> str:
         """Hold a payment of a token and return its transaction id."""
-        digest = hashlib.sha512(token.encode()).digest()[:32]
-        tx_id = base64.b32encode(digest).decode().rstrip("=")
+        tx_id = name_transaction(token)
         self._tokens[tx_id] = token
         return tx_id
 
     async def observe(self, tx_id: str) -> ObservedTransaction:
         """Return the payment as a final transaction of this moment."""
         token = self._tokens.pop(tx_id, None)
-        if token is None:
-            return ABSENT
-        return ObservedTransaction(
-            TxStatus.CONFIRMED,
-            final=True,
-            block_time=int(time.time()),
-            sender=_PAYER,
-            note=token.encode(),
-            transfers=(Transfer(0, self.facts.network.asset_id, _PAYER, _PAYEE, self._amount),),
-        )
+        return ABSENT if token is None else describe_payment(token, self.facts.network.asset_id, self._amount)
 
 
 class MemoryRail:
@@ -103,7 +110,7 @@ async def memory_rail(folder: Path, receipt: Receipt) -> AsyncIterator[MemoryRai
         rail_data_dir=folder,
         rail_settler_key_file=key_file,
         rail_payto={
-            "algorand": _PAYEE,
+            "algorand": PAYEE,
             "base": EvmAccount(bytes(31) + b"\x02").address,
             "solana": solana_transfers.reference_account(bytes(31) + b"\x02"),
         },

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tools.vectors_builder.drafting import Draft
-from tools.vectors_builder.webhook_signatures import deciding_clauses
+from tools.vectors_builder.webhook_signatures import clauses
 from tools.vectors_builder.webhook_signatures.deliveries import BODY, HONEST, SECRET, T, draft_refusal, hmac_hex
 
 _V1: Final = HONEST.v1
@@ -38,12 +38,8 @@ def absent() -> Iterator[Draft]:
     yield draft_refusal("header/other-scheme/v2-alone", HONEST, f"t={T},v2={HONEST.v2}", fault, why)
     yield draft_refusal("header/other-scheme/longer-name", HONEST, f"t={T},v11={_V1}", fault, why)
     why = "Names of members have one spelling"
-    yield draft_refusal(
-        "header/name-case/time", HONEST, f"T={T},v1={_V1}", "t is written T.", why, deciding_clauses.FORM
-    )
-    yield draft_refusal(
-        "header/name-case/v1", HONEST, f"t={T},V1={_V1}", "v1 is written V1.", why, deciding_clauses.FORM
-    )
+    yield draft_refusal("header/name-case/time", HONEST, f"T={T},v1={_V1}", "t is written T.", why, clauses.FORM)
+    yield draft_refusal("header/name-case/v1", HONEST, f"t={T},V1={_V1}", "v1 is written V1.", why, clauses.FORM)
 
 
 def times() -> Iterator[Draft]:
@@ -51,12 +47,12 @@ def times() -> Iterator[Draft]:
     why = "One receiver takes the first, another the last: what was signed is open"
     other_header = f"v1={HONEST.of(t=T + 60).v1}"
     fault = "There are two times."
-    yield draft_refusal("header/two-times/alike", HONEST, f"t={T},t={T},v1={_V1}", fault, why, deciding_clauses.FORM)
+    yield draft_refusal("header/two-times/alike", HONEST, f"t={T},t={T},v1={_V1}", fault, why, clauses.FORM)
     yield draft_refusal(
-        "header/two-times/first-is-signed", HONEST, f"t={T},v1={_V1},t={T + 60}", fault, why, deciding_clauses.FORM
+        "header/two-times/first-is-signed", HONEST, f"t={T},v1={_V1},t={T + 60}", fault, why, clauses.FORM
     )
     yield draft_refusal(
-        "header/two-times/last-is-signed", HONEST, f"t={T},{other_header},t={T + 60}", fault, why, deciding_clauses.FORM
+        "header/two-times/last-is-signed", HONEST, f"t={T},{other_header},t={T + 60}", fault, why, clauses.FORM
     )
     why = "Unix seconds are a decimal number (interface, Authentication)"
     for variant, text, fault in (
@@ -77,22 +73,15 @@ def times() -> Iterator[Draft]:
         ("leading-zero", f"0{T}", "A zero leads the time."),
         ("underscores", f"{T:_}", "The time has underscores."),
     ):
-        yield draft_refusal(
-            f"header/time-spelling/{variant}", HONEST, f"t={text},v1={_V1}", fault, why, deciding_clauses.FORM
-        )
+        yield draft_refusal(f"header/time-spelling/{variant}", HONEST, f"t={text},v1={_V1}", fault, why, clauses.FORM)
     wide = "".join(chr(ord(digit) + 0xFEE0) for digit in str(T))
     fault = "The digits of the time are not ASCII."
-    yield draft_refusal("header/time-digits/fullwidth", HONEST, f"t={wide},v1={_V1}", fault, why, deciding_clauses.FORM)
+    yield draft_refusal("header/time-digits/fullwidth", HONEST, f"t={wide},v1={_V1}", fault, why, clauses.FORM)
     fault = "The time is negative."
     yield draft_refusal("header/time-digits/negative", HONEST, _over(f"-{T}"), fault, "Before 1970 nothing was sent")
     fault = "The time has a hundred digits."
     yield draft_refusal(
-        "header/time-digits/hundred",
-        HONEST,
-        _over("1" * 100),
-        fault,
-        "No machine's number holds it",
-        deciding_clauses.FORM,
+        "header/time-digits/hundred", HONEST, _over("1" * 100), fault, "No machine's number holds it", clauses.FORM
     )
 
 
@@ -122,26 +111,19 @@ def macs() -> Iterator[Draft]:
     mixed_case = _V1[:32] + _V1[32:].upper()
     why = "The profile has one spelling; who compares text refuses another anyway"
     yield draft_refusal(
-        "header/case/capitals", HONEST, f"t={T},v1={_V1.upper()}", "v1 is in capitals.", why, deciding_clauses.FORM
+        "header/case/capitals", HONEST, f"t={T},v1={_V1.upper()}", "v1 is in capitals.", why, clauses.FORM
     )
     yield draft_refusal(
-        "header/case/mixed", HONEST, f"t={T},v1={mixed_case}", "Half of v1 is in capitals.", why, deciding_clauses.FORM
+        "header/case/mixed", HONEST, f"t={T},v1={mixed_case}", "Half of v1 is in capitals.", why, clauses.FORM
     )
 
 
 def punctuation() -> Iterator[Draft]:
     """Yield headers with members in another order, spaces, and commas that separate nothing."""
     why = "The form has an order"
+    yield draft_refusal("header/order/v1-first", HONEST, f"v1={_V1},t={T}", "v1 comes before t.", why, clauses.FORM)
     yield draft_refusal(
-        "header/order/v1-first", HONEST, f"v1={_V1},t={T}", "v1 comes before t.", why, deciding_clauses.FORM
-    )
-    yield draft_refusal(
-        "header/order/another-first",
-        HONEST,
-        f"v0=1,t={T},v1={_V1}",
-        "Another member comes first.",
-        why,
-        deciding_clauses.FORM,
+        "header/order/another-first", HONEST, f"v0=1,t={T},v1={_V1}", "Another member comes first.", why, clauses.FORM
     )
     yield draft_refusal(
         "header/order/another-between",
@@ -149,7 +131,7 @@ def punctuation() -> Iterator[Draft]:
         f"t={T},v0=1,v1={_V1}",
         "Another member stands between.",
         why,
-        deciding_clauses.FORM,
+        clauses.FORM,
     )
     why = "The form has no spaces"
     for variant, header, where in (
@@ -158,39 +140,24 @@ def punctuation() -> Iterator[Draft]:
         ("tab-at-the-end", f"t={T},v1={_V1}\t", "at the end"),
     ):
         yield draft_refusal(
-            f"header/space/{variant}", HONEST, header, f"White space stands {where}.", why, deciding_clauses.FORM
+            f"header/space/{variant}", HONEST, header, f"White space stands {where}.", why, clauses.FORM
         )
     why = "A comma separates two members"
     yield draft_refusal(
-        "header/comma/at-the-end", HONEST, f"t={T},v1={_V1},", "A comma ends the header.", why, deciding_clauses.FORM
+        "header/comma/at-the-end", HONEST, f"t={T},v1={_V1},", "A comma ends the header.", why, clauses.FORM
     )
     yield draft_refusal(
-        "header/comma/at-the-start",
-        HONEST,
-        f",t={T},v1={_V1}",
-        "A comma begins the header.",
-        why,
-        deciding_clauses.FORM,
+        "header/comma/at-the-start", HONEST, f",t={T},v1={_V1}", "A comma begins the header.", why, clauses.FORM
     )
     yield draft_refusal(
-        "header/comma/two", HONEST, f"t={T},,v1={_V1}", "Two commas follow each other.", why, deciding_clauses.FORM
+        "header/comma/two", HONEST, f"t={T},,v1={_V1}", "Two commas follow each other.", why, clauses.FORM
     )
     why = "A member is a name, an equals sign and a value"
     yield draft_refusal(
-        "header/member/without-a-name",
-        HONEST,
-        f"t={T},v1={_V1},=1",
-        "A member has no name.",
-        why,
-        deciding_clauses.FORM,
+        "header/member/without-a-name", HONEST, f"t={T},v1={_V1},=1", "A member has no name.", why, clauses.FORM
     )
     yield draft_refusal(
-        "header/member/without-equals",
-        HONEST,
-        f"t={T},v1={_V1},v0",
-        "A member has no equals sign.",
-        why,
-        deciding_clauses.FORM,
+        "header/member/without-equals", HONEST, f"t={T},v1={_V1},v0", "A member has no equals sign.", why, clauses.FORM
     )
     why = "Members are separated by commas"
     yield draft_refusal(
@@ -206,14 +173,12 @@ def second_scheme() -> Iterator[Draft]:
     """Yield headers without a usable v2, to receivers that go by it."""
     why = "Who goes by v2 must not fall back to v1 when somebody takes v2 away"
     v1, v2 = f"t={T},v1={_V1}", _V2.v2
-    yield draft_refusal("header/no-v2/left-out", _V2, v1, "The header has no v2.", why, deciding_clauses.V2)
-    yield draft_refusal("header/no-v2/no-value", _V2, f"{v1},v2=", "v2 has no value.", why, deciding_clauses.V2)
+    yield draft_refusal("header/no-v2/left-out", _V2, v1, "The header has no v2.", why, clauses.V2)
+    yield draft_refusal("header/no-v2/no-value", _V2, f"{v1},v2=", "v2 has no value.", why, clauses.V2)
     why = "v2 is 96 digits in lower-case hex"
     yield draft_refusal(
-        "header/v2-form/two-thirds", _V2, f"{v1},v2={v2[:64]}", "A third of v2 is missing.", why, deciding_clauses.V2
+        "header/v2-form/two-thirds", _V2, f"{v1},v2={v2[:64]}", "A third of v2 is missing.", why, clauses.V2
     )
-    yield draft_refusal(
-        "header/v2-form/capitals", _V2, f"{v1},v2={v2.upper()}", "v2 is in capitals.", why, deciding_clauses.V2
-    )
+    yield draft_refusal("header/v2-form/capitals", _V2, f"{v1},v2={v2.upper()}", "v2 is in capitals.", why, clauses.V2)
     v2_base64 = base64.b64encode(bytes.fromhex(v2)).decode()
-    yield draft_refusal("header/v2-form/base64", _V2, f"{v1},v2={v2_base64}", "v2 is base64.", why, deciding_clauses.V2)
+    yield draft_refusal("header/v2-form/base64", _V2, f"{v1},v2={v2_base64}", "v2 is base64.", why, clauses.V2)

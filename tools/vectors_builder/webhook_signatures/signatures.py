@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tools.vectors_builder.drafting import Draft
-from tools.vectors_builder.webhook_signatures import deciding_clauses
+from tools.vectors_builder.webhook_signatures import clauses
 from tools.vectors_builder.webhook_signatures.deliveries import (
     BODY,
     EVENT,
@@ -121,50 +121,37 @@ def secrets() -> Iterator[Draft]:
     )
     why = "The prefix is part of the key"
     bare = HONEST.of(secret=SECRET.partition("_")[2])
-    yield _draft_mac(
-        "secret-prefix/left-out", bare.v1, "The key is the secret without its prefix.", why, deciding_clauses.KEY
-    )
+    yield _draft_mac("secret-prefix/left-out", bare.v1, "The key is the secret without its prefix.", why, clauses.KEY)
     doubled_secret = HONEST.of(secret="weldw_" + SECRET)
-    yield _draft_mac(
-        "secret-prefix/twice", doubled_secret.v1, "The prefix stands there twice.", why, deciding_clauses.KEY
-    )
+    yield _draft_mac("secret-prefix/twice", doubled_secret.v1, "The prefix stands there twice.", why, clauses.KEY)
     why = "A secret is text: what it looks like is not decoded"
     hexadecimal = HONEST.with_secret("00112233445566778899aabbccddeeff" * 2)
     other_mac = hmac_hex(bytes.fromhex(hexadecimal.secret), hexadecimal.message)
     yield _draft_mac(
-        "secret-decoded/hexadecimal",
-        other_mac,
-        "The secret was decoded as hexadecimal.",
-        why,
-        deciding_clauses.KEY,
-        hexadecimal,
+        "secret-decoded/hexadecimal", other_mac, "The secret was decoded as hexadecimal.", why, clauses.KEY, hexadecimal
     )
     encoded_delivery = HONEST.with_secret("whsec_c2VjcmV0IGtleSBvZiBhIHdlYmhvb2s=")
     other_mac = hmac_hex(base64.b64decode(encoded_delivery.secret[6:]), encoded_delivery.message)
     fault = "The secret was decoded as base64, without its prefix."
-    yield _draft_mac("secret-decoded/base64", other_mac, fault, why, deciding_clauses.KEY, encoded_delivery)
+    yield _draft_mac("secret-decoded/base64", other_mac, fault, why, clauses.KEY, encoded_delivery)
     other_mac = hmac_hex(bytes.fromhex(SECRET[6:]), HONEST.message)
     fault = "The secret was decoded as hexadecimal, without its prefix."
-    yield _draft_mac("secret-decoded/after-the-prefix", other_mac, fault, why, deciding_clauses.KEY)
+    yield _draft_mac("secret-decoded/after-the-prefix", other_mac, fault, why, clauses.KEY)
     why = "Nothing is added or taken away"
     ended_delivery = HONEST.of(secret=SECRET + "\n")
-    yield _draft_mac(
-        "secret-text/line-end", ended_delivery.v1, "A line end follows the secret.", why, deciding_clauses.KEY
-    )
+    yield _draft_mac("secret-text/line-end", ended_delivery.v1, "A line end follows the secret.", why, clauses.KEY)
     spaced_delivery = HONEST.with_secret(" weldw_spaced ")
     yield _draft_mac(
         "secret-text/trimmed",
         HONEST.with_secret("weldw_spaced").v1,
         "The secret was trimmed.",
         why,
-        deciding_clauses.KEY,
+        clauses.KEY,
         spaced_delivery,
     )
     latin = HONEST.with_secret("weldw_g\u00e9heim")
     other_mac = hmac_hex(latin.secret.encode("latin-1"), latin.message)
-    yield _draft_mac(
-        "secret-text/latin-1", other_mac, "The secret was encoded in Latin-1.", why, deciding_clauses.KEY, latin
-    )
+    yield _draft_mac("secret-text/latin-1", other_mac, "The secret was encoded in Latin-1.", why, clauses.KEY, latin)
     why = "The secret itself is the key"
     secret_hash = hashlib.sha256(SECRET.encode())
     yield _draft_mac(
@@ -172,11 +159,11 @@ def secrets() -> Iterator[Draft]:
         hmac_hex(secret_hash.digest(), HONEST.message),
         "The secret was hashed.",
         why,
-        deciding_clauses.KEY,
+        clauses.KEY,
     )
     other_mac = hmac_hex(secret_hash.hexdigest().encode(), HONEST.message)
     yield _draft_mac(
-        "secret-hashed/digest-in-hex", other_mac, "The secret was hashed, its digest in hex.", why, deciding_clauses.KEY
+        "secret-hashed/digest-in-hex", other_mac, "The secret was hashed, its digest in hex.", why, clauses.KEY
     )
 
 
@@ -280,7 +267,7 @@ def second_scheme() -> Iterator[Draft]:
 
     def v2(name: str, mac: str, fault: str, why: str) -> Draft:
         header = f"t={T},v1={HONEST.v1},v2={mac}"
-        return draft_refusal(f"signature/{name}", _V2, header, fault, why, deciding_clauses.V2)
+        return draft_refusal(f"signature/{name}", _V2, header, fault, why, clauses.V2)
 
     right, message = _V2.v2, HONEST.message
     why = "Who goes by v2 is not helped by v1"

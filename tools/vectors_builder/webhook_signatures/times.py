@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tools.vectors_builder.drafting import Draft
-from tools.vectors_builder.webhook_signatures import deciding_clauses
+from tools.vectors_builder.webhook_signatures import clauses
 from tools.vectors_builder.webhook_signatures.deliveries import HONEST, Delivery, T, draft_refusal
 
 
@@ -26,9 +26,9 @@ def drafts() -> Iterator[Draft]:
     yield _late("unit/zero", HONEST.of(t=0, late=T), "The time is zero.", "A sender without a clock")
     why = "v2 ages as v1 does"
     v2 = HONEST.of(scheme="v2")
-    yield _late("v2/one-second-over", v2.of(late=301), "The time is a second too old.", why, deciding_clauses.V2)
-    yield _late("v2/future", v2.of(late=-301), "The time is a second too far ahead.", why, deciding_clauses.V2)
+    yield _late("v2/one-second-over", v2.of(late=301), "The time is a second too old.", why, clauses.V2)
+    yield _late("v2/future", v2.of(late=-301), "The time is a second too far ahead.", why, clauses.V2)
 
 
 def _late(name: str, delivery: Delivery, fault: str, why: str, further: tuple[str, ...] = ()) -> Draft:
-    return draft_refusal(f"time/{name}", delivery, delivery.header, fault, why, (*deciding_clauses.TIME, *further))
+    return draft_refusal(f"time/{name}", delivery, delivery.header, fault, why, (*clauses.TIME, *further))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tools.vectors_builder.drafting import Draft
-from tools.vectors_builder.webhook_signatures import deciding_clauses
+from tools.vectors_builder.webhook_signatures import clauses
 from tools.vectors_builder.webhook_signatures.deliveries import EVENT, HONEST, OTHER_SECRET, T, holds
 
 _EXAMPLE: Final = HONEST.with_secret("weldw_example").of(body=b'{"id":"evt_1"}')
@@ -51,27 +51,27 @@ def members() -> Iterator[Draft]:
         ("equals-sign-in-a-value", ("sig=YWJj==",)),
         ("two-unknown", ("kid=a1", "v9=")),
     ):
-        yield holds(f"beside/{variant}", HONEST.of(further=further), why, deciding_clauses.FORM)
+        yield holds(f"beside/{variant}", HONEST.of(further=further), why, clauses.FORM)
     why = "Who goes by v1 does not look at v2"
-    yield holds("beside-v2/right", HONEST.of(further=(f"v2={HONEST.v2}",)), why, deciding_clauses.FORM)
-    yield holds("beside-v2/wrong", HONEST.of(further=("v2=" + "0" * 96,)), why, deciding_clauses.FORM)
-    yield holds("beside-v2/not-hexadecimal", HONEST.of(further=("v2=-",)), why, deciding_clauses.FORM)
+    yield holds("beside-v2/right", HONEST.of(further=(f"v2={HONEST.v2}",)), why, clauses.FORM)
+    yield holds("beside-v2/wrong", HONEST.of(further=("v2=" + "0" * 96,)), why, clauses.FORM)
+    yield holds("beside-v2/not-hexadecimal", HONEST.of(further=("v2=-",)), why, clauses.FORM)
     old = HONEST.of(secret=OTHER_SECRET)
     why = "During a rotation a sender may sign with both secrets; one that fits is enough"
     header = f"t={T},v1={HONEST.v1},v1={old.v1}"
-    yield holds("rotation/first-fits", HONEST, why, deciding_clauses.ROTATION, header)
-    yield holds("rotation/second-fits", old, why, deciding_clauses.ROTATION, header)
+    yield holds("rotation/first-fits", HONEST, why, clauses.ROTATION, header)
+    yield holds("rotation/second-fits", old, why, clauses.ROTATION, header)
     header = f"t={T},v1={'0' * 64},v1={'f' * 64},v1={HONEST.v1}"
-    yield holds("rotation/third-fits", HONEST, why, deciding_clauses.ROTATION, header)
+    yield holds("rotation/third-fits", HONEST, why, clauses.ROTATION, header)
 
 
 def times() -> Iterator[Draft]:
     """Yield times at the edges of what a receiver allows."""
     why = "At the tolerance is within it"
-    yield holds("tolerance/past", HONEST.of(late=300), why, deciding_clauses.TIME)
-    yield holds("tolerance/future", HONEST.of(late=-300), why, deciding_clauses.TIME)
-    yield holds("tolerance/none", HONEST.of(late=0, tolerance=0), "The very second", deciding_clauses.TIME)
-    yield holds("wide-tolerance/a-day", HONEST.of(late=86_400, tolerance=86_400), why, deciding_clauses.TIME)
+    yield holds("tolerance/past", HONEST.of(late=300), why, clauses.TIME)
+    yield holds("tolerance/future", HONEST.of(late=-300), why, clauses.TIME)
+    yield holds("tolerance/none", HONEST.of(late=0, tolerance=0), "The very second", clauses.TIME)
+    yield holds("wide-tolerance/a-day", HONEST.of(late=86_400, tolerance=86_400), why, clauses.TIME)
     why = "A time is a number of any length"
     yield holds("time/zero", HONEST.of(t=0, late=0), why)
     yield holds("time/nine-digits", HONEST.of(t=999_999_999), why)
@@ -82,25 +82,17 @@ def secrets() -> Iterator[Draft]:
     """Yield secrets that look like something else than the text they are."""
     why = "A secret is text: what it looks like is not decoded"
     hexadecimal, base64_secret = "00112233445566778899aabbccddeeff" * 2, "c2VjcmV0IGtleSBvZiBhIHdlYmhvb2s="
-    yield holds("secret/like-hexadecimal", HONEST.of(secret=hexadecimal), why, deciding_clauses.KEY)
-    yield holds("secret/like-base64", HONEST.of(secret=base64_secret), why, deciding_clauses.KEY)
+    yield holds("secret/like-hexadecimal", HONEST.of(secret=hexadecimal), why, clauses.KEY)
+    yield holds("secret/like-base64", HONEST.of(secret=base64_secret), why, clauses.KEY)
     yield holds(
-        "secret/with-a-prefix",
-        HONEST.of(secret="whsec_" + base64_secret),
-        "The prefix is part of the key",
-        deciding_clauses.KEY,
+        "secret/with-a-prefix", HONEST.of(secret="whsec_" + base64_secret), "The prefix is part of the key", clauses.KEY
     )
     why = "Nothing is trimmed or normalised"
+    yield holds("secret-text/white-space-at-its-ends", HONEST.with_secret(" weldw_spaced \t"), why, clauses.KEY)
     yield holds(
-        "secret-text/white-space-at-its-ends", HONEST.with_secret(" weldw_spaced \t"), why, deciding_clauses.KEY
+        "secret-text/beyond-ascii", HONEST.with_secret("weldw_g\u00e9heim-\U0001f511"), "Text is UTF-8", clauses.KEY
     )
-    yield holds(
-        "secret-text/beyond-ascii",
-        HONEST.with_secret("weldw_g\u00e9heim-\U0001f511"),
-        "Text is UTF-8",
-        deciding_clauses.KEY,
-    )
-    yield holds("secret-text/decomposed", HONEST.with_secret("weldw_ge\u0301heim"), why, deciding_clauses.KEY)
+    yield holds("secret-text/decomposed", HONEST.with_secret("weldw_ge\u0301heim"), why, clauses.KEY)
     why = "HMAC hashes a key that is longer than a block, and pads a shorter one"
     yield holds("secret-length/one-letter", HONEST.with_secret("w"), why)
     yield holds("secret-length/a-block", HONEST.with_secret("w" * 64), why)
@@ -123,24 +115,15 @@ def templates() -> Iterator[Draft]:
 def second_scheme() -> Iterator[Draft]:
     """Yield deliveries to receivers that go by v2."""
     v2, why = HONEST.of(scheme="v2"), "HMAC-SHA384 with a key drawn from the secret"
-    yield holds("v2/event", v2, why, deciding_clauses.V2)
-    yield holds("v2/example-of-the-profile", _EXAMPLE.of(scheme="v2"), "The profile's own example", deciding_clauses.V2)
+    yield holds("v2/event", v2, why, clauses.V2)
+    yield holds("v2/example-of-the-profile", _EXAMPLE.of(scheme="v2"), "The profile's own example", clauses.V2)
     yield holds(
-        "v2/other-service",
-        v2.of(word="Acme"),
-        "The service's word is in the salt, in small letters",
-        deciding_clauses.V2,
+        "v2/other-service", v2.of(word="Acme"), "The service's word is in the salt, in small letters", clauses.V2
     )
     why = "The longer key of v2 is drawn from any text"
-    yield holds("v2-secret/with-a-prefix", v2.with_secret("whsec_c2VjcmV0"), why, deciding_clauses.V2)
-    yield holds("v2-secret/beyond-ascii", v2.with_secret("g\u00e9heim"), why, deciding_clauses.V2)
+    yield holds("v2-secret/with-a-prefix", v2.with_secret("whsec_c2VjcmV0"), why, clauses.V2)
+    yield holds("v2-secret/beyond-ascii", v2.with_secret("g\u00e9heim"), why, clauses.V2)
     header = f"t={T},v1={HONEST.v1},v2={'0' * 96},v2={v2.v2}"
-    yield holds(
-        "v2-rotation/second-fits",
-        v2,
-        "One that fits is enough",
-        (*deciding_clauses.V2, *deciding_clauses.ROTATION),
-        header,
-    )
-    yield holds("v2-template/colon", v2.of(template="{t}:{body}"), "It covers what v1 covers", deciding_clauses.V2)
-    yield holds("v2-body/empty", v2.of(body=b""), "It covers what v1 covers", deciding_clauses.V2)
+    yield holds("v2-rotation/second-fits", v2, "One that fits is enough", (*clauses.V2, *clauses.ROTATION), header)
+    yield holds("v2-template/colon", v2.of(template="{t}:{body}"), "It covers what v1 covers", clauses.V2)
+    yield holds("v2-body/empty", v2.of(body=b""), "It covers what v1 covers", clauses.V2)

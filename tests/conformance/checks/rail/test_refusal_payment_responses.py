@@ -43,7 +43,7 @@ async def test_a_rail_that_tells_of_each_refusal_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "response",
     [
         {**HONEST_RESPONSE, "network": ""},
         {**HONEST_RESPONSE, "network": "eip155:1"},
@@ -53,10 +53,10 @@ async def test_a_rail_that_tells_of_each_refusal_passes() -> None:
         [],
     ],
 )
-async def test_a_response_that_says_less_breaks_the_row(told: Any) -> None:
+async def test_a_response_that_says_less_breaks_the_row(response: Any) -> None:
     """Each member is needed, and so is an object."""
     assert find_broken_rows(
-        await run_check(CHECK, make_rail(lambda _: encode_response(told)), profile=RESPONSE_PROFILE)
+        await run_check(CHECK, make_rail(lambda _: encode_response(response)), profile=RESPONSE_PROFILE)
     ) == {ROW}
 
 
@@ -101,8 +101,8 @@ class TwoLanes(Rail):
         payment_headers = {"x-payment", "payment-signature"} & {name.lower() for name, _ in call.lines}
         if not payment_headers or reply.status != 402:
             return reply
-        told = encode_response({**HONEST_RESPONSE, "network": self._network_of(call.proof)})
-        return Reply(402, reply.document, {**reply.headers, "PAYMENT-RESPONSE": told})
+        encoded = encode_response({**HONEST_RESPONSE, "network": self._network_of(call.proof)})
+        return Reply(402, reply.document, {**reply.headers, "PAYMENT-RESPONSE": encoded})
 
 
 def lane_of_proof(proof: Any) -> str:

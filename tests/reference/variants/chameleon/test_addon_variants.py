@@ -36,17 +36,21 @@ def test_a_question_is_taken_and_its_verdict_told(addon: str, question: str, ans
     choice = _BY_ID["addon.question"][question]
     shape = shape_of(choice, _BY_ID["addon.answer"][answer])
     surface = f"addons.{addon}"
-    told = choice.binds[f"addons.{addon}.question"](shape)
-    path = addon_variants.elsewhere(shape, surface)(told["path"])
-    body = document_reader.fill_template(told["body"], {"credential": "c"})
+    bindings = choice.binds[f"addons.{addon}.question"](shape)
+    path = addon_variants.elsewhere(shape, surface)(bindings["path"])
+    body = document_reader.fill_template(bindings["body"], {"credential": "c"})
     call = Call(Request(path, "POST", "", {}, json.dumps(body).encode(), ""))
     own = addon_variants._own(call, call.json(), surface) if shape.addon_question == "words" else call.json()
     assert own == _OWN[addon]
     said = Answer(
-        ReceivedRequest("POST", told["path"], ""), 200, [], b"", {"valid": valid, "status": "active", "reason": None}
+        ReceivedRequest("POST", bindings["path"], ""),
+        200,
+        [],
+        b"",
+        {"valid": valid, "status": "active", "reason": None},
     )
     addon_variants.edit(said, shape, surface)
-    assert values_at(said.document, told["valid_at"]) == [valid]
+    assert values_at(said.document, bindings["valid_at"]) == [valid]
 
 
 @pytest.mark.parametrize("addon", _OWN)
